@@ -24,7 +24,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &["base", "lifecycle", "known", "core", "people", "placement"],
     ),
     ("files", &["base", "lifecycle", "core", "jobs"]),
-    ("content", &["base", "known", "core"]),
+    ("content", &["base", "storage", "known", "core", "people"]),
     ("care", &["base", "storage", "lifecycle", "files"]),
     (
         "waiting",
@@ -174,6 +174,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "core",
             "peers",
             "files",
+            "content",
             "waiting",
             "dispatching",
             "hosts",

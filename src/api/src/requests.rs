@@ -159,6 +159,9 @@ pub struct HealthView {
     /// Why the store takes no writes; absent: it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub writes: Option<StoreProblem>,
+    /// What is wrong with the content store; absent: nothing. Jobs without inputs and outputs run all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<StoreProblem>,
     /// The other replicas that it hears of.
     pub peers: Vec<String>,
     /// Whether it is stopping: it takes no new request.

@@ -35,6 +35,15 @@ pub enum ContentError {
         /// How.
         problem: String,
     },
+    /// What was asked for is just being removed, and it takes long.
+    #[error("a collection is at work on some of it; try again in a minute")]
+    Collecting,
+    /// Another collector is at work.
+    #[error("'{0}' is collecting already")]
+    CollectedByAnother(String),
+    /// Nobody knows who names manifests.
+    #[error("what names content cannot be read: {0}")]
+    Marks(String),
     /// The object store says no, or nothing.
     #[error("the content store: {0}")]
     Store(#[from] object_store::Error),

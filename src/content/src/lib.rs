@@ -6,22 +6,34 @@
 //!
 //! Nothing here knows a job. Who keeps a manifest is for the caller to say.
 
+mod check;
 mod chunks;
+mod clock;
+mod collect;
 mod digest;
 mod error;
+mod health;
 mod location;
 mod manifest;
+mod names;
 mod owners;
+mod pins;
+mod remote;
 mod sketch;
 mod store;
 pub mod transfer;
 
+pub use check::{CHECK_NAMED_MAX, Checked};
 pub use chunks::{CHUNK_BYTES_AVG, CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, Chunk, Chunks};
+pub use clock::Clock;
+pub use collect::{CollectOptions, Collected, Marks};
 pub use digest::{BadDigest, Digest};
 pub use error::ContentError;
-pub use location::{BadLocation, Location};
+pub use health::{ContentHealth, ContentState};
+pub use location::{BadLocation, Bucket, Location};
 pub use manifest::{
     Entry, FILES_MAX, Kind, MANIFEST_BYTES_MAX, Manifest, ManifestError, PATH_BYTES_MAX,
 };
+pub use pins::{PIN_CHUNKS_MAX, PIN_LASTS_MAX, Pin};
 pub use sketch::{SKETCH_MAX, sketch, words};
-pub use store::{About, ContentStore, Owned, PIN_CHUNKS_MAX, Pin};
+pub use store::{About, ContentStore, Owned};

@@ -4,12 +4,12 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::{ObjectStore, path::Path};
 use percent_encoding::percent_decode_str;
 
-use crate::{ContentError, ContentStore, Digest, Owned, store::ABREAST};
+use crate::{ContentError, ContentStore, Digest, Owned, names::OWNERS, store::ABREAST};
 
 impl ContentStore {
     /// The accounts that have something, sorted.
     pub async fn accounts(&self) -> Result<Vec<String>, ContentError> {
-        let owners = Path::from("owners");
+        let owners = Path::from(OWNERS);
         let found = self.objects.list_with_delimiter(Some(&owners)).await?;
         let folders = found.common_prefixes.iter();
         let mut accounts: Vec<String> = folders

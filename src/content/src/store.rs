@@ -1,29 +1,32 @@
 //! Chunks, manifests and what is known of them, over an object store.
 //!
 //! Each object has a name that follows from what it holds, so writing it twice is writing it once, and nothing is ever
-//! changed. Names begin with two digits of the digest below their kind, so that object stores spread them.
-//!
-//! | name | holds |
-//! |---|---|
-//! | `chunks/ab/DIGEST` | the bytes of a chunk |
-//! | `manifests/ab/ID` | a manifest; it is written last |
-//! | `about/ab/ID` | an [`About`] |
-//! | `owners/ACCOUNT/ID` | an [`Owned`] |
-//! | `pins/PUT/DIGEST` | a [`Pin`] |
+//! changed. The module `names` lists the objects.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_util::{StreamExt, TryStreamExt, stream};
-use object_store::{ObjectStore, ObjectStoreExt, PutPayload, path::Path, signer::Signer};
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
+use object_store::{
+    ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload, path::Path, signer::Signer,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::{CHUNK_BYTES_MAX, ContentError, Digest, Manifest, sketch};
+use crate::{
+    CHUNK_BYTES_MAX, ContentError, ContentHealth, Digest, Manifest, PIN_CHUNKS_MAX, Pin,
+    clock::{Clock, MachineClock},
+    health::Health,
+    names::{OWNERS, about_name, chunk_name, digest_of, manifest_name, owner_name},
+    pins::Watched,
+    sketch,
+};
 
 /// Requests to the object store that one call has under way at a time.
 pub(crate) const ABREAST: usize = 16;
-/// Most chunks of a pin.
-pub const PIN_CHUNKS_MAX: usize = 10_000;
+/// How long the pin of a manifest that is written lasts. It stays for this time also when the manifest is there.
+pub(crate) const WRITING_PIN: Duration = Duration::from_hours(1);
+/// A manifest is written within this time of its pin.
+pub(crate) const WRITING_WITHIN: Duration = Duration::from_mins(30);
 
 /// What is known of a manifest, so that nobody needs to read all of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,28 +59,57 @@ pub struct Owned {
     pub bytes: u64,
 }
 
-/// Digests that a collection must leave until a time.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pin {
-    /// Who pins: the same word for all pins of a put.
-    pub put: String,
-    /// Until when, UTC epoch ms.
-    pub until_ms: u64,
-    /// Chunks and manifests, at most [`PIN_CHUNKS_MAX`].
-    pub digests: BTreeSet<Digest>,
-}
-
 /// Inputs, outputs and their chunks. A handle: clones are the same store.
 #[derive(Debug, Clone)]
 pub struct ContentStore {
     pub(crate) objects: Arc<dyn ObjectStore>,
-    pub(crate) signer: Option<Arc<dyn Signer>>,
+    signer: Option<Arc<dyn Signer>>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) health: Arc<Health>,
+    pub(crate) watched: Watched,
+    /// The folder that it is in, if it is in one.
+    pub(crate) folder: Option<Arc<std::path::Path>>,
 }
 
 impl ContentStore {
     /// Over any object store. `signer`: makes addresses that anybody can use for a while; `None`: it cannot.
     pub fn over(objects: Arc<dyn ObjectStore>, signer: Option<Arc<dyn Signer>>) -> Self {
-        Self { objects, signer }
+        let clock: Arc<dyn Clock> = Arc::new(MachineClock::new());
+        Self {
+            objects,
+            signer,
+            health: Arc::new(Health::new(Arc::clone(&clock))),
+            clock,
+            watched: Watched::default(),
+            folder: None,
+        }
+    }
+
+    /// The same store with another clock, for tests.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        let health = Arc::new(Health::new(Arc::clone(&clock)));
+        self.with_clock_and_health(clock, health)
+    }
+
+    pub(crate) fn with_clock_and_health(self, clock: Arc<dyn Clock>, health: Arc<Health>) -> Self {
+        Self {
+            clock,
+            health,
+            ..self
+        }
+    }
+
+    pub(crate) fn in_folder(self, folder: &std::path::Path) -> Self {
+        Self {
+            folder: Some(folder.into()),
+            ..self
+        }
+    }
+
+    /// How the object store is, as this process sees it.
+    pub fn health(&self) -> ContentHealth {
+        self.health.told()
     }
 
     /// In memory, for tests: it ends with its last handle.
@@ -88,13 +120,6 @@ impl ContentStore {
     /// Whether clients can be given addresses of chunks.
     pub const fn presigns(&self) -> bool {
         self.signer.is_some()
-    }
-
-    /// Keeps these digests from collection until a time. It is in the store when this returns.
-    pub async fn pin(&self, pin: &Pin) -> Result<(), ContentError> {
-        let json = serde_json::to_vec(pin).map_err(|error| ContentError::bug(&error))?;
-        let name = Path::from_iter(["pins", &pin.put, &Digest::of(&json).to_string()]);
-        self.write(&name, json.into()).await
     }
 
     /// Which of these chunks are not there, in this order, without repeats. Pin them first.
@@ -121,12 +146,15 @@ impl ContentStore {
         self.write(&chunk_name(digest), bytes).await
     }
 
-    /// Stores a manifest, if all its chunks are there. Returns its id and what is known of it.
+    /// Stores a manifest, if all its chunks are there. Returns its id and what is known of it. The manifest and its chunks
+    /// are pinned while it is written, and for an hour in all.
     pub async fn put_manifest(&self, bytes: Bytes) -> Result<(Digest, About), ContentError> {
         let manifest = Manifest::decode(&bytes)?;
         let id = Digest::of(&bytes);
-        let chunks: BTreeSet<_> = manifest.chunks().collect();
-        let digests: Vec<Digest> = chunks.iter().map(|chunk| chunk.digest).collect();
+        let begun = self.clock.elapsed();
+        let digests: BTreeSet<Digest> = manifest.chunks().map(|chunk| chunk.digest).collect();
+        let digests: Vec<Digest> = digests.into_iter().collect();
+        self.pin_for_writing(id, &digests).await?;
         let missing = self.missing(&digests).await?;
         if let Some(first) = missing.first() {
             return Err(ContentError::ChunksMissing {
@@ -134,6 +162,31 @@ impl ContentStore {
                 count: missing.len(),
             });
         }
+        let about = self.write_about(id, &manifest).await?;
+        if self.clock.elapsed().saturating_sub(begun) > WRITING_WITHIN {
+            return Err(ContentError::Collecting);
+        }
+        self.write(&manifest_name(id), bytes).await?;
+        Ok((id, about))
+    }
+
+    async fn pin_for_writing(&self, id: Digest, chunks: &[Digest]) -> Result<(), ContentError> {
+        let lasts_ms = u64::try_from(WRITING_PIN.as_millis()).unwrap_or(u64::MAX);
+        let all: Vec<Digest> = chunks.iter().copied().chain([id]).collect();
+        let put = format!("manifest-{}", self.clock.fresh());
+        for some in all.chunks(PIN_CHUNKS_MAX) {
+            let pin = Pin {
+                put: put.clone(),
+                until_ms: self.clock.wall_ms().saturating_add(lasts_ms),
+                digests: some.iter().copied().collect(),
+            };
+            self.pin(&pin).await?;
+        }
+        Ok(())
+    }
+
+    async fn write_about(&self, id: Digest, manifest: &Manifest) -> Result<About, ContentError> {
+        let chunks: BTreeSet<_> = manifest.chunks().collect();
         let about = About {
             files: count(manifest.entries().len()),
             bytes: manifest.bytes(),
@@ -142,13 +195,12 @@ impl ContentStore {
         };
         let json = serde_json::to_vec(&about).map_err(|error| ContentError::bug(&error))?;
         self.write(&about_name(id), json.into()).await?;
-        self.write(&manifest_name(id), bytes).await?;
-        Ok((id, about))
+        Ok(about)
     }
 
     /// A manifest's bytes, checked; `None`: there is none.
     pub async fn manifest(&self, id: Digest) -> Result<Option<Bytes>, ContentError> {
-        self.read_checked(&manifest_name(id), id).await
+        self.read_checked("manifest", &manifest_name(id), id).await
     }
 
     /// What is known of a manifest; `None`: there is none.
@@ -165,13 +217,14 @@ impl ContentStore {
         let Some(bytes) = self.manifest(id).await? else {
             return Ok(None);
         };
-        let (_, about) = self.put_manifest(bytes).await?;
-        Ok(Some(about))
+        let manifest = Manifest::decode(&bytes)?;
+        Ok(Some(self.write_about(id, &manifest).await?))
     }
 
     /// A chunk's bytes, checked; `None`: it is not there.
     pub async fn chunk(&self, digest: Digest) -> Result<Option<Bytes>, ContentError> {
-        self.read_checked(&chunk_name(digest), digest).await
+        self.read_checked("chunk", &chunk_name(digest), digest)
+            .await
     }
 
     /// Where anybody can PUT a chunk for a while; `None`: through a scheduler only.
@@ -201,7 +254,9 @@ impl ContentStore {
         let Some(signer) = &self.signer else {
             return Ok(None);
         };
-        let url = signer.signed_url(method, &chunk_name(chunk), lasts).await?;
+        let url = signer.signed_url(method, &chunk_name(chunk), lasts).await;
+        self.health.answered(&url);
+        let url = url?;
         Ok(Some(url.to_string()))
     }
 
@@ -235,16 +290,12 @@ impl ContentStore {
         after: Option<Digest>,
         limit: usize,
     ) -> Result<Vec<Digest>, ContentError> {
-        let folder = Path::from_iter(["owners", account]);
-        let found = self.objects.list(Some(&folder));
+        let folder = Path::from_iter([OWNERS, account]);
+        let found = self
+            .list(&folder)
+            .try_filter_map(async |meta| Ok(digest_of(&meta.location)));
         let mut ids: Vec<Digest> = found
-            .try_filter_map(async |meta| {
-                let name = meta
-                    .location
-                    .filename()
-                    .and_then(|name| name.parse::<Digest>().ok());
-                Ok(name.filter(|id| after.is_none_or(|after| *id > after)))
-            })
+            .try_filter(|id| std::future::ready(after.is_none_or(|after| *id > after)))
             .try_collect()
             .await?;
         ids.sort_unstable();
@@ -253,46 +304,85 @@ impl ContentStore {
     }
 
     pub(crate) async fn write(&self, name: &Path, bytes: Bytes) -> Result<(), ContentError> {
-        self.objects
-            .put(name, PutPayload::from_bytes(bytes))
-            .await?;
+        let answer = self.objects.put(name, PutPayload::from_bytes(bytes)).await;
+        self.health.answered(&answer);
+        answer?;
         Ok(())
+    }
+
+    /// Writes what is not there yet. Returns whether it was so.
+    pub(crate) async fn create(&self, name: &Path, bytes: Bytes) -> Result<bool, ContentError> {
+        let payload = PutPayload::from_bytes(bytes);
+        let mode = PutMode::Create.into();
+        let answer = self.objects.put_opts(name, payload, mode).await;
+        self.health.answered(&answer);
+        match answer {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// `None`: it is not there.
     pub(crate) async fn read(&self, name: &Path) -> Result<Option<Bytes>, ContentError> {
-        match self.objects.get(name).await {
-            Ok(found) => Ok(Some(found.bytes().await?)),
-            Err(object_store::Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let answer = async { self.objects.get(name).await?.bytes().await }.await;
+        self.health.answered(&answer);
+        if_there(answer)
     }
 
     async fn read_checked(
         &self,
+        kind: &str,
         name: &Path,
         digest: Digest,
     ) -> Result<Option<Bytes>, ContentError> {
         let read = self.read(name).await?;
-        if let Some(bytes) = &read {
-            check(digest, bytes)?;
+        let is = read.as_deref().map_or(digest, Digest::of);
+        if is == digest {
+            return Ok(read);
         }
-        Ok(read)
+        self.health.damaged();
+        Err(ContentError::Damaged {
+            what: format!("{kind} {digest}"),
+            problem: format!("the digest of its bytes is {is}"),
+        })
     }
 
-    async fn has(&self, name: &Path) -> Result<bool, ContentError> {
-        match self.objects.head(name).await {
-            Ok(_) => Ok(true),
-            Err(object_store::Error::NotFound { .. }) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+    pub(crate) async fn has(&self, name: &Path) -> Result<bool, ContentError> {
+        Ok(self.head(name).await?.is_some())
+    }
+
+    /// `None`: it is not there.
+    pub(crate) async fn head(&self, name: &Path) -> Result<Option<ObjectMeta>, ContentError> {
+        let answer = self.objects.head(name).await;
+        self.health.answered(&answer);
+        if_there(answer)
+    }
+
+    pub(crate) fn list(
+        &self,
+        folder: &Path,
+    ) -> impl Stream<Item = Result<ObjectMeta, ContentError>> + Unpin + use<> {
+        let health = Arc::clone(&self.health);
+        let found = self.objects.list(Some(folder));
+        found.map(move |answer| {
+            health.answered(&answer);
+            answer.map_err(ContentError::from)
+        })
     }
 
     pub(crate) async fn delete(&self, name: &Path) -> Result<(), ContentError> {
-        match self.objects.delete(name).await {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        let answer = self.objects.delete(name).await;
+        self.health.answered(&answer);
+        if_there(answer).map(|_| ())
+    }
+}
+
+fn if_there<T>(answer: object_store::Result<T>) -> Result<Option<T>, ContentError> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(object_store::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -304,29 +394,8 @@ fn check(digest: Digest, bytes: &[u8]) -> Result<(), ContentError> {
     Err(ContentError::NotWhatItSays { digest, is })
 }
 
-fn count(many: usize) -> u64 {
+pub(crate) fn count(many: usize) -> u64 {
     u64::try_from(many).unwrap_or(u64::MAX)
-}
-
-fn spread(kind: &str, digest: Digest) -> Path {
-    let name = digest.to_string();
-    Path::from_iter([kind, name.split_at(2).0, &name])
-}
-
-pub(crate) fn chunk_name(digest: Digest) -> Path {
-    spread("chunks", digest)
-}
-
-pub(crate) fn manifest_name(id: Digest) -> Path {
-    spread("manifests", id)
-}
-
-pub(crate) fn about_name(id: Digest) -> Path {
-    spread("about", id)
-}
-
-pub(crate) fn owner_name(account: &str, id: Digest) -> Path {
-    Path::from_iter(["owners", account, &id.to_string()])
 }
 
 #[cfg(test)]

@@ -69,6 +69,7 @@ impl Replica {
         core.tasks.run("timers", Arc::clone(&core).watch_timers());
         core.tasks
             .run("old_months", Arc::clone(&core).drop_old_months());
+        core.tasks.run("content", Arc::clone(&core).collect_daily());
         let store = core.store.health().name;
         tracing::info!(
             replica = core.config.replica,

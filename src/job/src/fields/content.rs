@@ -49,6 +49,18 @@ impl Input {
         items.map(|item| Ok(Self::of(item)?.folder)).collect()
     }
 
+    /// The ids that are among the inputs of a spec, whatever else is.
+    pub fn ids(spec: &Spec) -> Vec<String> {
+        let inputs = items(spec, INPUTS).iter();
+        let inputs = inputs.filter_map(|item| Self::of(item).ok());
+        inputs
+            .filter_map(|input| match input.of {
+                InputOf::Id(id) => Some(id),
+                InputOf::From(_) => None,
+            })
+            .collect()
+    }
+
     /// The inputs of a job, in its order, at most [`INPUTS_MAX`].
     ///
     /// # Errors

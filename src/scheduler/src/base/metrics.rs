@@ -3,13 +3,13 @@
 //! Counters belong to a replica and not to the process, so one process can have several replicas. Gauges (live jobs,
 //! peers) are read on each request.
 
+use fairlead_content::Collected;
+use fairlead_job::Cause;
 use parking_lot::Mutex;
 use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
-
-use fairlead_job::Cause;
 
 /// How a claim went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +106,9 @@ pub(crate) struct Metrics {
     pub(crate) turns_lost: Counter,
     pub(crate) shard_looks: Counter,
     pub(crate) hints_sent: Counter,
+    pub(crate) collections: Counter,
+    pub(crate) content_put: Counter,
+    pub(crate) content_read: Counter,
     pub(crate) hints_lost: Counter,
     chore_time: Family<Label, Histogram, fn() -> Histogram>,
     chores_failed: Counters,
@@ -129,6 +132,12 @@ pub(crate) struct States {
     pub(crate) cached: Gauge,
     pub(crate) claims_in_flight: Gauge,
     pub(crate) inbox: Gauge,
+    pub(crate) content_available: Gauge,
+    pub(crate) content_throttled: Gauge,
+    pub(crate) content_damaged: Gauge,
+    content_bytes: Gauge,
+    content_chunks: Gauge,
+    content_manifests: Gauge,
 }
 
 impl States {
@@ -158,10 +167,52 @@ impl States {
                 "Messages that the engine has not processed yet",
                 &self.inbox,
             ),
+            (
+                "content_available",
+                "1 if the store of inputs and outputs answers",
+                &self.content_available,
+            ),
+            (
+                "content_throttled",
+                "1 if the store of inputs and outputs asks for fewer requests",
+                &self.content_throttled,
+            ),
+            (
+                "content_damaged",
+                "Objects of inputs and outputs that this replica found damaged",
+                &self.content_damaged,
+            ),
+            (
+                "content_bytes",
+                "Bytes of inputs and outputs after the last collection here",
+                &self.content_bytes,
+            ),
+            (
+                "content_chunks",
+                "Chunks of inputs and outputs after the last collection here",
+                &self.content_chunks,
+            ),
+            (
+                "content_manifests",
+                "Inputs and outputs after the last collection here",
+                &self.content_manifests,
+            ),
         ];
         for (name, help, gauge) in states {
             to.register(name, help, gauge.clone());
         }
+    }
+
+    /// What a collection left.
+    pub(crate) fn content_collected(&self, collected: &Collected) {
+        let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let manifests = collected
+            .manifests
+            .saturating_sub(collected.manifests_removed);
+        let chunks = collected.chunks.saturating_sub(collected.chunks_removed);
+        self.content_bytes.set(number(collected.bytes_kept));
+        self.content_chunks.set(number(chunks));
+        self.content_manifests.set(number(manifests));
     }
 }
 
@@ -177,6 +228,9 @@ impl Metrics {
             turns_lost: Counter::default(),
             shard_looks: Counter::default(),
             hints_sent: Counter::default(),
+            collections: Counter::default(),
+            content_put: Counter::default(),
+            content_read: Counter::default(),
             hints_lost: Counter::default(),
             chore_time: Family::new_with_constructor(|| Histogram::new(CHORE_TIME_S)),
             chores_failed: Family::default(),
@@ -272,6 +326,21 @@ impl Metrics {
                 "shard_looks",
                 "Reads of all shards of a job, to see what is to be done about it",
                 &self.shard_looks,
+            ),
+            (
+                "content_collections",
+                "Collections of inputs and outputs that ended well here",
+                &self.collections,
+            ),
+            (
+                "content_put_bytes",
+                "Bytes of chunks that were put through this replica",
+                &self.content_put,
+            ),
+            (
+                "content_read_bytes",
+                "Bytes of chunks that were read through this replica",
+                &self.content_read,
             ),
             ("hints_sent", "Messages to other replicas", &self.hints_sent),
             ("hints_lost", "Failed messages", &self.hints_lost),

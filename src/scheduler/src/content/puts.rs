@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fairlead_api::{ContentKeep, ContentMissing, ContentPin, ContentView, MissingChunk};
-use fairlead_content::{Digest, Owned, PIN_CHUNKS_MAX, Pin};
+use fairlead_content::{Digest, Owned, Pin};
 use fairlead_job::When;
 
 use crate::{
@@ -12,7 +12,10 @@ use crate::{
         clock::utc_text,
         errors::{ContentFault, Refusal, excerpt},
     },
-    content::{Holder, reads::view},
+    content::{
+        holder::Holder,
+        wire::{check_name, check_put, digests, view},
+    },
     core::Core,
 };
 
@@ -20,10 +23,6 @@ use crate::{
 const PIN_MS: u64 = 24 * 3_600_000;
 /// How long an address of a missing chunk can be used.
 const URL_LASTS: Duration = Duration::from_hours(6);
-/// Longest word of a put, bytes.
-const PUT_BYTES_MAX: usize = 64;
-/// Longest name of an input, bytes.
-const NAME_BYTES_MAX: usize = 128;
 /// How far ahead content may be kept whatever jobs do, days.
 const KEEP_DAYS_MAX: u64 = 366;
 /// The same, ms.
@@ -60,7 +59,10 @@ impl Core {
     /// Stores a chunk that came through this replica.
     pub(crate) async fn put_chunk(&self, digest: &str, bytes: Bytes) -> Result<(), Refusal> {
         let digest: Digest = digest.parse().map_err(ContentFault::from)?;
-        Ok(self.content.put_chunk(digest, bytes).await?)
+        let size = u64::try_from(bytes.len()).unwrap_or(0);
+        self.content.put_chunk(digest, bytes).await?;
+        self.metrics.content_put.inc_by(size);
+        Ok(())
     }
 
     /// Ends a put: the account has this manifest from now on. Putting it again keeps what was said of it before.
@@ -129,33 +131,6 @@ impl Core {
     }
 }
 
-/// Digests of a request.
-pub(super) fn digests(texts: &[String]) -> Result<Vec<Digest>, ContentFault> {
-    if texts.len() > PIN_CHUNKS_MAX {
-        let (given, max) = (texts.len(), PIN_CHUNKS_MAX);
-        return Err(ContentFault::TooManyChunks { given, max });
-    }
-    let read: Result<Vec<Digest>, _> = texts.iter().map(|text| text.parse()).collect();
-    Ok(read?)
-}
-
-/// Refuses what is no word of a put: it becomes part of paths.
-pub(crate) fn check_put(put: &str) -> Result<(), ContentFault> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    if (1..=PUT_BYTES_MAX).contains(&put.len()) && put.bytes().all(is_plain) {
-        return Ok(());
-    }
-    Err(ContentFault::BadPut(excerpt(put)))
-}
-
-fn check_name(name: &str) -> Result<(), ContentFault> {
-    if name.len() <= NAME_BYTES_MAX && !name.chars().any(char::is_control) {
-        return Ok(());
-    }
-    let (given, max) = (name.len(), NAME_BYTES_MAX);
-    Err(ContentFault::BadName { given, max })
-}
-
 /// UTC epoch ms; 0: no such time.
 fn kept_until(until: &str, now_ms: u64) -> Result<u64, ContentFault> {
     if until.is_empty() {
@@ -173,19 +148,6 @@ fn kept_until(until: &str, now_ms: u64) -> Result<u64, ContentFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_put_has_a_plain_word() {
-        for good in ["a", "A-9_z", &"x".repeat(64)] {
-            assert_eq!(check_put(good), Ok(()), "{good}");
-        }
-        for bad in ["", "a/b", "..", "a b", "é", &"x".repeat(65)] {
-            assert!(
-                matches!(check_put(bad), Err(ContentFault::BadPut(_))),
-                "{bad}"
-            );
-        }
-    }
 
     #[test]
     fn content_is_kept_for_a_year_at_most() {

@@ -4,11 +4,14 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use fairlead_api::{ContentList, ContentUrls, ContentUrlsRequest, ContentView};
-use fairlead_content::{About, Digest, Manifest, Owned};
+use fairlead_content::{Digest, Manifest};
 
-use super::{Holder, puts::digests};
 use crate::{
     base::errors::{ContentFault, Refusal},
+    content::{
+        holder::Holder,
+        wire::{digests, view},
+    },
     core::Core,
 };
 
@@ -38,7 +41,10 @@ impl Core {
         self.may_read_content(holder, id).await?;
         self.check_chunks(id, &[digest]).await?;
         let found = self.content.chunk(digest).await?;
-        Ok(found.ok_or(ContentFault::NoChunk(digest))?)
+        let bytes = found.ok_or(ContentFault::NoChunk(digest))?;
+        let size = u64::try_from(bytes.len()).unwrap_or(0);
+        self.metrics.content_read.inc_by(size);
+        Ok(bytes)
     }
 
     /// From where to read chunks of a manifest.
@@ -172,19 +178,5 @@ impl Core {
             list.content.extend(page.content);
         }
         Ok(list)
-    }
-}
-
-pub(super) fn view(id: Digest, account: &str, owned: Owned, about: &About) -> ContentView {
-    ContentView {
-        id: id.to_string(),
-        name: owned.name,
-        my_account: account.to_owned(),
-        files: about.files,
-        bytes: about.bytes,
-        chunks: about.chunks,
-        put_ms: owned.put_ms,
-        job_id: owned.job_id,
-        keep_until_ms: Some(owned.keep_until_ms).filter(|ms| *ms > 0),
     }
 }

@@ -2,15 +2,17 @@
 
 use bytes::Bytes;
 use fairlead_api::{ContentKeep, ContentPin, ContentUrlsRequest, ErrorCode};
-use fairlead_content::{Chunk, Digest, Entry, Kind, Manifest};
+use fairlead_content::{Chunk, Digest, Entry, Kind, Manifest, Marks};
+use fairlead_store::{DocKind, DocWrite, Expect, JobState};
+use serde_json::json;
 
-use super::Holder;
 use crate::{
     Access, Clock, Config,
     base::errors::{ContentFault, PeopleError, Refusal},
+    content::{care::JobMarks, holder::Holder},
     core::Core,
     known::accounts::AccountDoc,
-    testing::{core_over, embedded, state},
+    testing::{core_over, embedded, state, store_job},
 };
 
 fn core(data: &tempfile::TempDir) -> std::sync::Arc<Core> {
@@ -34,7 +36,7 @@ fn admin() -> Holder {
 }
 
 /// Puts a file of these bytes; answers its id and its chunk.
-pub(crate) async fn put(core: &Core, holder: &Holder, bytes: &[u8]) -> (String, String) {
+async fn put(core: &Core, holder: &Holder, bytes: &[u8]) -> (String, String) {
     try_put(core, holder, bytes).await.unwrap()
 }
 
@@ -166,6 +168,54 @@ async fn an_account_keeps_and_puts_no_more_than_its_limits() {
     assert!(over.to_string().contains("within 24 hours"), "{over}");
     // What was put before is there.
     assert!(core.manifest_of(&ann, &second).await.is_ok());
+}
+
+#[tokio::test]
+async fn what_jobs_and_timers_name_and_accounts_keep_is_not_collected() {
+    let data = tempfile::tempdir().unwrap();
+    let config = Config {
+        content_grace_ms: 0,
+        ..Config::embedded(data.path().to_owned())
+    };
+    let core = core_over(embedded(&data), config, Clock::system());
+    let ann = user("ann");
+    let mut ids = Vec::new();
+    for bytes in [b"1", b"2", b"3", b"4", b"5"] {
+        ids.push(put(&core, &ann, bytes).await.0);
+    }
+    let input = JobState {
+        inputs: vec![ids[0].clone()],
+        ..state(1)
+    };
+    let output = JobState {
+        outputs: ids[1].clone(),
+        ..state(2)
+    };
+    store_job(&core, input).await;
+    store_job(&core, output).await;
+    let keep = ContentKeep {
+        until: "+1d".to_owned(),
+    };
+    core.keep_content("ann", &ids[2], &keep).await.unwrap();
+    let timer = DocWrite {
+        id: "ann/nightly".to_owned(),
+        expect: Expect::Any,
+        body: Some(json!({"job": {"inputs": [{"id": ids[3], "folder": "a"}]}})),
+    };
+    core.store
+        .put_docs(DocKind::Timer, vec![timer])
+        .await
+        .remove(0)
+        .unwrap();
+    let marks = JobMarks(&core);
+    let digests: Vec<Digest> = ids.iter().map(|id| id.parse().unwrap()).collect();
+    let named = marks.named(&digests).await.unwrap();
+    assert_eq!(named, [true, true, false, true, false]);
+    let told = core.collect_content(true).await.unwrap();
+    assert_eq!((told.manifests, told.chunks), (5, 5));
+    let checked = core.check_content().await.unwrap();
+    assert_eq!((checked.manifests, checked.problems_total), (5, 0));
+    assert_eq!(core.content_problem(), None);
 }
 
 #[tokio::test]

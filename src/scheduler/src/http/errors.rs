@@ -119,6 +119,8 @@ fn of_content(fault: &ContentFault) -> Told {
             Unavailable,
             "an admin can find what is damaged: fairlead content check",
         ),
+        F::Collecting => (Unavailable, "try again in a minute"),
+        F::CollectedByAnother(_) => (Conflict, "wait until that is over"),
         F::Unreachable => (Unavailable, "try again in a few seconds"),
     };
     (code, hint.into())
@@ -378,6 +380,7 @@ fn of_setting(error: &PeopleError) -> &'static str {
         }
         E::TooManyMonths { .. } => "0 keeps jobs for ever; null leaves it to --keep-months",
         E::LimitTooHigh { .. } => "omit it for no limit",
+        E::LimitOfAccounts { .. } => "set it for an account: fairlead account set NAME",
         E::NoSoftLimit { .. } => "set a hard limit: N, or none",
         E::SoftOverHard { .. } => {
             "jobs over the soft limit go behind others; jobs at the hard limit wait"

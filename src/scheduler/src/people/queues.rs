@@ -66,6 +66,14 @@ impl Core {
     ) -> Result<(), Refusal> {
         check_name("queue", name)?;
         check(change)?;
+        for (what, limit) in [
+            ("content_mb", change.limits.content_mb),
+            ("content_day_mb", change.limits.content_day_mb),
+        ] {
+            if limit.is_some_and(|limit| !limit.is_none()) {
+                return Err(PeopleError::LimitOfAccounts { what }.into());
+            }
+        }
         let said = change.users.as_ref().map(check_users).transpose()?;
         let next = async |known: Option<Set>| -> Result<Set, Refusal> {
             let users = users_after(name, known.as_ref(), said.as_ref());

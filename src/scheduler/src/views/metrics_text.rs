@@ -1,5 +1,6 @@
 //! Renders `GET /metrics`: all metrics as text. Gauges are read on each request.
 
+use fairlead_content::ContentState;
 use prometheus_client::encoding::text::encode;
 
 use crate::core::Core;
@@ -22,6 +23,15 @@ impl Core {
         states.waiters.set(count(self.requests.waiters.len()));
         states.cached.set(number(stats.cached_jobs));
         states.claims_in_flight.set(number(stats.in_flight));
+        let content = self.content.health();
+        let (is_there, is_throttled) = match content.state {
+            ContentState::Well => (true, false),
+            ContentState::Throttled { .. } => (true, true),
+            ContentState::Unreachable { .. } => (false, false),
+        };
+        states.content_available.set(i64::from(is_there));
+        states.content_throttled.set(i64::from(is_throttled));
+        states.content_damaged.set(number(content.damaged));
         states.inbox.set(count(self.engine.depth()));
         let mut text = String::new();
         let registry = self.metrics.registry.lock();

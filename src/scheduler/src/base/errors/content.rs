@@ -40,6 +40,10 @@ pub(crate) enum ContentFault {
     ChunksMissing(String),
     #[error("the content store has a damaged object: {0}")]
     Damaged(String),
+    #[error("a collection is at work on some of it")]
+    Collecting,
+    #[error("'{0}' is collecting already")]
+    CollectedByAnother(String),
     #[error("the content store cannot be reached, or says no")]
     Unreachable,
 }
@@ -52,7 +56,9 @@ impl From<ContentError> for ContentFault {
             | ContentError::ChunkSize(_)
             | ContentError::Manifest(_) => Self::Wrong(error.to_string()),
             ContentError::Damaged { .. } => Self::Damaged(error.to_string()),
-            ContentError::Store(_) | ContentError::Bug(_) => {
+            ContentError::Collecting => Self::Collecting,
+            ContentError::CollectedByAnother(who) => Self::CollectedByAnother(who),
+            ContentError::Store(_) | ContentError::Marks(_) | ContentError::Bug(_) => {
                 tracing::error!(%error, "the content store does not answer as it should");
                 Self::Unreachable
             }

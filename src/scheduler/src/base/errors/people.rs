@@ -41,6 +41,8 @@ pub(crate) enum PeopleError {
         given: u64,
         max: u64,
     },
+    #[error("limits.{what}: only accounts have this limit")]
+    LimitOfAccounts { what: &'static str },
     #[error("limits.{what}: a soft limit was given")]
     NoSoftLimit { what: &'static str },
     #[error("limits.{what}: the soft limit {soft} is over the hard limit {hard}")]

@@ -166,6 +166,8 @@ fn of_content() -> Vec<Refusal> {
             .to_string(),
         ),
         E::Damaged(word()),
+        E::Collecting,
+        E::CollectedByAnother(word()),
         E::Unreachable,
     ];
     all.map(Refusal::from).into()
@@ -285,6 +287,7 @@ fn of_people() -> Vec<Refusal> {
             given: 9,
             max: 5,
         },
+        E::LimitOfAccounts { what: "content_mb" },
         E::NoSoftLimit { what: "shards" },
         E::SoftOverHard {
             what: "hours",

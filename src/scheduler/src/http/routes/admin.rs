@@ -64,6 +64,11 @@ pub(super) fn health(core: &Core, request: &Request) -> Response {
             lines.push_str(&line);
         }
     }
+    if let Some(problem) = core.content_problem() {
+        let StoreProblem { problem, seconds } = problem;
+        let line = format!("The content store, for {seconds} s by now: {problem}\n");
+        lines.push_str(&line);
+    }
     let peers = peers_of(core);
     if request.accepts("application/json") {
         let problem = |side: &Condition| {
@@ -79,6 +84,7 @@ pub(super) fn health(core: &Core, request: &Request) -> Response {
             reads: problem(&store.reads),
             writes: problem(&store.writes),
             store: store.name,
+            content: core.content_problem(),
             peers,
             stopping: core.draining.is_cancelled(),
         };

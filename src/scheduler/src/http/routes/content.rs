@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fairlead_api::{ContentKeep, ErrorCode, Route};
+use fairlead_api::{ContentCareRequest, ContentKeep, ErrorCode, Route};
 use fairlead_content::{CHUNK_BYTES_MAX, MANIFEST_BYTES_MAX, PIN_CHUNKS_MAX};
 use futures_util::FutureExt;
 use serde_json::json;
 use warp::reply::Response;
 
-use super::admin::BODY_MAX;
+use super::admin::{BODY_MAX, admin};
 use crate::{
     base::{
         budget::{Charge, Purse},
         errors::Refusal,
     },
-    content::{Holder, puts::check_put},
+    content::{holder::Holder, wire::check_put},
     core::Core,
     http::{
         content_type::BYTES,
@@ -42,6 +42,8 @@ pub(super) fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> An
         Route::ContentOf { content } => show(core, request, content).boxed(),
         Route::KeepContent { content } => keep(core, request, content).boxed(),
         Route::ForgetContent { content } => forget(core, request, content).boxed(),
+        Route::CollectContent => collect(core, request).boxed(),
+        Route::CheckContent => check(core, request).boxed(),
         _ => list(core, request).boxed(),
     }
 }
@@ -190,4 +192,29 @@ async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
         core.contents_of(&account, after, limit).await?
     };
     Ok(ok(&list))
+}
+
+async fn collect(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    let asked: ContentCareRequest = request.read_json(BODY_MAX).await?;
+    let collected = core.collect_content(asked.dry_run).await?;
+    if !asked.dry_run {
+        core.audit(&who.name, "content.collect", "content", json!(collected));
+    }
+    Ok(ok(&collected))
+}
+
+async fn check(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    let asked: ContentCareRequest = request.read_json(BODY_MAX).await?;
+    if asked.dry_run {
+        return Err(Refusal::new(
+            ErrorCode::BadField,
+            "dry_run: true, but a check always sets aside what is damaged",
+            "omit dry_run",
+        ));
+    }
+    let checked = core.check_content().await?;
+    core.audit(&who.name, "content.check", "content", json!(checked));
+    Ok(ok(&checked))
 }

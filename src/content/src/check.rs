@@ -1,0 +1,199 @@
+//! The check: reads everything that is stored, and moves aside what is damaged, so that the next put sends it again.
+
+use std::collections::HashSet;
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use object_store::{ObjectStoreExt, path::Path};
+
+use crate::{
+    ContentError, ContentStore, Digest, Manifest, ManifestError,
+    names::{CHUNKS, MANIFESTS, chunk_name, damaged_name, digest_of, manifest_name},
+    store::{ABREAST, count},
+};
+
+/// Most manifests and objects that a report names.
+pub const CHECK_NAMED_MAX: usize = 1_000;
+/// Manifests that are in memory at a time: each may have 64 MiB.
+const MANIFESTS_ABREAST: usize = 4;
+/// Most digests in memory. A store with more chunks is checked in several passes, each of which reads all manifests.
+const GOOD_MAX: usize = 4_000_000;
+/// First bytes of digests.
+const BYTES: u16 = 256;
+
+/// What a check found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Manifests that were read.
+    pub manifests: u64,
+    /// Chunks that were read.
+    pub chunks: u64,
+    /// Bytes of both.
+    pub bytes: u64,
+    /// Damaged objects, which now lie below `damaged/`.
+    pub damaged: u64,
+    /// The first of them, at most [`CHECK_NAMED_MAX`]: `chunks/DIGEST` or `manifests/DIGEST`.
+    pub damaged_first: Vec<String>,
+    /// Manifests that cannot be delivered: they name a chunk that is missing now.
+    pub broken: u64,
+    /// The first of them, at most [`CHECK_NAMED_MAX`].
+    pub broken_first: Vec<Digest>,
+}
+
+impl ContentStore {
+    /// Reads everything. Moves damaged objects aside. Takes as long as the store needs to deliver all of it.
+    ///
+    /// # Errors
+    /// The object store does not answer.
+    pub async fn check(&self) -> Result<Checked, ContentError> {
+        let (mut told, mut broken) = (Checked::default(), HashSet::new());
+        let mut from = 0;
+        while from < BYTES {
+            let (mut good, mut until) = (HashSet::new(), from);
+            while until < BYTES && good.len() < GOOD_MAX {
+                let folder = Path::from_iter([CHUNKS, &format!("{until:02x}")]);
+                self.check_folder(&folder, &mut good, &mut told).await?;
+                until += 1;
+            }
+            let is_first = from == 0;
+            self.check_manifests(from..until, &good, is_first, &mut broken, &mut told)
+                .await?;
+            from = until;
+        }
+        Ok(told)
+    }
+
+    async fn check_folder(
+        &self,
+        folder: &Path,
+        good: &mut HashSet<Digest>,
+        told: &mut Checked,
+    ) -> Result<(), ContentError> {
+        let found = self.list(folder);
+        let found: Vec<Path> = found.map_ok(|meta| meta.location).try_collect().await?;
+        let digests = found.iter().filter_map(digest_of);
+        let reads = stream::iter(digests).map(async |digest| {
+            let bytes = self.sound(CHUNKS, digest, &chunk_name(digest)).await?;
+            Ok::<_, ContentError>((digest, bytes))
+        });
+        let mut reads = reads.buffer_unordered(ABREAST);
+        while let Some((digest, read)) = reads.try_next().await? {
+            told.chunks += 1;
+            match read {
+                Sound::Good(bytes) => {
+                    told.bytes += count(bytes.len());
+                    good.insert(digest);
+                }
+                Sound::Gone => {}
+                Sound::Damaged => told.note_damaged(CHUNKS, digest),
+            }
+        }
+        Ok(())
+    }
+
+    async fn check_manifests(
+        &self,
+        range: std::ops::Range<u16>,
+        good: &HashSet<Digest>,
+        is_first: bool,
+        broken: &mut HashSet<Digest>,
+        told: &mut Checked,
+    ) -> Result<(), ContentError> {
+        let found = self.list(&Path::from(MANIFESTS));
+        let found: Vec<Path> = found.map_ok(|meta| meta.location).try_collect().await?;
+        let ids = found.iter().filter_map(digest_of);
+        let reads = stream::iter(ids).map(async |id| {
+            let read = self.sound(MANIFESTS, id, &manifest_name(id)).await?;
+            let Sound::Good(bytes) = &read else {
+                return Ok((id, read, false));
+            };
+            let is_whole = self.is_whole(bytes, &range, good).await?;
+            Ok::<_, ContentError>((id, read, is_whole))
+        });
+        let mut reads = reads.buffer_unordered(MANIFESTS_ABREAST);
+        while let Some((id, read, is_whole)) = reads.try_next().await? {
+            told.manifests += u64::from(is_first);
+            match read {
+                Sound::Gone => {}
+                Sound::Damaged => told.note_damaged(MANIFESTS, id),
+                Sound::Good(bytes) => {
+                    told.bytes += if is_first { count(bytes.len()) } else { 0 };
+                    if !is_whole && broken.insert(id) {
+                        told.broken += 1;
+                        if told.broken_first.len() < CHECK_NAMED_MAX {
+                            told.broken_first.push(id);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all chunks of this range are there that a manifest names. One that came during the check is looked up.
+    async fn is_whole(
+        &self,
+        manifest: &[u8],
+        range: &std::ops::Range<u16>,
+        good: &HashSet<Digest>,
+    ) -> Result<bool, ContentError> {
+        let manifest = Manifest::decode(manifest)?;
+        let unseen = manifest
+            .chunks()
+            .map(|chunk| chunk.digest)
+            .filter(|digest| {
+                let [first, ..] = digest.as_bytes();
+                range.contains(&u16::from(*first)) && !good.contains(digest)
+            });
+        let unseen: HashSet<Digest> = unseen.collect();
+        let unseen: Vec<Digest> = unseen.into_iter().collect();
+        Ok(self.missing(&unseen).await?.is_empty())
+    }
+
+    /// Reads an object twice before it moves it aside: the network may have been what broke it, or a put may have brought
+    /// a good one.
+    async fn sound(&self, kind: &str, digest: Digest, name: &Path) -> Result<Sound, ContentError> {
+        for _ in 0..2 {
+            match self.read(name).await? {
+                None => return Ok(Sound::Gone),
+                Some(bytes) if is_sound(kind, digest, &bytes) => return Ok(Sound::Good(bytes)),
+                Some(_) => {}
+            }
+        }
+        self.health.damaged();
+        tracing::error!(kind, %digest, "an object of the content store is damaged, and was moved aside");
+        let aside = damaged_name(kind, digest);
+        let moved = self.objects.copy(name, &aside).await;
+        self.health.answered(&moved);
+        moved?;
+        self.delete(name).await?;
+        Ok(Sound::Damaged)
+    }
+}
+
+#[derive(Debug)]
+enum Sound {
+    Good(bytes::Bytes),
+    Gone,
+    Damaged,
+}
+
+fn is_sound(kind: &str, digest: Digest, bytes: &[u8]) -> bool {
+    if Digest::of(bytes) != digest {
+        return false;
+    }
+    // What another version wrote is not damaged.
+    kind != MANIFESTS
+        || matches!(
+            Manifest::decode(bytes),
+            Ok(_) | Err(ManifestError::Format(_))
+        )
+}
+
+impl Checked {
+    fn note_damaged(&mut self, kind: &str, digest: Digest) {
+        self.damaged += 1;
+        if self.damaged_first.len() < CHECK_NAMED_MAX {
+            self.damaged_first.push(format!("{kind}/{digest}"));
+        }
+    }
+}

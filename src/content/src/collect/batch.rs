@@ -1,0 +1,73 @@
+//! A batch: what is about to be deleted, written down where puts see it.
+
+use std::{sync::Arc, time::Duration};
+
+use object_store::path::Path;
+use serde::{Deserialize, Serialize};
+
+use super::{BATCH_WITHIN, Run};
+use crate::{Clock, ContentError, Digest, names::condemned_name};
+
+/// What a batch may delete.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Condemned {
+    pub(crate) digests: Vec<Digest>,
+}
+
+/// A batch that is at work.
+#[derive(Debug)]
+pub(super) struct Batch {
+    name: Path,
+    /// For how long it may delete.
+    pub(super) time: TimeLeft,
+}
+
+/// Both clocks must agree that there is time: one of them stands still while a machine sleeps.
+#[derive(Debug, Clone)]
+pub(super) struct TimeLeft {
+    clock: Arc<dyn Clock>,
+    begun: Duration,
+    begun_ms: u64,
+}
+
+impl TimeLeft {
+    pub(super) fn is_left(&self) -> bool {
+        let passed = self.clock.elapsed().saturating_sub(self.begun);
+        let passed_ms = self.clock.wall_ms().saturating_sub(self.begun_ms);
+        passed < BATCH_WITHIN && u128::from(passed_ms) < BATCH_WITHIN.as_millis()
+    }
+}
+
+impl Run<'_> {
+    /// Writes down what may be deleted. What puts wrote is read after this.
+    pub(super) async fn condemn(&mut self, digests: &[Digest]) -> Result<Batch, ContentError> {
+        self.keep().await?;
+        let term = self.term.as_ref().map_or(0, super::terms::Term::number);
+        self.batches += 1;
+        let clock = Arc::clone(&self.store.clock);
+        let batch = Batch {
+            name: condemned_name(term, self.batches),
+            time: TimeLeft {
+                begun: clock.elapsed(),
+                begun_ms: clock.wall_ms(),
+                clock,
+            },
+        };
+        let digests = digests.to_vec();
+        let json = serde_json::to_vec(&Condemned { digests });
+        let json = json.map_err(|error| ContentError::bug(&error))?;
+        self.store.write(&batch.name, json.into()).await?;
+        Ok(batch)
+    }
+
+    /// The batch deletes nothing more. Not called after an error: then a request may still be on its way, and the list
+    /// stays for a lease.
+    pub(super) async fn over(&self, batch: Batch) -> Result<(), ContentError> {
+        if !batch.time.is_left() {
+            tracing::warn!(
+                "a batch of a collection took too long; the next collection goes on with it"
+            );
+        }
+        self.store.delete(&batch.name).await
+    }
+}

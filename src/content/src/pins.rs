@@ -1,0 +1,117 @@
+//! Pins: what a collection must leave alone.
+//!
+//! A put and a collection may meet without knowing each other, so each writes first and reads then. A put writes its pin,
+//! and then reads what is condemned. A collection writes what it condemns, and then reads the pins. So one of the two sees
+//! the other. A put that finds its digests condemned waits until that batch is over, and only then looks what is there.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::TryStreamExt;
+use object_store::path::Path;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ContentError, ContentStore, Digest,
+    collect::{Condemned, LEASE},
+    names::{PINS, condemned, pin_name},
+};
+
+/// Most chunks of a pin.
+pub const PIN_CHUNKS_MAX: usize = 10_000;
+/// No pin counts for longer than this after it was written.
+pub const PIN_LASTS_MAX: Duration = Duration::from_hours(7 * 24);
+/// How long a put waits for batches that hold its digests, before it is told to come later.
+const WAIT_MAX: Duration = Duration::from_mins(1);
+/// How often it looks.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Digests that a collection must leave until a time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pin {
+    /// Who pins: the same word for all pins of a put.
+    pub put: String,
+    /// Until when, UTC epoch ms; [`PIN_LASTS_MAX`] from now at most.
+    pub until_ms: u64,
+    /// Chunks and manifests, at most [`PIN_CHUNKS_MAX`].
+    pub digests: BTreeSet<Digest>,
+}
+
+/// Since when this process has seen each list of what is condemned.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Watched {
+    since: Arc<Mutex<BTreeMap<Path, Duration>>>,
+}
+
+impl Watched {
+    /// Notes which lists are there. Returns those that nobody works at any more.
+    fn dead(&self, there: &[Path], now: Duration) -> Vec<Path> {
+        let mut since = self.since.lock();
+        since.retain(|name, _| there.contains(name));
+        let mut dead = Vec::new();
+        for name in there {
+            let first = *since.entry(name.clone()).or_insert(now);
+            if now.saturating_sub(first) > LEASE {
+                dead.push(name.clone());
+            }
+        }
+        dead
+    }
+}
+
+impl ContentStore {
+    /// Keeps these digests from collection until a time. When this returns, what is there stays there. Pin chunks before
+    /// asking which are missing, and a manifest before naming it.
+    ///
+    /// # Errors
+    /// [`ContentError::Collecting`]: some of them are just being removed, and it takes too long.
+    pub async fn pin(&self, pin: &Pin) -> Result<(), ContentError> {
+        let json = serde_json::to_vec(pin).map_err(|error| ContentError::bug(&error))?;
+        let name = pin_name(&pin.put, Digest::of(&json));
+        self.write(&name, json.into()).await?;
+        let begun = self.clock.elapsed();
+        while self.any_condemned(&pin.digests).await? {
+            if self.clock.elapsed().saturating_sub(begun) > WAIT_MAX {
+                return Err(ContentError::Collecting);
+            }
+            self.clock.sleep(LOOK_EVERY).await;
+        }
+        Ok(())
+    }
+
+    /// Gives up all pins of a put, at its end.
+    pub async fn unpin(&self, put: &str) -> Result<(), ContentError> {
+        let pins = self.list(&Path::from_iter([PINS, put]));
+        let names: Vec<Path> = pins.map_ok(|meta| meta.location).try_collect().await?;
+        for name in names {
+            self.delete(&name).await?;
+        }
+        Ok(())
+    }
+
+    async fn any_condemned(&self, digests: &BTreeSet<Digest>) -> Result<bool, ContentError> {
+        let lists = self.list(&condemned());
+        let lists: Vec<Path> = lists.map_ok(|meta| meta.location).try_collect().await?;
+        // A collector that died in a batch leaves its list behind.
+        let dead = self.watched.dead(&lists, self.clock.elapsed());
+        for name in &dead {
+            self.delete(name).await?;
+        }
+        for name in lists.iter().filter(|name| !dead.contains(name)) {
+            let Some(json) = self.read(name).await? else {
+                continue;
+            };
+            let holds = serde_json::from_slice::<Condemned>(&json).map_or(true, |list| {
+                list.digests.iter().any(|digest| digests.contains(digest))
+            });
+            if holds {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
