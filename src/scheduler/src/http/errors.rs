@@ -7,7 +7,7 @@ use fairlead_api::{
     ErrorCode::{
         self, BadBody, BadField, BadName, BadQuery, Closed, Conflict, Forbidden, HostConflict,
         Internal, NotFound, Quota, SessionOver, TooLarge, TooMany, Unauthorized, Unavailable,
-        Unknown, WrongStage,
+        Unknown, UnreadableDocument, WrongStage,
     },
 };
 use fairlead_job::{Fault, Stage};
@@ -116,8 +116,8 @@ fn of_content(fault: &ContentFault) -> Told {
             "pin the chunks again, and send those that are missing",
         ),
         F::Damaged(_) => (
-            Unavailable,
-            "an admin can find what is damaged: fairlead content check",
+            UnreadableDocument,
+            "put the files again; an admin can find what is damaged: fairlead content check",
         ),
         F::Collecting => (Unavailable, "try again in a minute"),
         F::CollectedByAnother(_) => (Conflict, "wait until that is over"),
