@@ -10,6 +10,7 @@
 //! - stdin is empty. stdout and stderr go together to `$RESULT_ROOT/output`, which the scheduler gets while the job runs.
 //! - Variables: `PATH`, `LANG=C.UTF-8`, `TMPDIR`, `JOB_ID`, `ATTEMPT`, `RESULT_ROOT`, `SUITE`, `TESTBOX`, `HOST`.
 //!   `RESULT_ROOT` is a local folder, whose files are uploaded at the end.
+//! - `FAIRLEAD_INPUTS` and `FAIRLEAD_OUTPUTS`, the folders of its inputs and outputs, if it says that it has some.
 //! - The job's parameters, as [`fairlead_job::environment`] names them.
 //! - Nothing else of the agent's own environment.
 //!

@@ -7,7 +7,9 @@ use std::{
     time::Duration,
 };
 
-use fairlead_api::{Client, ClientError, ConsumeAnswer, Grant, HeartbeatAnswer, JobUpdate};
+use fairlead_api::{
+    Client, ClientError, ConsumeAnswer, ConsumeRequest, Grant, HeartbeatAnswer, JobUpdate,
+};
 use tokio::{
     sync::{mpsc, watch},
     task::{AbortHandle, Id, JoinError, JoinSet},
@@ -174,14 +176,7 @@ impl Driver {
     fn carry_out(&mut self, action: Action) {
         let events = &self.context.events;
         match action {
-            Action::AskForWork { call, mut request } => {
-                request.content = self.context.cache.manifests.words();
-                let (client, host) = (self.asker.clone(), self.context.config.host.clone());
-                let asking =
-                    async move { Answered::Work(call, client.consume(&host, &request).await) };
-                self.asking.retain(|open| !open.is_finished());
-                self.asking.push(self.calls.spawn(asking));
-            }
+            Action::AskForWork { call, request } => self.ask(call, request),
             Action::HangUp => self.asking.drain(..).for_each(|open| open.abort()),
             Action::Heartbeat { call, request } => {
                 let (client, host) = (self.beater.clone(), self.context.config.host.clone());
@@ -231,6 +226,14 @@ impl Driver {
                 "this machine could not start a job; it pauses before it asks again"
             ),
         }
+    }
+
+    fn ask(&mut self, call: u64, mut request: ConsumeRequest) {
+        request.content = self.context.cache.manifests.words();
+        let (client, host) = (self.asker.clone(), self.context.config.host.clone());
+        let asking = async move { Answered::Work(call, client.consume(&host, &request).await) };
+        self.asking.retain(|open| !open.is_finished());
+        self.asking.push(self.calls.spawn(asking));
     }
 
     fn report(&mut self, key: &Key, call: u64, update: JobUpdate) {

@@ -32,6 +32,8 @@ struct Lab {
     damaged: AtomicUsize,
     /// A fetch takes one of them.
     may: Semaphore,
+    /// So many fetches find the disk full.
+    full: AtomicUsize,
 }
 
 impl Lab {
@@ -41,6 +43,7 @@ impl Lab {
             fetches: AtomicUsize::new(0),
             damaged: AtomicUsize::new(0),
             may: Semaphore::new(1_000),
+            full: AtomicUsize::new(0),
         }
     }
 
@@ -61,6 +64,11 @@ impl Fetch for Lab {
     async fn fetch(&self, mut into: File) -> Result<(), GiveError> {
         self.fetches.fetch_add(1, Ordering::SeqCst);
         self.may.acquire().await.unwrap().forget();
+        let full = self.full.load(Ordering::SeqCst);
+        if full > 0 {
+            self.full.store(full - 1, Ordering::SeqCst);
+            return Err(std::io::Error::from(std::io::ErrorKind::StorageFull).into());
+        }
         Ok(into.write_all(&self.bytes)?)
     }
 
@@ -281,6 +289,39 @@ async fn the_least_recently_used_file_goes_and_never_one_in_use() {
     assert!(cache.files.give_back(4097));
     assert!(!has(b"h") && !has(b"i") && has(b"j"));
     assert!(cache.files.give_back(1) && !cache.files.give_back(1));
+}
+
+#[tokio::test]
+async fn a_disk_that_is_full_gets_room_from_the_cache_and_then_fails_with_the_reason() {
+    let dir = folder();
+    let cache = cache(&dir, 10);
+    for bytes in [b"a", b"b"] {
+        let (lab, to) = (Lab::with(bytes), dir.path().join("to"));
+        cache
+            .give(lab.wanted(), &to, Way::Copy, &GO(), &lab)
+            .await
+            .unwrap();
+        fs::remove_file(to).unwrap();
+    }
+    let (lab, to) = (Lab::with(b"c"), dir.path().join("c"));
+    lab.full.store(1, Ordering::SeqCst);
+    cache
+        .give(lab.wanted(), &to, Way::Copy, &GO(), &lab)
+        .await
+        .unwrap();
+    assert_eq!(lab.fetches(), 2);
+    let has = |bytes: &[u8]| cache.files.has(wanted(bytes).key);
+    assert!(!has(b"a") && has(b"b") && has(b"c") && to.exists());
+    let (lab, to) = (Lab::with(b"dd"), dir.path().join("d"));
+    lab.full.store(usize::MAX, Ordering::SeqCst);
+    let failed = cache.give(lab.wanted(), &to, Way::Copy, &GO(), &lab).await;
+    let reason = failed.unwrap_err().to_string();
+    assert!(reason.contains("no room for its 2 bytes"), "{reason}");
+    assert!(!has(b"b") && !has(b"c") && !to.exists());
+    assert_eq!(
+        fs::read_dir(dir.path().join("cache/new")).unwrap().count(),
+        0
+    );
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::folder::{JobFolder, Journal};
+use super::{folder::JobFolder, journal::Journal};
 
 /// Writes the journal; it is on the disk when this returns.
 pub(super) async fn save(folder: &JobFolder, journal: &Journal) -> io::Result<()> {

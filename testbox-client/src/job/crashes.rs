@@ -7,7 +7,7 @@ use fairlead_job::{Crashes, Health, Spec};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::folder::End;
+use super::journal::End;
 
 /// How long the lines behind the first one of a crash are waited for at most: they give it its name.
 const NAME_DELAY: Duration = Duration::from_secs(2);

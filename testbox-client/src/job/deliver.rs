@@ -8,7 +8,8 @@ use fairlead_job::DataReadiness;
 use super::{
     cases::{CASES, convert},
     context::Context,
-    folder::{End, JobFolder, Journal},
+    folder::JobFolder,
+    journal::{End, Journal},
     log::LogShipper,
     outputs,
     results::{Results, collect},

@@ -4,7 +4,7 @@ use std::io;
 
 use fairlead_job::Health;
 
-use super::folder::End;
+use super::journal::End;
 use crate::{
     executor::{NotBegun, Verdict},
     protocol::Why,

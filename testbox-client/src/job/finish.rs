@@ -6,7 +6,8 @@ use super::{
     blocking::blocking,
     context::Context,
     deliver::deliver,
-    folder::{End, JobFolder, Journal},
+    folder::JobFolder,
+    journal::{End, Journal},
     log::LogShipper,
 };
 use crate::{AgentEvent, JobLine};

@@ -5,11 +5,7 @@ use std::path::{Path, PathBuf};
 use fairlead_api::Grant;
 use tokio::process::Command;
 
-use super::{
-    context::Context,
-    environment::suite_of,
-    folder::{End, JobFolder},
-};
+use super::{context::Context, environment::suite_of, folder::JobFolder, journal::End};
 use crate::{
     AgentConfig,
     executor::{MARK, ask},

@@ -26,7 +26,8 @@ use super::{
     blocking::blocking,
     context::Context,
     end::{stopped, unrun},
-    folder::{End, JobFolder},
+    folder::JobFolder,
+    journal::End,
 };
 use crate::{
     AgentEvent, JobLine,

@@ -12,7 +12,7 @@ use tokio::{
     sync::watch,
 };
 
-use super::{folder::Journal, retry::until_answered};
+use super::{journal::Journal, retry::until_answered};
 use crate::timer::pause;
 
 /// Most that is sent at once; the server takes at most 1 MiB.

@@ -7,7 +7,8 @@ use fairlead_job::Health;
 use super::{
     blocking::{blocking, save},
     context::Context,
-    folder::{End, JobFolder, Journal},
+    folder::JobFolder,
+    journal::{End, Journal},
 };
 use crate::{
     protocol::Backoff,

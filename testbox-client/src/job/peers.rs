@@ -8,7 +8,7 @@ use std::{
 use fairlead_api::{Client, ClientError, Grant, Peer};
 use serde_json::Value;
 
-use super::{folder::Journal, retry::until_answered};
+use super::{journal::Journal, retry::until_answered};
 
 /// The address of a job's own machine, where all roles are on it.
 const LOOPBACK: &str = "127.0.0.1";

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::{
     fake::{Fake, poll},
+    store::input,
     testbox::{DC, Testbox, config, folder, job},
 };
 
@@ -322,4 +323,29 @@ async fn images_that_were_not_used_lately_go_and_others_stay() {
         json!({&new: 2})
     );
     run(Command::new("podman").args(["image", "rm", &new, &of_the_site]));
+}
+
+#[tokio::test]
+async fn inputs_are_read_only_in_a_container_and_outputs_come_back() {
+    let (fake, folder) = (Fake::start(), folder());
+    let image = busybox();
+    let id = fake.store().put(&[("lib/a", b"right bytes")]).await;
+    let text = r#"
+        cat $FAIRLEAD_INPUTS/lib/a; echo " $FAIRLEAD_INPUTS $FAIRLEAD_OUTPUTS"
+        ! touch inputs/b 2>/dev/null || echo writable
+        ! echo x 2>/dev/null > inputs/lib/a || echo writable
+        cat inputs/lib/a > outputs/copy"#;
+    let testbox = start(&fake, &folder, containers(&image));
+    fake.grant(Grant {
+        inputs: vec![input(id, "")],
+        outputs: vec!["copy".to_owned()],
+        ..script("7", text)
+    });
+    let end = fake.end("7").await;
+    let log = fake.with(|state| state.log("7"));
+    assert_eq!(said(&end, "job_health"), "success", "{end:?} {log}");
+    assert_eq!(log, "right bytes /fairlead/inputs /fairlead/outputs\n");
+    let files = fake.store().files(said(&end, "outputs")).await;
+    assert_eq!(files, [("copy".to_owned(), "right bytes".to_owned())]);
+    testbox.stopped().await.unwrap();
 }

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::{
     fake::{Fake, State, poll},
+    store::input,
     testbox::{DC, Testbox, config, folder, job, results},
 };
 
@@ -204,4 +205,37 @@ async fn a_killed_agent_leaves_no_machine_and_no_disk() {
     kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
     assert_eq!(child.wait().await.unwrap().code(), Some(0));
     assert!(!results(&folder, "7").join("../guest").exists());
+}
+
+#[tokio::test]
+async fn inputs_go_into_a_machine_and_outputs_come_out_of_it() {
+    let (fake, folder) = (Fake::start(), folder());
+    let id = fake
+        .store()
+        .put(&[
+            ("lib/a", b"right bytes"),
+            ("run*", b"#!/bin/sh\necho it runs\n"),
+        ])
+        .await;
+    let text = "cat $FAIRLEAD_INPUTS/lib/a; echo \" $FAIRLEAD_OUTPUTS\"; inputs/run
+        mkdir outputs/deep; echo built > $FAIRLEAD_OUTPUTS/deep/tool; chmod 755 outputs/deep/tool; echo r > result/r";
+    let testbox = start(&fake, &folder);
+    fake.grant(Grant {
+        inputs: vec![input(id, "")],
+        outputs: vec!["deep".to_owned()],
+        ..script("7", text)
+    });
+    let end = fake.end("7").await;
+    let log = fake.with(|state| state.log("7"));
+    assert_eq!(end["job_health"], "success", "{end:?} {log}");
+    assert!(
+        log.contains("right bytes /fairlead/outputs") && log.contains("it runs"),
+        "{log}"
+    );
+    let files = fake.store().files(&end["outputs"]).await;
+    assert_eq!(files, [("deep/tool".to_owned(), "built\n".to_owned())]);
+    // They are no results.
+    let names = fake.with(|state| state.files.keys().cloned().collect::<Vec<_>>());
+    assert_eq!(names, ["s/7/output", "s/7/r"]);
+    testbox.stopped().await.unwrap();
 }

@@ -21,6 +21,7 @@ mod fairness;
 mod fuzz;
 mod groups;
 mod hosts;
+mod inputs;
 mod lab_file;
 mod life;
 mod limits;

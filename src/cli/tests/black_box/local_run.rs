@@ -50,6 +50,25 @@ fn a_run_ends_with_0_and_says_where_the_results_are() {
 }
 
 #[test]
+fn outputs_of_a_job_are_inputs_of_the_next() {
+    let lab = Lab::new();
+    lab.write(
+        "a.yaml",
+        "suite: t\nname: build\noutputs: tool\nscript: echo built > outputs/tool\n---\n\
+         suite: t\nneeds: build\ninputs: {from: build}\nscript: cp $FAIRLEAD_INPUTS/tool $RESULT_ROOT/seen\n",
+    );
+    let jobs = lab.run(&["run", "--json", "a.yaml"]).exits(0).json();
+    let folders = jobs["jobs"].as_array().expect("jobs").iter();
+    let folders = folders.filter_map(|job| job["result"].as_str());
+    let mut seen =
+        folders.filter_map(|folder| fs::read_to_string(Path::new(folder).join("seen")).ok());
+    assert_eq!(
+        (seen.next().as_deref(), seen.next()),
+        (Some("built\n"), None)
+    );
+}
+
+#[test]
 fn one_bad_job_makes_it_1_and_programs_get_json() {
     let lab = Lab::new();
     lab.write("a.yaml", "suite: t\nn: [0, 3]\nscript: exit $n\n");

@@ -153,12 +153,8 @@ impl Disks {
                         }
                         left.files -= 1;
                         left.bytes -= bytes;
-                        let mode = item.header().mode().unwrap_or(0);
-                        write_new(&mut item, &to)?;
-                        if is_output && mode & 0o111 != 0 {
-                            let runs = fs::Permissions::from_mode(0o755);
-                            fs::set_permissions(&to, runs)?;
-                        }
+                        let runs = item.header().mode()? & 0o111 != 0;
+                        write_new(&mut item, &to, is_output && runs)?;
                     }
                 }
                 _ => {}
@@ -205,13 +201,18 @@ fn plain(path: &Path) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// Only what is not there yet: the output is the host's own.
-fn write_new(from: &mut impl Read, to: &Path) -> io::Result<()> {
+/// Only what is not there yet: the output is the host's own. `runs`: it may be run.
+fn write_new(from: &mut impl Read, to: &Path, runs: bool) -> io::Result<()> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
     }
     match OpenOptions::new().write(true).create_new(true).open(to) {
-        Ok(mut file) => io::copy(from, &mut file).map(drop),
+        Ok(mut file) => {
+            if runs {
+                file.set_permissions(fs::Permissions::from_mode(0o755))?;
+            }
+            io::copy(from, &mut file).map(drop)
+        }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
     }

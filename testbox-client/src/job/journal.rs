@@ -1,0 +1,155 @@
+//! What an agent must know of a job after a restart: whose it is, how far it is, and how it ended.
+
+use fairlead_api::{Grant, HeldJob};
+use fairlead_job::Health;
+use serde::{Deserialize, Serialize};
+
+use crate::executor::Note;
+
+/// Version of the journal's format.
+const FORMAT: u32 = 1;
+
+/// What the agent must know of a job after a restart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Journal {
+    format: u32,
+    pub(crate) job_id: String,
+    pub(crate) attempt: u16,
+    pub(crate) claim_token: String,
+    pub(crate) job_token: String,
+    /// Where its results go, `/result/…`.
+    pub(crate) result_root: String,
+    /// The mark of its processes.
+    pub(crate) run: String,
+    /// The user that its processes run under, where it is not the agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) uid: Option<u32>,
+    /// Whether it runs in a virtual machine, whose files the agent itself writes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) in_machine: bool,
+    /// Files and folders below its `outputs` folder that are to be put.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) outputs: Vec<String>,
+    /// The id of its outputs, once they are put.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) put: Option<String>,
+    /// Whether its workload was about to be started.
+    pub(crate) started: bool,
+    /// How it ended, once it has.
+    pub(crate) end: Option<End>,
+    /// Nothing more is to be done about it.
+    pub(crate) closed: bool,
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct End {
+    pub(crate) health: String,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) reason: String,
+    /// Whether it ran at all, so that there may be results.
+    pub(crate) ran: bool,
+    /// Why a part of its output is lost, if one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lost: Option<String>,
+    /// Whether the job shall be tried on another host.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) avoid_host: bool,
+    /// The title of the kernel crash that it printed, if its job asks for such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) crash_signature: Option<String>,
+    /// What it used, as far as that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) used: Option<Box<Used>>,
+}
+
+/// What a job used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Used {
+    /// The most memory that it had at one time, MB.
+    pub(crate) peak_memory_mb: Option<u32>,
+    /// CPU time of all of its processes, milliseconds.
+    pub(crate) cpu_ms: Option<u32>,
+}
+
+impl End {
+    /// The same end, with what its workload used.
+    pub(crate) fn that_used(mut self, note: Note) -> Self {
+        let mb = |bytes: u64| u32::try_from(bytes.div_ceil(1024 * 1024)).unwrap_or(u32::MAX);
+        self.used = Some(Box::new(Used {
+            peak_memory_mb: note.memory_bytes.map(mb),
+            cpu_ms: note.cpu_ms.map(|ms| u32::try_from(ms).unwrap_or(u32::MAX)),
+        }));
+        self
+    }
+
+    /// The same end, with one reason more.
+    pub(crate) fn with(mut self, more: Option<String>) -> Self {
+        let reasons = [std::mem::take(&mut self.reason), more.unwrap_or_default()];
+        let said = reasons.iter().filter(|reason| !reason.is_empty());
+        self.reason = said.map(String::as_str).collect::<Vec<_>>().join("; ");
+        self
+    }
+
+    /// The end of a job whose machine failed it, with the reason: it is to be tried on another one.
+    pub(crate) fn of_bad_host(self, reason: String) -> Self {
+        let own = match self.reason.as_str() {
+            "" => format!("the job itself: {}", self.health),
+            reason => format!("the job itself: {reason}"),
+        };
+        Self {
+            health: Health::AbortProvider.as_str().to_owned(),
+            reason,
+            avoid_host: true,
+            ..self
+        }
+        .with(Some(own))
+    }
+
+    /// Whether it is the machine that could not begin the job, or not keep its output.
+    pub(crate) fn is_fault(&self) -> bool {
+        let not_begun = !self.ran && self.health == Health::AbortProvider.as_str();
+        not_begun || self.avoid_host || self.lost.is_some()
+    }
+}
+
+impl Journal {
+    pub(crate) fn new(grant: &Grant, run: String) -> Self {
+        Self {
+            format: FORMAT,
+            job_id: grant.job_id.clone(),
+            attempt: grant.attempt,
+            claim_token: grant.claim_token.clone(),
+            job_token: grant.job_token.clone(),
+            result_root: grant.result_root.clone(),
+            run,
+            uid: None,
+            in_machine: false,
+            outputs: grant.outputs.clone(),
+            put: None,
+            started: false,
+            end: None,
+            closed: false,
+        }
+    }
+
+    /// Nothing more is to be done about it: its tokens are of no use any more.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+        self.claim_token.clear();
+        self.job_token.clear();
+    }
+
+    /// Whose files its results and outputs are; `None`: whoever's.
+    pub(crate) fn owner(&self) -> Option<u32> {
+        self.uid.filter(|_| !self.in_machine)
+    }
+
+    pub(crate) fn held(&self) -> HeldJob {
+        HeldJob {
+            job_id: self.job_id.clone(),
+            attempt: self.attempt,
+            claim_token: self.claim_token.clone(),
+        }
+    }
+}
