@@ -254,6 +254,16 @@ pub struct JobState {
     /// How long its script then has after the polite signal, seconds; none: the usual time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_grace_s: Option<u32>,
+    /// What it gets as its inputs, in the order of its spec: ids of 64 digits. `job:` and a job's id stand for the outputs
+    /// of that job, which it waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<String>,
+    /// Words of the chunks of its inputs, at most 16: hosts that hold most of them get it first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub input_words: Vec<String>,
+    /// The id of its outputs; empty: it has none, or not yet.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub outputs: String,
     /// Folder of its results, `/result/…`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub result_root: String,
@@ -331,6 +341,23 @@ impl JobState {
 
     /// How long a ready job waits for another host than those on which it failed, ms: an hour.
     pub const ELSEWHERE_MS: u64 = 3_600_000;
+
+    /// Before the id of a job among the inputs: they are what that job leaves.
+    pub const INPUT_FROM: &'static str = "job:";
+
+    /// The ids of all content that it names.
+    pub fn content(&self) -> impl Iterator<Item = &str> {
+        let known = |id: &&str| !id.is_empty() && !id.starts_with(Self::INPUT_FROM);
+        let outputs = std::iter::once(self.outputs.as_str());
+        let inputs = self.inputs.iter().map(String::as_str);
+        inputs.chain(outputs).filter(known)
+    }
+
+    /// The jobs whose outputs it waits for, in the order of its inputs.
+    pub fn inputs_from(&self) -> impl Iterator<Item = JobId> {
+        let from = |input: &String| input.strip_prefix(Self::INPUT_FROM)?.parse().ok();
+        self.inputs.iter().filter_map(from)
+    }
 
     /// A job that was just born and of which nothing else is known: first attempt, not ready, no retries.
     pub fn blank(job_id: JobId, tbox_type: TboxType) -> Self {
@@ -431,6 +458,13 @@ pub struct NewJob {
     pub state: JobState,
     /// The body: the spec as submitted (secrets sealed). Written once.
     pub body: Arc<Spec>,
+}
+
+impl NewJob {
+    /// Whether it is created as a job that has ended: it counts as none that waits or runs.
+    pub fn is_over(&self) -> bool {
+        self.state.stage.is_terminal()
+    }
 }
 
 /// A state as read, with the version to expect in the next patch.

@@ -40,16 +40,21 @@ pub enum InputOf {
 }
 
 impl Input {
+    /// The folders of the inputs of a job that was taken, in its order.
+    ///
+    /// # Errors
+    /// What is no input.
+    pub fn folders(spec: &Spec) -> Result<Vec<String>, FieldError> {
+        let items = items(spec, INPUTS).iter();
+        items.map(|item| Ok(Self::of(item)?.folder)).collect()
+    }
+
     /// The inputs of a job, in its order, at most [`INPUTS_MAX`].
     ///
     /// # Errors
     /// What is no input, two of one folder, and outputs of a job that it does not need.
     pub(crate) fn all_of(spec: &Spec, needs: &[String]) -> Result<Vec<Self>, FieldError> {
-        let items = match present(spec, INPUTS) {
-            None => return Ok(Vec::new()),
-            Some(Value::Array(items)) => items.as_slice(),
-            Some(one) => std::slice::from_ref(one),
-        };
+        let items = items(spec, INPUTS);
         if items.len() > INPUTS_MAX {
             let problem = format!("{} inputs; at most {INPUTS_MAX} are allowed", items.len());
             return refuse(INPUTS, problem, "put several folders as one input");
@@ -57,8 +62,10 @@ impl Input {
         let mut inputs: Vec<Self> = Vec::with_capacity(items.len());
         for item in items {
             let input = Self::of(item)?;
+            // A part of a job needs what the whole needs.
             if let InputOf::From(name) = &input.of
                 && !needs.contains(name)
+                && !spec.contains_key("shard_of")
             {
                 let problem = format!("it is from {}, which 'needs' does not name", quoted(name));
                 return refuse(INPUTS, problem, &format!("write needs: [{name}]"));
@@ -112,12 +119,8 @@ impl Input {
 ///
 /// # Errors
 /// What is no list of such paths.
-pub(crate) fn outputs(spec: &Spec) -> Result<Vec<String>, FieldError> {
-    let items = match present(spec, OUTPUTS) {
-        None => return Ok(Vec::new()),
-        Some(Value::Array(items)) => items.as_slice(),
-        Some(one) => std::slice::from_ref(one),
-    };
+pub fn outputs(spec: &Spec) -> Result<Vec<String>, FieldError> {
+    let items = items(spec, OUTPUTS);
     if items.len() > OUTPUTS_MAX {
         let problem = format!("{} paths; at most {OUTPUTS_MAX} are allowed", items.len());
         return refuse(OUTPUTS, problem, "name a folder, or '.' for all");
@@ -134,6 +137,15 @@ pub(crate) fn outputs(spec: &Spec) -> Result<Vec<String>, FieldError> {
         }
     }
     Ok(paths)
+}
+
+/// What a field lists; one thing is a list of one.
+fn items<'s>(spec: &'s Spec, field: &str) -> &'s [Value] {
+    match present(spec, field) {
+        None => &[],
+        Some(Value::Array(items)) => items.as_slice(),
+        Some(one) => std::slice::from_ref(one),
+    }
 }
 
 fn quoted(name: &str) -> String {

@@ -336,8 +336,9 @@ impl Core {
     pub(super) async fn run_begun(self: &Arc<Self>, begun: Vec<Begun>) {
         self.stop_replaced(&begun).await;
         let made = begun.iter().map(|begun| self.make_run(begun));
-        let made = BuiltJobs::from(made.collect::<Vec<_>>());
-        let outcomes = self.create(made, Ids::WrittenDown).await;
+        let mut made: Vec<_> = made.collect();
+        self.take_results(&mut made, None).await;
+        let outcomes = self.create(BuiltJobs::from(made), Ids::WrittenDown).await;
         let mut done = Vec::new();
         for (begun, outcome) in begun.into_iter().zip(outcomes) {
             let Begun {

@@ -16,6 +16,7 @@ use crate::{
     known::dependants::Looked,
     lifecycle::{
         fields::field_of,
+        reuse::joined,
         wait_on::{Standing, decide, standing, waits_for},
     },
 };
@@ -99,11 +100,23 @@ impl Core {
         let found = self.store.get(&ids).await?;
         let parents: BTreeMap<_, _> = ids.into_iter().zip(found).collect();
         let now_ms = self.clock.wall_ms();
+        let released = decide(&stored.state, &parents, now_ms)
+            .filter(|next| joined(&stored.state).is_none() && next.waits.is_none());
+        let released = match released {
+            Some(released) => {
+                let result = self.released_result(released.clone()).await?;
+                Some((released, result))
+            }
+            None => None,
+        };
         let changed = self
             .change(child, |state| {
-                Ok((state.stage == Stage::Submit && !state.ready)
+                let next = (state.stage == Stage::Submit && !state.ready)
                     .then(|| decide(state, &parents, now_ms))
-                    .flatten())
+                    .flatten();
+                // What was found holds for the state that was looked at.
+                let found = released.as_ref().filter(|(of, _)| next.as_ref() == Some(of));
+                Ok(found.map(|(_, result)| result.clone()).or(next))
             })
             .await?;
         let after = &changed.after.state;
