@@ -13,6 +13,7 @@ pub mod agent;
 pub mod clock;
 pub mod cluster;
 pub mod command;
+pub mod content;
 pub mod cpu;
 pub mod gate;
 pub mod guarded;

@@ -93,7 +93,7 @@ pub struct ContentKeep {
 /// A page of inputs and outputs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContentList {
-    /// They, sorted by id.
+    /// They, sorted by id; those of all accounts by account, then by id.
     pub content: Vec<ContentView>,
     /// Give this as `after` for the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]

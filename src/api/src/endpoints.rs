@@ -10,15 +10,15 @@ use crate::{
     ContentMissing, ContentPin, ContentUrls, ContentUrlsRequest, ContentView, Explanation,
     HeartbeatAnswer, HeartbeatRequest, HostClose, HostRegistration, HostReserve, HostReset,
     HostView, JobAnswer, JobList, JobView, PeersAnswer, QueueChange, QueueView, RerunRequest,
-    RetentionChange, RetentionView, ReuseExplanation, ReuseSettings, Signed, SubmitItem, SubmitRules, TerminateRequest, TestHistory,
-    TimerList, TimerView, UnknownMachine, UsageReport, Version, WaitAnswer, WaitRequest,
-    WebhookTest, WebhookTested, WebhookView, Written,
+    RetentionChange, RetentionView, ReuseExplanation, ReuseSettings, Signed, SubmitItem,
+    SubmitRules, TerminateRequest, TestHistory, TimerList, TimerView, UnknownMachine, UsageReport,
+    Version, WaitAnswer, WaitRequest, WebhookTest, WebhookTested, WebhookView, Written,
     openapi::content::{
         BOOT_SCRIPT, BYTES, Content, EVENTS, FILE_OR_FOLDER, HEALTH, JOBS, NOTHING, OPENAPI,
         PAGE_OR_ANSWER, TEXT, json,
     },
     parameters::{
-        CONTENT, LIST, NONE, ONE_TIMER, PAGE,
+        CONTENT, LIST, NONE, ONE_CONTENT, ONE_TIMER, PAGE,
         Parameters::{self, Any, Known},
         SUBMIT, UPLOAD,
     },
@@ -37,6 +37,8 @@ pub enum Caller {
     Admin,
     /// Whoever holds the job's token.
     JobToken,
+    /// An account, for what is its own; or whoever holds the token of a job, for what is its account's.
+    AccountOrJob,
     /// Another replica of the lab.
     Replica,
 }
@@ -306,25 +308,25 @@ routes! {
             "your inputs and outputs, an admin's of all accounts, paged";
     }
     ["scheduler", "v1", "content", "pin"] => {
-        "POST" PinChunks, JobToken, CONTENT, json::<ContentPin>() => json::<ContentMissing>(),
+        "POST" PinChunks, AccountOrJob, CONTENT, json::<ContentPin>() => json::<ContentMissing>(),
             "keeps chunks from collection for a put, and says which of them must be sent, and where";
     }
     ["scheduler", "v1", "content", "chunks", digest] => {
-        "PUT" PutChunk { digest: Word }, JobToken, Known(&["put", "job_id", "job_token", "attempt"]), BYTES => json::<Written>(),
+        "PUT" PutChunk { digest: Word }, AccountOrJob, Known(&["put", "job_id", "job_token", "attempt"]), BYTES => json::<Written>(),
             "stores a chunk, if it is what its digest says";
-        "GET" Chunk { digest: Word }, JobToken, Known(&["id", "job_id", "job_token", "attempt"]), NOTHING => BYTES,
+        "GET" Chunk { digest: Word }, AccountOrJob, Known(&["id", "job_id", "job_token", "attempt"]), NOTHING => BYTES,
             "a chunk of an input or output that the caller may read";
     }
     ["scheduler", "v1", "content", "urls"] => {
-        "POST" ChunkUrls, JobToken, CONTENT, json::<ContentUrlsRequest>() => json::<ContentUrls>(),
+        "POST" ChunkUrls, AccountOrJob, CONTENT, json::<ContentUrlsRequest>() => json::<ContentUrls>(),
             "from where to read chunks of an input or output";
     }
     ["scheduler", "v1", "content", "manifests"] => {
-        "POST" PutManifest, JobToken, Known(&["put", "name", "job_id", "job_token", "attempt"]), BYTES => json::<ContentView>(),
+        "POST" PutManifest, AccountOrJob, Known(&["put", "name", "job_id", "job_token", "attempt"]), BYTES => json::<ContentView>(),
             "ends a put: stores a manifest, if all its chunks are there";
     }
     ["scheduler", "v1", "content", "manifests", content] => {
-        "GET" Manifest { content: Word }, JobToken, CONTENT, NOTHING => BYTES, "the list of the files of an input or output";
+        "GET" Manifest { content: Word }, AccountOrJob, CONTENT, NOTHING => BYTES, "the list of the files of an input or output";
     }
     ["scheduler", "v1", "content", "collect"] => {
         "POST" CollectContent, Admin, NONE, json::<ContentCareRequest>() => json::<ContentCollected>(),
@@ -335,9 +337,9 @@ routes! {
             "reads all that is stored, and sets aside what is damaged";
     }
     ["scheduler", "v1", "content", content] => {
-        "GET" ContentOf { content: Word }, Account, NONE, NOTHING => json::<ContentView>(), "one input or output";
-        "POST" KeepContent { content: Word }, Account, NONE, json::<ContentKeep>() => json::<ContentView>(), "keeps it until a time, whatever jobs do";
-        "DELETE" ForgetContent { content: Word }, Account, NONE, NOTHING => TEXT, "gives it up; it goes when no job names it";
+        "GET" ContentOf { content: Word }, Account, ONE_CONTENT, NOTHING => json::<ContentView>(), "one input or output";
+        "POST" KeepContent { content: Word }, Account, ONE_CONTENT, json::<ContentKeep>() => json::<ContentView>(), "keeps it until a time, whatever jobs do";
+        "DELETE" ForgetContent { content: Word }, Account, ONE_CONTENT, NOTHING => TEXT, "gives it up; it goes when no job names it";
     }
     ["scheduler", "v1", "usage"] => {
         "GET" Usage, Account, Known(&["by", "since_ms", "until_ms"]), NOTHING => json::<UsageReport>(),

@@ -127,6 +127,18 @@ pub struct JobView {
     /// CPU time of all of its processes, ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ms: Option<u32>,
+    /// The ids of its inputs, in the order of the job file; `job:ID` stands for the outputs of a job that it waits for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<String>,
+    /// The id of its outputs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<String>,
+    /// `inputs` of the job file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declared_inputs: Option<Value>,
+    /// `outputs` of the job file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declared_outputs: Option<Value>,
     /// Milestones that it reached.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub milestones: Vec<String>,

@@ -38,6 +38,14 @@ pub struct Limits {
     /// Shards that have not ended. They have no soft limit.
     #[serde(default, skip_serializing_if = "Bounds::is_none")]
     pub shards: Bounds,
+    /// Of an account: MB (2^20 bytes) of its inputs and outputs together. No soft limit. Puts of the last minute at other
+    /// schedulers may not count yet, so that it can be exceeded by them.
+    #[serde(default, skip_serializing_if = "Bounds::is_none")]
+    pub content_mb: Bounds,
+    /// Of an account: MB of inputs and outputs put within 24 hours that it still has. No soft limit. It can be exceeded as
+    /// `content_mb` can.
+    #[serde(default, skip_serializing_if = "Bounds::is_none")]
+    pub content_day_mb: Bounds,
 }
 
 impl Limits {
@@ -79,6 +87,20 @@ pub struct LimitsChange {
         skip_serializing_if = "Option::is_none"
     )]
     pub shards: Option<Bounds>,
+    /// Of an account: MB of its inputs and outputs together.
+    #[serde(
+        default,
+        deserialize_with = "object",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub content_mb: Option<Bounds>,
+    /// Of an account: MB of inputs and outputs put within 24 hours that it still has.
+    #[serde(
+        default,
+        deserialize_with = "object",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub content_day_mb: Option<Bounds>,
 }
 
 impl LimitsChange {

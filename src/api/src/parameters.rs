@@ -44,6 +44,8 @@ pub(crate) const SUBMIT: Parameters = Parameters::Known(&["strict", "dry_run", "
 pub(crate) const UPLOAD: Parameters = Parameters::Known(&["job_id", "job_token", "attempt"]);
 /// Who asks about content: an account, or a job by its token.
 pub(crate) const CONTENT: Parameters = Parameters::Known(&["job_id", "job_token", "attempt"]);
+/// Whose input or output is meant.
+pub(crate) const ONE_CONTENT: Parameters = Parameters::Known(&["account"]);
 /// Whose timer is meant.
 pub(crate) const ONE_TIMER: Parameters = Parameters::Known(&["account"]);
 
@@ -143,7 +145,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     words("job_health", "Old name of health."),
     words(
         "account",
-        "Accounts. Of a timer or a group: the account that owns it.",
+        "Accounts. Of a timer, a group, or an input or output: the account that owns it.",
     ),
     words("queue", "Queues, or labels in own queues."),
     words("host", "Hosts that have or had the job."),

@@ -137,7 +137,8 @@ pub struct ConsumeRequest {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, Vec<String>>,
     /// Words of the chunks that its cache holds (see `content` in docs/api.md), newest inputs first. At most 2,048, of 12
-    /// hexadecimal digits. Hosts that hold most of a job's inputs get it first. Empty: its cache is empty.
+    /// hexadecimal digits; the first 512 are used. Hosts that hold most of a job's inputs get it first. Empty: its cache is
+    /// empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub content: Vec<String>,
 }

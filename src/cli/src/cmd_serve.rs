@@ -8,6 +8,7 @@ use std::{
 
 mod origins;
 
+use fairlead_content::Location;
 use fairlead_job::{
     LIMITED, SiteDefaults, Stage,
     file::{ExpandOptions, FsSource, expand_file},
@@ -28,6 +29,8 @@ use crate::{
     store_args::StoreArgs,
 };
 
+/// Shortest grace period of inputs and outputs, ms: an hour.
+const GRACE_MS_MIN: u64 = 3_600_000;
 /// Shortest lease: heartbeats must fit in it several times.
 const LEASE_MS_MIN: u64 = 1000;
 /// Heartbeats in a lease: some may be lost.
@@ -97,6 +100,12 @@ pub(crate) struct ServeArgs {
     /// Group of result files, by name or number
     #[arg(long, value_name = "GROUP", value_parser = results_group)]
     results_group: Option<u32>,
+    /// Where inputs and outputs lie: a folder that all replicas share [default: folder content of --data]
+    #[arg(long, value_name = "LOCATION")]
+    content: Option<Location>,
+    /// How long inputs and outputs stay that no job names and nobody keeps, at least 1h
+    #[arg(long, value_name = "TIME", default_value = "14d", value_parser = grace_ms)]
+    content_grace: u64,
     /// Let every account use the queue vip
     #[arg(long)]
     vip_for_all: bool,
@@ -293,6 +302,8 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
             group: args.results_group,
         },
         health_check: health_check.transpose()?,
+        content: args.content.clone(),
+        content_grace_ms: args.content_grace,
         site,
         connections: ConnectionLimits {
             trusted_proxies: args.trusted_proxies.clone(),
@@ -303,6 +314,15 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
         cache_jobs_max: args.cache_jobs_max,
         ..args.store.config(env)?
     })
+}
+
+/// A put of a large folder must be over before a collection.
+fn grace_ms(text: &str) -> Result<u64, String> {
+    let ms = amounts::length_ms(text)?;
+    if ms < GRACE_MS_MIN {
+        return Err(format!("'{text}' is shorter than an hour"));
+    }
+    Ok(ms)
 }
 
 /// The one job of this file.

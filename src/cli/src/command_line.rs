@@ -5,8 +5,8 @@ use clap::{Parser, Subcommand};
 use crate::{
     cmd_account, cmd_backup, cmd_change, cmd_check, cmd_config, cmd_doctor, cmd_explain, cmd_group,
     cmd_hosts, cmd_job, cmd_jobs, cmd_key, cmd_log, cmd_login, cmd_plan, cmd_prune, cmd_queues,
-    cmd_rerun, cmd_results, cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_tests, cmd_timers,
-    cmd_usage, cmd_version, cmd_wait, cmd_watch, cmd_webhooks, cmd_whoami, completing,
+    cmd_rerun, cmd_results, cmd_reuse, cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_tests,
+    cmd_timers, cmd_usage, cmd_version, cmd_wait, cmd_watch, cmd_webhooks, cmd_whoami, completing,
     context::Context,
     exit,
     logging::{self, LogFormat},
@@ -59,6 +59,8 @@ pub(crate) enum Command {
     Group(cmd_group::GroupArgs),
     /// Explain why a job waits, or where it is
     Explain(cmd_explain::ExplainArgs),
+    /// Explain whether a job has the result of an earlier one
+    Reuse(cmd_reuse::ReuseArgs),
     /// Hold waiting jobs back, until they are released
     Hold(cmd_change::HoldArgs),
     /// Release jobs that were held back
@@ -131,6 +133,7 @@ impl Command {
             Self::Rerun(args) => cmd_rerun::run(&args, context).await,
             Self::Group(args) => cmd_group::run(&args, context).await,
             Self::Explain(args) => cmd_explain::run(&args, context).await,
+            Self::Reuse(args) => cmd_reuse::run(&args, context).await,
             Self::Hold(args) => cmd_change::hold(&args, context).await,
             Self::Release(args) => cmd_change::release(&args, context).await,
             Self::Edit(args) => cmd_change::edit(&args, context).await,

@@ -17,6 +17,12 @@ pub(crate) struct LimitArgs {
     /// Limit of shards that have not ended: N, or none
     #[arg(long, value_name = "LIMIT", value_parser = bounds)]
     shards: Option<Bounds>,
+    /// Limit of an account: MB of its inputs and outputs together: N, or none
+    #[arg(long, value_name = "LIMIT", value_parser = bounds)]
+    content_mb: Option<Bounds>,
+    /// Limit of an account: MB of inputs and outputs put within 24 hours: N, or none
+    #[arg(long, value_name = "LIMIT", value_parser = bounds)]
+    content_day_mb: Option<Bounds>,
 }
 
 impl LimitArgs {
@@ -26,6 +32,8 @@ impl LimitArgs {
             running: self.running,
             hours: self.hours,
             shards: self.shards,
+            content_mb: self.content_mb,
+            content_day_mb: self.content_day_mb,
         }
     }
 }
@@ -66,6 +74,8 @@ pub(crate) fn beside(limits: &Limits, used: impl Fn(&str) -> Option<u64>) -> Str
         ("running", limits.running),
         ("hours", limits.hours),
         ("shards", limits.shards),
+        ("content_mb", limits.content_mb),
+        ("content_day_mb", limits.content_day_mb),
     ];
     let each = each.into_iter().filter(|(_, bounds)| !bounds.is_none());
     let words = each.map(|(what, bounds)| {

@@ -11,6 +11,7 @@ mod digest;
 mod error;
 mod location;
 mod manifest;
+mod owners;
 mod sketch;
 mod store;
 

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::{CHUNK_BYTES_MAX, ContentError, Digest, Manifest, sketch};
 
 /// Requests to the object store that one call has under way at a time.
-const ABREAST: usize = 16;
+pub(crate) const ABREAST: usize = 16;
 /// Most chunks of a pin.
 pub const PIN_CHUNKS_MAX: usize = 10_000;
 

@@ -328,6 +328,10 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
     /// Searches for people. `order` and `after` page through it; exact totals.
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError>;
 
+    /// Which of these ids any kept job names as an input or as its outputs, in this order. At most 1,000. All jobs that
+    /// were taken before the call are seen. Dear: for collections only.
+    async fn named(&self, content: &[String]) -> Result<Vec<bool>, StoreError>;
+
     /// Reads small documents in real time, in the order asked for.
     async fn get_docs(&self, kind: DocKind, ids: &[String])
     -> Result<Vec<Option<Doc>>, StoreError>;

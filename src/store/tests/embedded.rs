@@ -286,6 +286,7 @@ async fn a_file_of_format_7_is_brought_up_with_its_jobs() {
              CREATE INDEX jobs_queue ON jobs (queue);
              CREATE INDEX wait_account ON jobs (account, rank) WHERE waiting = 1;
              CREATE INDEX wait_queue ON jobs (queue, rank) WHERE waiting = 1;
+             DROP TABLE content;
              DROP INDEX jobs_shard_of;
              ALTER TABLE jobs DROP COLUMN shard_of;
              ALTER TABLE jobs DROP COLUMN shards_n;
@@ -335,6 +336,7 @@ async fn the_words_of_a_file_of_format_11_are_found() {
             "CREATE TABLE words (job_id INTEGER PRIMARY KEY, words TEXT NOT NULL);
              INSERT INTO words SELECT job_id, words FROM jobs WHERE job_id <> {};
              ALTER TABLE jobs DROP COLUMN words;
+             DROP TABLE content;
              PRAGMA user_version = 11;",
             id(4)
         ))

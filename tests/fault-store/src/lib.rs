@@ -302,6 +302,11 @@ impl JobStore for FaultStore {
         Ok(answer(&mut last.searches, search, fresh, is_stale))
     }
 
+    async fn named(&self, content: &[String]) -> Result<Vec<bool>, StoreError> {
+        self.read_fault()?;
+        self.inner.named(content).await
+    }
+
     async fn get_docs(
         &self,
         kind: DocKind,

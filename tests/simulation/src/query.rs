@@ -287,6 +287,15 @@ pub(super) fn search(views: &[Arc<View>], search: &Search) -> SearchPage {
     }
 }
 
+pub(super) fn named(views: &[Arc<View>], content: &[String]) -> Vec<bool> {
+    let all = views.iter().flat_map(|view| view.values());
+    let named: BTreeSet<&str> = all.flat_map(|entry| entry.state.content()).collect();
+    content
+        .iter()
+        .map(|id| named.contains(id.as_str()))
+        .collect()
+}
+
 fn matches(state: &JobState, search: &Search) -> bool {
     // Named one by one: what a search can ask for is not forgotten here.
     let Search {

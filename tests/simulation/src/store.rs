@@ -427,6 +427,14 @@ impl JobStore for Handle {
             .await
     }
 
+    async fn named(&self, content: &[String]) -> Result<Vec<bool>, StoreError> {
+        self.refresh().await?;
+        self.read("named", |truth| {
+            query::named(&truth.seen(|| false), content)
+        })
+        .await
+    }
+
     async fn get_docs(
         &self,
         kind: DocKind,

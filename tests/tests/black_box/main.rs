@@ -11,6 +11,7 @@ mod backup;
 mod bad_input;
 mod care;
 mod completing;
+mod content;
 mod daily;
 mod documented;
 mod dry_runs;

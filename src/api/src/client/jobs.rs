@@ -14,8 +14,7 @@ use super::{
 };
 use crate::{
     CancelItem, CancelRequest, ChangeRequest, Explanation, JobAnswer, JobList, RerunRequest,
-    ReuseExplanation, Route,
-    SubmitItem, TestHistory, UsageReport,
+    ReuseExplanation, Route, SubmitItem, TestHistory, UsageReport,
 };
 
 /// Longest time that the server holds `jobs/wait`.

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::{call::Call, error::ClientError, transport::Client};
 use crate::{
     AccountChange, AccountView, HealthView, HostClose, HostReserve, HostReset, HostView,
-    QueueChange, QueueView, RetentionChange, RetentionView, Route, ReuseSettings, SubmitRules, UnknownMachine,
-    Version,
+    QueueChange, QueueView, RetentionChange, RetentionView, ReuseSettings, Route, SubmitRules,
+    UnknownMachine, Version,
 };
 
 impl Client {

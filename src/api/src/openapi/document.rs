@@ -114,7 +114,9 @@ fn operation(
 fn security_of(caller: Caller) -> Option<Value> {
     match caller {
         Caller::Anybody => None,
-        Caller::JobToken => Some(json!([{ "job_token": [] }, { "account": [] }, {}])),
+        Caller::JobToken | Caller::AccountOrJob => {
+            Some(json!([{ "job_token": [] }, { "account": [] }, {}]))
+        }
         Caller::Account | Caller::Testbox | Caller::Admin | Caller::Replica => {
             Some(json!([{ "account": [] }, {}]))
         }

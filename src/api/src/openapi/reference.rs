@@ -49,6 +49,7 @@ fn who(caller: Caller) -> &'static str {
         Caller::Testbox => "a testbox",
         Caller::Admin => "an admin",
         Caller::JobToken => "the job's token",
+        Caller::AccountOrJob => "an account, or a job's token",
         Caller::Replica => "a replica",
     }
 }

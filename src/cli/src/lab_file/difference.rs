@@ -147,6 +147,12 @@ impl Fields {
             running: one("limits.running", old.running, new.running),
             hours: one("limits.hours", old.hours, new.hours),
             shards: one("limits.shards", old.shards, new.shards),
+            content_mb: one("limits.content_mb", old.content_mb, new.content_mb),
+            content_day_mb: one(
+                "limits.content_day_mb",
+                old.content_day_mb,
+                new.content_day_mb,
+            ),
         }
     }
 

@@ -30,13 +30,22 @@ const QUEUE: [&str; 6] = [
     "users",
     "limits",
 ];
-const ACCOUNT: [&str; 5] = ["create", "role", "vip", "hosts", "limits"];
+const ACCOUNT: [&str; 6] = ["create", "role", "vip", "share_results", "hosts", "limits"];
 const ROLES: [&str; 3] = ["admin", "user", "testbox"];
 const HOST: [&str; 8] = [
     "arch", "group", "kinds", "memory", "cpus", "tags", "devices", "cordon",
 ];
 const RULE: [&str; 3] = ["name", "if", "then"];
-const LIMITS: [&str; 4] = ["waiting", "running", "hours", "shards"];
+const LIMITS: [&str; 6] = [
+    "waiting",
+    "running",
+    "hours",
+    "shards",
+    "content_mb",
+    "content_day_mb",
+];
+/// Those that have no soft limit.
+const HARD_ONLY: [&str; 3] = ["shards", "content_mb", "content_day_mb"];
 /// Keys that would hold a secret.
 const SECRETS: [&str; 4] = ["token", "my_token", "token_hash", "new_token"];
 
@@ -232,11 +241,13 @@ fn limits_of(at: At<'_>, node: &Node) -> Result<LimitsChange, Failure> {
             "running" => &mut change.running,
             "hours" => &mut change.hours,
             "shards" => &mut change.shards,
+            "content_mb" => &mut change.content_mb,
+            "content_day_mb" => &mut change.content_day_mb,
             other => return Err(at.unknown(other, value, &LIMITS)),
         };
         let bounds = bounds(at, key, value)?;
-        if key == "shards" && bounds.soft.is_some() {
-            return Err(at.bad(key, value, "a hard limit alone: shards have no soft one"));
+        if HARD_ONLY.contains(&key.as_str()) && bounds.soft.is_some() {
+            return Err(at.bad(key, value, "a hard limit alone: it has no soft one"));
         }
         *place = Some(bounds);
     }
@@ -289,6 +300,7 @@ fn account(at: At<'_>, name: &str, node: &Node) -> Result<Account, Failure> {
                 change.role = Some(role);
             }
             "vip" => change.vip = Some(at.yes_or_no(key, value)?),
+            "share_results" => change.share_results = Some(at.yes_or_no(key, value)?),
             "hosts" => change.hosts = Some(at.texts(key, value)?),
             "limits" => change.limits = limits_of(at, value)?,
             secret if SECRETS.contains(&secret) => {

@@ -29,8 +29,10 @@ const APART: [&str; 8] = [
     "timer",
 ];
 /// What one job of a group says of itself alone.
-const OWN: [&str; 7] = [
+const OWN: [&str; 9] = [
     "concurrency",
+    "inputs",
+    "outputs",
     "script",
     "sequence",
     "sequence_host",

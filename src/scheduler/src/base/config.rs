@@ -177,6 +177,8 @@ pub struct Config {
     pub results: ResultFiles,
     /// Where inputs and outputs lie. Default `None`: in folder `content` of the data folder.
     pub content: Option<Location>,
+    /// How long inputs and outputs stay that no job names and nobody keeps, ms. Default: 14 days.
+    pub content_grace_ms: u64,
     /// Limits on requests.
     pub limits: Limits,
     /// Limits on connections.
@@ -209,6 +211,7 @@ impl Config {
             keep_months: 0,
             results: ResultFiles::default(),
             content: None,
+            content_grace_ms: 14 * 24 * 3_600_000,
             limits: Limits::default(),
             connections: ConnectionLimits::default(),
             cache_jobs_max: CACHE_JOBS,

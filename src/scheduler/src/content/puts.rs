@@ -3,12 +3,16 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use fairlead_api::{ContentMissing, ContentPin, ContentView, MissingChunk};
-use fairlead_content::{Digest, Owned, Pin};
+use fairlead_api::{ContentKeep, ContentMissing, ContentPin, ContentView, MissingChunk};
+use fairlead_content::{Digest, Owned, PIN_CHUNKS_MAX, Pin};
+use fairlead_job::When;
 
 use crate::{
-    base::errors::{ContentFault, Refusal},
-    content::reads::view,
+    base::{
+        clock::utc_text,
+        errors::{ContentFault, Refusal, excerpt},
+    },
+    content::{Holder, reads::view},
     core::Core,
 };
 
@@ -16,19 +20,25 @@ use crate::{
 const PIN_MS: u64 = 24 * 3_600_000;
 /// How long an address of a missing chunk can be used.
 const URL_LASTS: Duration = Duration::from_hours(6);
-
-/// Whose content it is, and for which job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Holder {
-    pub(crate) account: String,
-    /// Empty: a person asks.
-    pub(crate) job_id: String,
-}
+/// Longest word of a put, bytes.
+const PUT_BYTES_MAX: usize = 64;
+/// Longest name of an input, bytes.
+const NAME_BYTES_MAX: usize = 128;
+/// How far ahead content may be kept whatever jobs do, days.
+const KEEP_DAYS_MAX: u64 = 366;
+/// The same, ms.
+const KEEP_MAX_MS: u64 = KEEP_DAYS_MAX * 24 * 3_600_000;
 
 impl Core {
     /// Keeps chunks for a put, and says which must be sent, and where.
-    pub(crate) async fn pin_chunks(&self, pin: &ContentPin) -> Result<ContentMissing, Refusal> {
+    pub(crate) async fn pin_chunks(
+        &self,
+        holder: &Holder,
+        pin: &ContentPin,
+    ) -> Result<ContentMissing, Refusal> {
+        check_put(&pin.put)?;
         let chunks = digests(&pin.chunks)?;
+        self.check_content_quota(&holder.account, 0).await?;
         let until_ms = self.clock.wall_ms().saturating_add(PIN_MS);
         let kept = Pin {
             put: pin.put.clone(),
@@ -53,28 +63,139 @@ impl Core {
         Ok(self.content.put_chunk(digest, bytes).await?)
     }
 
-    /// Ends a put: the account has this manifest from now on.
+    /// Ends a put: the account has this manifest from now on. Putting it again keeps what was said of it before.
     pub(crate) async fn put_manifest(
         &self,
         holder: &Holder,
         name: &str,
         bytes: Bytes,
     ) -> Result<ContentView, Refusal> {
+        check_name(name)?;
         let (id, about) = self.content.put_manifest(bytes).await?;
+        let before = self.content.owned(&holder.account, id).await?;
+        if before.is_none() {
+            let account = &holder.account;
+            self.check_content_quota(account, about.bytes).await?;
+            self.note_content(account, about.bytes);
+        }
+        let before = before.unwrap_or_default();
+        let said = |new: &str, before: String| {
+            if new.is_empty() {
+                before
+            } else {
+                new.to_owned()
+            }
+        };
         let owned = Owned {
-            name: name.to_owned(),
+            name: said(name, before.name),
             put_ms: self.clock.wall_ms(),
-            job_id: holder.job_id.clone(),
-            keep_until_ms: 0,
+            job_id: said(&holder.job_id, before.job_id),
+            keep_until_ms: before.keep_until_ms,
             bytes: about.bytes,
         };
         self.content.own(&holder.account, id, &owned).await?;
         Ok(view(id, &holder.account, owned, &about))
     }
+
+    /// Keeps what an account has under an id until a time, or no longer than jobs name it.
+    pub(crate) async fn keep_content(
+        &self,
+        account: &str,
+        id: &str,
+        keep: &ContentKeep,
+    ) -> Result<ContentView, Refusal> {
+        let id: Digest = id.parse().map_err(ContentFault::from)?;
+        let keep_until_ms = kept_until(&keep.until, self.clock.wall_ms())?;
+        let owned = self.content.owned(account, id).await?;
+        let owned = Owned {
+            keep_until_ms,
+            ..owned.ok_or(ContentFault::Unknown(id))?
+        };
+        let about = self.content.about(id).await?;
+        let about = about.ok_or(ContentFault::Unknown(id))?;
+        self.content.own(account, id, &owned).await?;
+        Ok(view(id, account, owned, &about))
+    }
+
+    /// An account gives up what it has under an id.
+    pub(crate) async fn forget_content(&self, account: &str, id: &str) -> Result<(), Refusal> {
+        let id: Digest = id.parse().map_err(ContentFault::from)?;
+        if self.content.owned(account, id).await?.is_none() {
+            return Err(ContentFault::Unknown(id).into());
+        }
+        self.content.disown(account, id).await?;
+        self.forget_content_used(account);
+        Ok(())
+    }
 }
 
 /// Digests of a request.
 pub(super) fn digests(texts: &[String]) -> Result<Vec<Digest>, ContentFault> {
+    if texts.len() > PIN_CHUNKS_MAX {
+        let (given, max) = (texts.len(), PIN_CHUNKS_MAX);
+        return Err(ContentFault::TooManyChunks { given, max });
+    }
     let read: Result<Vec<Digest>, _> = texts.iter().map(|text| text.parse()).collect();
     Ok(read?)
+}
+
+/// Refuses what is no word of a put: it becomes part of paths.
+pub(crate) fn check_put(put: &str) -> Result<(), ContentFault> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    if (1..=PUT_BYTES_MAX).contains(&put.len()) && put.bytes().all(is_plain) {
+        return Ok(());
+    }
+    Err(ContentFault::BadPut(excerpt(put)))
+}
+
+fn check_name(name: &str) -> Result<(), ContentFault> {
+    if name.len() <= NAME_BYTES_MAX && !name.chars().any(char::is_control) {
+        return Ok(());
+    }
+    let (given, max) = (name.len(), NAME_BYTES_MAX);
+    Err(ContentFault::BadName { given, max })
+}
+
+/// UTC epoch ms; 0: no such time.
+fn kept_until(until: &str, now_ms: u64) -> Result<u64, ContentFault> {
+    if until.is_empty() {
+        return Ok(0);
+    }
+    let when = When::parse(until).ok_or_else(|| ContentFault::BadTime(excerpt(until)))?;
+    let until_ms = when.moment_ms(now_ms);
+    if until_ms <= now_ms || until_ms > now_ms.saturating_add(KEEP_MAX_MS) {
+        let (until, days_max) = (utc_text(until_ms), KEEP_DAYS_MAX);
+        return Err(ContentFault::BadUntil { until, days_max });
+    }
+    Ok(until_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_put_has_a_plain_word() {
+        for good in ["a", "A-9_z", &"x".repeat(64)] {
+            assert_eq!(check_put(good), Ok(()), "{good}");
+        }
+        for bad in ["", "a/b", "..", "a b", "é", &"x".repeat(65)] {
+            assert!(
+                matches!(check_put(bad), Err(ContentFault::BadPut(_))),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn content_is_kept_for_a_year_at_most() {
+        let now_ms = 1_700_000_000_000;
+        assert_eq!(kept_until("", now_ms), Ok(0));
+        assert_eq!(kept_until("+1h", now_ms), Ok(now_ms + 3_600_000));
+        for (bad, is_time) in [("soon", false), ("+367d", true), ("2020-01-01", true)] {
+            let refused = kept_until(bad, now_ms).unwrap_err();
+            let said = matches!(refused, ContentFault::BadUntil { .. });
+            assert_eq!(said, is_time, "{bad}: {refused}");
+        }
+    }
 }

@@ -1,12 +1,12 @@
 //! What people and jobs read: manifests, chunks, and what is known of them.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use fairlead_api::{ContentList, ContentUrls, ContentUrlsRequest, ContentView};
-use fairlead_content::{About, Digest, Owned};
+use fairlead_content::{About, Digest, Manifest, Owned};
 
-use super::puts::{Holder, digests};
+use super::{Holder, puts::digests};
 use crate::{
     base::errors::{ContentFault, Refusal},
     core::Core,
@@ -14,18 +14,10 @@ use crate::{
 
 /// How long an address of a chunk can be used.
 const URL_LASTS: Duration = Duration::from_hours(6);
+/// What stands between the account and the id where a page of all accounts goes on.
+const BETWEEN: char = '/';
 
 impl Core {
-    /// Refuses whoever has nothing under this id as if there were nothing. In an open lab everybody has all.
-    async fn may_read_content(&self, holder: &Holder, id: Digest) -> Result<(), Refusal> {
-        if !self.people.accounts.tokens_needed()
-            || self.content.owned(&holder.account, id).await?.is_some()
-        {
-            return Ok(());
-        }
-        Err(ContentFault::Unknown(id).into())
-    }
-
     /// A manifest, for who may read it.
     pub(crate) async fn manifest_of(&self, holder: &Holder, id: &str) -> Result<Bytes, Refusal> {
         let id: Digest = id.parse().map_err(ContentFault::from)?;
@@ -44,6 +36,7 @@ impl Core {
         let id: Digest = id.parse().map_err(ContentFault::from)?;
         let digest: Digest = digest.parse().map_err(ContentFault::from)?;
         self.may_read_content(holder, id).await?;
+        self.check_chunks(id, &[digest]).await?;
         let found = self.content.chunk(digest).await?;
         Ok(found.ok_or(ContentFault::NoChunk(digest))?)
     }
@@ -55,19 +48,57 @@ impl Core {
         request: &ContentUrlsRequest,
     ) -> Result<ContentUrls, Refusal> {
         let id: Digest = request.id.parse().map_err(ContentFault::from)?;
-        self.may_read_content(holder, id).await?;
         let chunks = digests(&request.chunks)?;
-        let mut urls = Vec::new();
+        self.may_read_content(holder, id).await?;
+        self.check_chunks(id, &chunks).await?;
+        if !self.content.presigns() {
+            return Ok(ContentUrls::default());
+        }
+        let mut urls = Vec::with_capacity(chunks.len());
         for chunk in chunks {
             urls.extend(self.content.url_to_get(chunk, URL_LASTS).await?);
         }
         let lasts_ms = u64::try_from(URL_LASTS.as_millis()).unwrap_or(0);
-        let until_ms = if urls.is_empty() {
-            0
-        } else {
-            self.clock.wall_ms().saturating_add(lasts_ms)
-        };
+        let until_ms = self.clock.wall_ms().saturating_add(lasts_ms);
         Ok(ContentUrls { urls, until_ms })
+    }
+
+    /// Refuses chunks that a manifest does not name.
+    async fn check_chunks(&self, id: Digest, chunks: &[Digest]) -> Result<(), Refusal> {
+        let set = self.chunk_set(id).await?;
+        match chunks
+            .iter()
+            .find(|chunk| set.binary_search(chunk).is_err())
+        {
+            None => Ok(()),
+            Some(chunk) => Err(ContentFault::NotOfIt { chunk: *chunk, id }.into()),
+        }
+    }
+
+    /// The chunks of a manifest, sorted.
+    async fn chunk_set(&self, id: Digest) -> Result<Arc<[Digest]>, Refusal> {
+        if let Some(set) = self.known_content.sets.lock().get(id) {
+            return Ok(set);
+        }
+        let bytes = self.content.manifest(id).await?;
+        let bytes = bytes.ok_or(ContentFault::Unknown(id))?;
+        // A large one takes a second.
+        let read = tokio::task::spawn_blocking(move || {
+            let manifest = Manifest::decode(&bytes)?;
+            let chunks: BTreeSet<Digest> = manifest.chunks().map(|chunk| chunk.digest).collect();
+            Ok::<Arc<[Digest]>, fairlead_content::ManifestError>(chunks.into_iter().collect())
+        });
+        let read = read.await.map_err(|error| {
+            tracing::error!(%error, "a manifest could not be read");
+            Refusal::Bug
+        })?;
+        let set = read.map_err(|error| ContentFault::Damaged(format!("manifest {id}: {error}")))?;
+        let weight = size_of_val(&*set) + size_of::<Digest>();
+        self.known_content
+            .sets
+            .lock()
+            .put(id, Arc::clone(&set), weight);
+        Ok(set)
     }
 
     /// What an account has under an id.
@@ -77,15 +108,20 @@ impl Core {
         id: &str,
     ) -> Result<ContentView, Refusal> {
         let id: Digest = id.parse().map_err(ContentFault::from)?;
-        let owned = self.content.owned(account, id).await?;
-        let owned = owned.ok_or(ContentFault::Unknown(id))?;
+        let found = self.view_of_content(account, id).await?;
+        Ok(found.ok_or(ContentFault::Unknown(id))?)
+    }
+
+    async fn view_of_content(
+        &self,
+        account: &str,
+        id: Digest,
+    ) -> Result<Option<ContentView>, Refusal> {
+        let Some(owned) = self.content.owned(account, id).await? else {
+            return Ok(None);
+        };
         let about = self.content.about(id).await?;
-        Ok(view(
-            id,
-            account,
-            owned,
-            &about.ok_or(ContentFault::Unknown(id))?,
-        ))
+        Ok(about.map(|about| view(id, account, owned, &about)))
     }
 
     /// A page of what an account has.
@@ -95,25 +131,47 @@ impl Core {
         after: Option<&str>,
         limit: usize,
     ) -> Result<ContentList, Refusal> {
-        let after = after
-            .map(str::parse)
-            .transpose()
-            .map_err(ContentFault::from)?;
+        let after = after.map(str::parse::<Digest>).transpose();
+        let after = after.map_err(ContentFault::from)?;
         let ids = self.content.ids_of(account, after, limit).await?;
-        let next = ids
-            .last()
-            .filter(|_| ids.len() == limit)
-            .map(Digest::to_string);
+        let next = ids.last().filter(|_| ids.len() == limit);
+        let next = next.map(Digest::to_string);
         let mut content = Vec::with_capacity(ids.len());
         for id in ids {
-            match self.content_view(account, &id.to_string()).await {
-                Ok(view) => content.push(view),
-                // It went meanwhile.
-                Err(Refusal::Content(ContentFault::Unknown(_))) => {}
-                Err(refusal) => return Err(refusal),
-            }
+            // It may have gone meanwhile.
+            content.extend(self.view_of_content(account, id).await?);
         }
         Ok(ContentList { content, next })
+    }
+
+    /// A page of what all accounts have.
+    pub(crate) async fn contents_of_all(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<ContentList, Refusal> {
+        let (from, after) = match after {
+            None => ("", None),
+            Some(after) => after
+                .split_once(BETWEEN)
+                .map_or((after, None), |(account, id)| (account, Some(id))),
+        };
+        let mut list = ContentList::default();
+        for account in self.content.accounts().await? {
+            let room = limit.saturating_sub(list.content.len());
+            if room == 0 {
+                break;
+            }
+            let after = match account.as_str().cmp(from) {
+                std::cmp::Ordering::Less => continue,
+                std::cmp::Ordering::Equal => after,
+                std::cmp::Ordering::Greater => None,
+            };
+            let page = self.contents_of(&account, after, room).await?;
+            list.next = page.next.map(|id| format!("{account}{BETWEEN}{id}"));
+            list.content.extend(page.content);
+        }
+        Ok(list)
     }
 }
 

@@ -77,8 +77,12 @@ impl Core {
         let Some(grant) = granted.jobs.first() else {
             return Ok(idle());
         };
+        if !grant.inputs.is_empty() || !grant.outputs.is_empty() {
+            self.refuse_to_boot(grant, no_agent(&name)).await?;
+            return Ok(idle());
+        }
         let Some(files) = self.boot_files(&grant.job, &arch).await else {
-            self.refuse_to_boot(grant, &arch).await?;
+            self.refuse_to_boot(grant, no_kernel(grant, &arch)).await?;
             return Ok(idle());
         };
         let boot = JobBoot {
@@ -192,18 +196,17 @@ impl Core {
         (names_kernel || files.kernel.is_some()).then_some(files)
     }
 
-    /// Ends a job whose system no file of the boot store boots: another one would give wrong results.
-    async fn refuse_to_boot(self: &Arc<Self>, grant: &Grant, arch: &str) -> Result<(), Refusal> {
-        let text = |field: &str| grant.job.get(field).and_then(Value::as_str).unwrap_or("-");
+    /// Ends a job that this box cannot run as it is meant: it would give wrong results.
+    async fn refuse_to_boot(
+        self: &Arc<Self>,
+        grant: &Grant,
+        reason: String,
+    ) -> Result<(), Refusal> {
         let id: JobId = grant.job_id.parse().map_err(|_| HostError::NotPacked)?;
         let refused = Report {
             stage: Some(Stage::AbortInvalid),
             health: Some(Health::AbortInvalid),
-            reason: format!(
-                "the boot store has no kernel for os {} {} {arch} (srv/boot/{arch}/OS/VERSION/vmlinuz); the job names no kernel_uri",
-                text("os"),
-                text("os_version"),
-            ),
+            reason,
             token: Some(grant.job_token.clone()),
             ..Report::default()
         };
@@ -274,6 +277,23 @@ impl Core {
             HostError::NotPacked.into()
         })
     }
+}
+
+/// Why a job cannot boot: no file of the boot store boots its system.
+fn no_kernel(grant: &Grant, arch: &str) -> String {
+    let text = |field: &str| grant.job.get(field).and_then(Value::as_str).unwrap_or("-");
+    format!(
+        "the boot store has no kernel for os {} {} {arch} (srv/boot/{arch}/OS/VERSION/vmlinuz); the job names no kernel_uri",
+        text("os"),
+        text("os_version"),
+    )
+}
+
+/// Why a job with inputs or outputs cannot boot.
+fn no_agent(host: &str) -> String {
+    format!(
+        "host {host} boots over the network without an agent, which fetches inputs and puts outputs; ask for a testbox with an agent"
+    )
 }
 
 /// Whether a text is a MAC address in the usual spelling.

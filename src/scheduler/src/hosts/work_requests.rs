@@ -5,9 +5,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fairlead_api::{ConsumeAnswer, Grant, StopOrder};
+use fairlead_api::{ConsumeAnswer, Grant, GrantInput, StopOrder};
 use fairlead_dispatch::{About, CPUS_UNCHECKED, Event, JobKey, Millis, Offer, OfferKey};
-use fairlead_job::{BOOTED, JobId, TboxType};
+use fairlead_job::{BOOTED, FieldError, Input, JobId, Spec, TboxType, outputs};
 use fairlead_store::JobState;
 use tokio::sync::{Notify, oneshot};
 
@@ -21,8 +21,8 @@ use crate::{
         work_request::WorkRequest,
     },
     lifecycle::{
-        attempt::{without_body, without_key},
-        engine_facts::liked,
+        attempt::{without_body, without_fields, without_key},
+        engine_facts::{holds, liked},
     },
 };
 
@@ -212,12 +212,19 @@ impl Core {
         let hw = ask.is_hw();
         let tags = host.all_tags();
         let preferred = tags.iter().chain(&host.booted).map(|tag| liked(tag));
+        let content = ask.content.iter().map(|word| holds(word));
         let about = About {
             group: host.group.clone(),
             arch: host.arch.clone(),
             keys: host.keys(name),
             devices: host.all_devices(),
-            cache_dirs: host.cache_dirs.iter().cloned().chain(preferred).collect(),
+            cache_dirs: host
+                .cache_dirs
+                .iter()
+                .cloned()
+                .chain(preferred)
+                .chain(content)
+                .collect(),
             tags,
             accounts: self.served_accounts(name),
         };
@@ -283,8 +290,12 @@ impl Core {
                 continue;
             }
             hide_callback(&mut spec);
+            let Ok(grant) = self.grant(&job.state, spec) else {
+                self.put_off(&job.state, without_fields).await;
+                continue;
+            };
             self.note_boot(&job.state);
-            grants.push(self.grant(&job.state, spec));
+            grants.push(grant);
         }
         Ok(grants)
     }
@@ -299,9 +310,10 @@ impl Core {
         }
     }
 
-    fn grant(&self, state: &JobState, job: fairlead_job::Spec) -> Grant {
+    fn grant(&self, state: &JobState, job: Spec) -> Result<Grant, FieldError> {
         let takes_all = state.tbox_type == TboxType::Hw;
-        Grant {
+        let (inputs, outputs) = content(state, &job)?;
+        Ok(Grant {
             job_id: state.job_id.to_string(),
             attempt: state.attempt,
             claim_token: state.claim_token.clone(),
@@ -315,10 +327,10 @@ impl Core {
             timeout_s: state.timeout_s,
             result_root: state.result_root.clone(),
             stop_when_cut_off: state.stop_when_cut_off,
-            inputs: Vec::new(),
-            outputs: Vec::new(),
+            inputs,
+            outputs,
             job,
-        }
+        })
     }
 
     /// A claimed job that cannot be handed out as it is in the store.
@@ -349,6 +361,26 @@ impl Core {
             stop,
         }
     }
+}
+
+/// What a job gets as its inputs and where, and the paths of what it leaves.
+fn content(state: &JobState, job: &Spec) -> Result<(Vec<GrantInput>, Vec<String>), FieldError> {
+    let is_lister = state.shard.is_some_and(|place| place.n == 0);
+    let outputs = if is_lister {
+        // It only says which tests there are.
+        Vec::new()
+    } else {
+        outputs(job)?
+    };
+    if state.inputs.is_empty() {
+        return Ok((Vec::new(), outputs));
+    }
+    let inputs = state.inputs.iter().zip(Input::folders(job)?);
+    let inputs = inputs.map(|(id, folder)| GrantInput {
+        id: id.clone(),
+        folder,
+    });
+    Ok((inputs.collect(), outputs))
 }
 
 #[cfg(test)]

@@ -90,6 +90,25 @@ fn of_content(fault: &ContentFault) -> Told {
             NotFound,
             "it was collected, or it is damaged: put the files again",
         ),
+        F::NotOfIt { .. } => (NotFound, "ask for chunks that its manifest names"),
+        F::BadPut(_) => (
+            BadField,
+            "choose 1 to 64 letters, digits, - and _ by chance, the same for all requests of a put",
+        ),
+        F::TooManyChunks { .. } => (TooLarge, "send several requests with the same put"),
+        F::BadName { .. } => (BadField, "choose a shorter name"),
+        F::BadTime(_) => (
+            BadField,
+            "as +14d from now, 2026-11-22T05:00:00Z, or empty: no longer than jobs name it",
+        ),
+        F::BadUntil { days_max, .. } => {
+            let hint = format!("choose a time within the next {days_max} days");
+            return (BadField, hint.into());
+        }
+        F::OverQuota { .. } => (
+            Quota,
+            "give some up: fairlead content rm ID, or ask an admin for a higher limit",
+        ),
         F::BadDigest(_) => (BadName, "'fairlead put DIR' prints the id"),
         F::Wrong(_) => (BadBody, "send the bytes again"),
         F::ChunksMissing(_) => (
@@ -174,6 +193,7 @@ fn of_job(error: &JobError) -> Told {
         ),
         E::Ended { .. } => (Closed, "only its data readiness can still change"),
         E::ReadinessBack { .. } => (WrongStage, "it only moves forward"),
+        E::NoOutputs(_) => (BadField, "put them with the token of the job, then report"),
         E::NoPeers(_) => (WrongStage, "it runs as soon as it likes"),
         E::EndedWaiting { .. } => (Closed, "stop it"),
         E::PutBack { .. } => (Conflict, "stop it; it begins anew with all its peers"),
@@ -222,6 +242,11 @@ fn of_submit(error: &SubmitError) -> Told {
             "use cs-localhost to run all roles on one machine, or omit the cluster",
         ),
         E::UnknownParent(_) => (BadField, "submit that job first"),
+        E::UnknownInput(..) => (BadField, "put it first: fairlead put DIR prints the id"),
+        E::SeveralOfName { .. } => (
+            BadField,
+            "give one of them a name of its own: a matrix makes several jobs of one name",
+        ),
         E::NoHost(_) => (
             BadField,
             "see the offers of hosts with GET hosts, or submit without strict to wait for one",

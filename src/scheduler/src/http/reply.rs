@@ -1,5 +1,6 @@
 //! Builds replies.
 
+use bytes::Bytes;
 use fairlead_api::ErrorCode;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
@@ -102,6 +103,11 @@ pub(super) fn html(page: String) -> Response {
 
 /// Bytes of some type.
 pub(super) fn typed(status: u16, content_type: &'static str, body: Vec<u8>) -> Response {
+    bytes(status, content_type, body.into())
+}
+
+/// Bytes of some type, which are not copied.
+pub(super) fn bytes(status: u16, content_type: &'static str, body: Bytes) -> Response {
     let mut response = Response::new(body.into());
     *response.status_mut() =
         StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

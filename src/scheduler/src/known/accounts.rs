@@ -102,6 +102,15 @@ impl Who {
         }
     }
 
+    /// Whether the account may act on jobs of all accounts. In the open that is the operator without a name.
+    pub(crate) fn acts_for_all(&self) -> bool {
+        if self.open {
+            self.name.is_empty()
+        } else {
+            self.is_admin()
+        }
+    }
+
     /// Refuses all but admins.
     pub(crate) fn require_admin(&self) -> Result<(), PeopleError> {
         if self.is_admin() {

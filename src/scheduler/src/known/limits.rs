@@ -14,15 +14,24 @@ pub(crate) fn changed(before: Limits, change: &LimitsChange) -> Result<Limits, P
         running: change.running.unwrap_or(before.running),
         hours: change.hours.unwrap_or(before.hours),
         shards: change.shards.unwrap_or(before.shards),
+        content_mb: change.content_mb.unwrap_or(before.content_mb),
+        content_day_mb: change.content_day_mb.unwrap_or(before.content_day_mb),
     };
-    if after.shards.soft.is_some() {
-        return Err(PeopleError::NoSoftLimit { what: "shards" });
+    let hard_only = [
+        ("shards", after.shards),
+        ("content_mb", after.content_mb),
+        ("content_day_mb", after.content_day_mb),
+    ];
+    if let Some((what, _)) = hard_only.iter().find(|(_, bounds)| bounds.soft.is_some()) {
+        return Err(PeopleError::NoSoftLimit { what });
     }
     let each = [
         ("waiting", after.waiting),
         ("running", after.running),
         ("hours", after.hours),
         ("shards", after.shards),
+        ("content_mb", after.content_mb),
+        ("content_day_mb", after.content_day_mb),
     ];
     for (what, bounds) in each {
         check(what, bounds)?;

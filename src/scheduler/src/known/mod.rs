@@ -5,6 +5,7 @@ pub(crate) mod accounts;
 pub(crate) mod alarms;
 pub(crate) mod changes;
 pub(crate) mod clusters;
+pub(crate) mod content;
 pub(crate) mod cordons;
 pub(crate) mod dependants;
 pub(crate) mod facts;

@@ -11,7 +11,10 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
-use crate::{known::hosts::Host, storage::small_doc::SmallDoc};
+use crate::{
+    known::hosts::{Host, Hosts},
+    storage::small_doc::SmallDoc,
+};
 
 /// Most classes of machines with a result of one key. The oldest result goes first.
 const CLASSES_MAX: usize = 8;
@@ -122,19 +125,27 @@ impl Entry {
         if self.running == Some(new.job) {
             self.running = None;
         }
-        let same = self.results.iter().position(|known| known.class == new.class);
+        let same = self
+            .results
+            .iter()
+            .position(|known| known.class == new.class);
         let before = same.and_then(|at| self.results.get(at).cloned());
         if let Some(before) = &before
             && before.is_good != new.is_good
             && before.job != new.job
         {
-            let (good, failed) = if new.is_good { (new, before) } else { (before, new) };
+            let (good, failed) = if new.is_good {
+                (new, before)
+            } else {
+                (before, new)
+            };
             self.is_bad(&format!(
                 "it is flaky: job {} succeeded and job {} failed",
                 good.job, failed.job
             ));
         }
-        let is_newer = before.is_none_or(|before| (before.end_ms, before.job) < (new.end_ms, new.job));
+        let is_newer =
+            before.is_none_or(|before| (before.end_ms, before.job) < (new.end_ms, new.job));
         if is_newer {
             self.results.retain(|known| known.class != new.class);
             self.results.push(new.clone());
@@ -166,49 +177,72 @@ impl Entry {
 /// The id of the document of a key: of one account, or `None`: of the lab.
 pub(crate) fn entry_id(key: &str, account: Option<&str>) -> String {
     let mut hasher = blake3::Hasher::new();
-    for text in [key, if account.is_some() { "account" } else { "lab" }, account.unwrap_or_default()] {
+    for text in [
+        key,
+        if account.is_some() { "account" } else { "lab" },
+        account.unwrap_or_default(),
+    ] {
         hasher.update(&u64::try_from(text.len()).unwrap_or(u64::MAX).to_le_bytes());
         hasher.update(text.as_bytes());
     }
     hasher.finalize().to_hex().to_string()
 }
 
+/// A job with a key that ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Ended {
+    pub(crate) state: JobState,
+    /// The class of its host at that time; `None`: the host does not say.
+    pub(crate) class: Option<Class>,
+}
+
 /// Ends of jobs with keys that are not written yet.
 #[derive(Debug, Default)]
 pub(crate) struct PendingResults {
-    ends: Mutex<BTreeMap<JobId, JobState>>,
+    ends: Mutex<BTreeMap<JobId, Ended>>,
     pub(crate) is_due: Notify,
 }
 
 impl PendingResults {
-    /// A job was written as ended.
-    pub(crate) fn ended(&self, state: &JobState) {
-        let has_key = state.reuse.as_ref().is_some_and(|reuse| !reuse.key.is_empty());
+    /// A job was written as ended. `hosts`: what is known of its host.
+    pub(crate) fn ended(&self, state: &JobState, hosts: &Hosts) {
+        let has_key = state
+            .reuse
+            .as_ref()
+            .is_some_and(|reuse| !reuse.key.is_empty());
         if !has_key || !state.stage.is_terminal() || state.reused_from.is_some() {
             return;
         }
+        let host = hosts.get(&state.host);
+        let class = host.as_ref().and_then(Class::of);
         let mut ends = self.ends.lock();
         if ends.len() < PENDING_MAX || ends.contains_key(&state.job_id) {
-            ends.insert(state.job_id, state.clone());
+            let state = state.clone();
+            ends.insert(state.job_id, Ended { state, class });
             self.is_due.notify_one();
         }
     }
 
     /// Takes all.
-    pub(crate) fn take(&self) -> Vec<JobState> {
-        std::mem::take(&mut *self.ends.lock()).into_values().collect()
+    pub(crate) fn take(&self) -> Vec<Ended> {
+        std::mem::take(&mut *self.ends.lock())
+            .into_values()
+            .collect()
     }
 
     /// One could not be written: later, unless it ended anew.
-    pub(crate) fn give_back(&self, state: JobState) {
-        self.ends.lock().entry(state.job_id).or_insert(state);
+    pub(crate) fn give_back(&self, ended: Ended) {
+        let id = ended.state.job_id;
+        self.ends.lock().entry(id).or_insert(ended);
     }
 }
 
 /// The parts of a key, with their hashes, for people.
 pub(crate) fn parts_text(parts: &[String; KeyPart::ALL.len()]) -> BTreeMap<String, String> {
     let named = KeyPart::ALL.iter().zip(parts);
-    named.map(|(part, hash)| (part.as_str().to_owned(), hash.clone())).collect()
+    named
+        .map(|(part, hash)| (part.as_str().to_owned(), hash.clone()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -219,7 +253,10 @@ mod tests {
 
     fn known(job: u64, class: &str, is_good: bool) -> Known {
         Known {
-            class: Class { group: class.to_owned(), ..Class::default() },
+            class: Class {
+                group: class.to_owned(),
+                ..Class::default()
+            },
             job: JobId::new(job),
             is_good,
             outputs: String::new(),
@@ -230,7 +267,9 @@ mod tests {
 
     fn learned(all: &[Known]) -> Entry {
         let mut entry = Entry::default();
-        all.iter().for_each(|one| entry.learn(one));
+        for one in all {
+            entry.learn(one);
+        }
         entry
     }
 
@@ -240,7 +279,13 @@ mod tests {
             [known(1, "a", true), known(2, "a", false)],
             [known(2, "a", false), known(1, "a", true)],
         ] {
-            assert!(learned(&all).bad.contains("job 0000000000000000001 succeeded"), "{:?}", learned(&all));
+            assert!(
+                learned(&all)
+                    .bad
+                    .contains("job 0000000000000000001 succeeded"),
+                "{:?}",
+                learned(&all)
+            );
         }
         let other_class = learned(&[known(1, "a", true), known(2, "b", false)]);
         assert_eq!(other_class.bad, "");
@@ -276,7 +321,10 @@ mod tests {
                 ..Host::default()
             }
         };
-        let (old, new) = (Class::of(&host("6.1")).unwrap(), Class::of(&host("6.2")).unwrap());
+        let (old, new) = (
+            Class::of(&host("6.1")).unwrap(),
+            Class::of(&host("6.2")).unwrap(),
+        );
         assert_eq!(old.differing(&new), [("kernel", "6.1", "6.2")]);
         assert_eq!(Class::of(&Host::default()), None);
     }

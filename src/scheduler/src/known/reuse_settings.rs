@@ -85,7 +85,10 @@ pub(crate) fn checked(doc: &ReuseDoc) -> Result<(), String> {
     if names.clone().any(String::is_empty) {
         return Err("a suite has no name".to_owned());
     }
-    if names.chain([&doc.salt]).any(|text| text.len() > TEXT_BYTES_MAX) {
+    if names
+        .chain([&doc.salt])
+        .any(|text| text.len() > TEXT_BYTES_MAX)
+    {
         return Err(format!("texts have at most {TEXT_BYTES_MAX} bytes"));
     }
     for one in &doc.suites {
@@ -131,7 +134,9 @@ impl ReuseRules {
 impl ReuseDoc {
     /// Whether the jobs of a suite always run.
     pub(crate) fn measures(&self, suite: &str) -> bool {
-        self.performance.iter().any(|pattern| matches(pattern, suite))
+        self.performance
+            .iter()
+            .any(|pattern| matches(pattern, suite))
     }
 
     /// How old a result may be for jobs of a suite that do not say, seconds; `None`: they run.

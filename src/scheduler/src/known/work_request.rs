@@ -74,6 +74,9 @@ fn check_lists(request: &ConsumeRequest) -> Result<(), HostError> {
     if request.running.len() > HELD_MAX {
         return Err(bad("running", request.running.len(), "at most 10,000 jobs"));
     }
+    if request.content.len() > WORDS_MAX {
+        return Err(bad("content", request.content.len(), "at most 2,048 words"));
+    }
     let lists = [
         ("tags", &request.tags),
         ("devices", &request.devices),
@@ -104,6 +107,17 @@ pub(crate) fn check_agent(request: &ConsumeRequest) -> Result<(), Refusal> {
     Ok(check_name("arch", &request.arch)?)
 }
 
+/// The words of a request that are any, as many as are used. They only say what a host is good for: what is no word is
+/// passed over.
+fn known_words(mut words: Vec<String>) -> Vec<String> {
+    let is_word = |word: &String| {
+        (1..=WORD_BYTES_MAX).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_hexdigit())
+    };
+    words.truncate(WORDS_USED_MAX);
+    words.retain(is_word);
+    words
+}
+
 fn check_executors(executors: &[ExecutorSaid]) -> Result<(), HostError> {
     let fits = |one: &ExecutorSaid| {
         (1..=EXECUTOR_BYTES_MAX).contains(&one.name.len())
@@ -119,6 +133,15 @@ fn check_executors(executors: &[ExecutorSaid]) -> Result<(), HostError> {
 
 /// Longest time a host may wait for work, seconds.
 pub(crate) const WAIT_S_MAX: u32 = 600;
+
+/// Most words of chunks that a host may send.
+const WORDS_MAX: usize = 2_048;
+
+/// So many of them are used, those of the newest inputs: each takes room in the engine while the host waits.
+const WORDS_USED_MAX: usize = 512;
+
+/// Longest word of a chunk, bytes.
+const WORD_BYTES_MAX: usize = 32;
 
 /// Most CPUs of a host.
 pub(crate) const CPUS_MAX: u32 = 65_536;
@@ -142,6 +165,8 @@ pub(crate) struct WorkRequest {
     /// The highest request number whose answer was read.
     pub(crate) seen: u64,
     pub(crate) running: Vec<HeldJob>,
+    /// Words of the chunks that its cache holds, newest first.
+    pub(crate) content: Vec<String>,
     /// Jobs on their way to it in answers that it had not read.
     pub(crate) owed: Vec<Owed>,
 }
@@ -256,6 +281,7 @@ impl WorkRequest {
             wait_s: request.wait_s,
             seen,
             running: request.running,
+            content: known_words(request.content),
         })
     }
 }

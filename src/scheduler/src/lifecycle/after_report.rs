@@ -64,6 +64,12 @@ pub(crate) fn after_report(
     if !report.crash_signature.is_empty() {
         next.crash_signature.clone_from(&report.crash_signature);
     }
+    if let Some(outputs) = report
+        .outputs
+        .filter(|_| report.stage.is_some_and(Stage::is_terminal))
+    {
+        next.outputs = outputs.to_string();
+    }
     next.peak_memory_mb = next.peak_memory_mb.max(report.peak_memory_mb);
     next.cpu_ms = next.cpu_ms.max(report.cpu_ms);
     if let (Some(address), Some(place)) = (&report.address, &mut next.cluster) {
@@ -151,7 +157,10 @@ fn finish(state: &JobState, stage: Stage, now_ms: u64) -> JobState {
 fn after_the_end(mut next: JobState, report: &Report) -> Result<Option<JobState>, JobError> {
     let same_stage = report.stage.is_none_or(|stage| stage == next.stage);
     let same_health = report.health.is_none_or(|health| health == next.health);
-    if !same_stage || !same_health || report.renew_s.is_some() {
+    let same_outputs = report
+        .outputs
+        .is_none_or(|outputs| outputs.to_string() == next.outputs);
+    if !same_stage || !same_health || !same_outputs || report.renew_s.is_some() {
         return Err(JobError::Ended {
             id: next.job_id,
             stage: next.stage,

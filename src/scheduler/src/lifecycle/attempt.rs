@@ -18,6 +18,9 @@ const ATTEMPTS_KEPT: usize = NOT_ON_MAX;
 /// How long after its submit a job's body may still come, ms: longer than a submit may take to be answered.
 pub(crate) const BODY_COMES_MS: u64 = 60_000;
 
+/// A job of the same submit may be stored so much later than one that waits for it, ms.
+pub(crate) const MISSING_MS: u64 = 60_000;
+
 /// How long until a job without one is handed out again, ms.
 pub(crate) const BODY_AGAIN_MS: u64 = 5_000;
 
@@ -65,6 +68,13 @@ pub(crate) fn without_key(state: &JobState, now_ms: u64) -> JobState {
         return ended(state, end, Health::AbortInvalid, now_ms, NO_KEY);
     }
     not_before(given_back(state, now_ms, NO_KEY), now_ms, KEY_COMES_MS)
+}
+
+/// The state of a claimed job whose inputs or outputs cannot be read from its fields: another version wrote them.
+pub(crate) fn without_fields(state: &JobState, now_ms: u64) -> JobState {
+    let end = Stage::AbortInvalid;
+    let reason = "this version of the scheduler cannot read its inputs and outputs";
+    ended(state, end, Health::AbortInvalid, now_ms, reason)
 }
 
 /// The same, not handed out for so long.
@@ -243,6 +253,7 @@ fn waiting_again(state: &JobState, now_ms: u64) -> JobState {
         last_success_stage: None,
         exit_code: None,
         crash_signature: String::new(),
+        outputs: String::new(),
         cases: None,
         peak_memory_mb: 0,
         cpu_ms: 0,

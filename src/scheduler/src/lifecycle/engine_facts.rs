@@ -2,7 +2,7 @@
 
 use fairlead_dispatch::{Alternative, CPUS_UNCHECKED, JobFacts, JobKey, Kind, Millis, Running};
 use fairlead_job::TboxType;
-use fairlead_store::{StoredJob, Version};
+use fairlead_store::{JobState, StoredJob, Version};
 
 /// The engine's view of a waiting job.
 pub(crate) fn facts(job: &StoredJob) -> JobFacts {
@@ -29,11 +29,23 @@ pub(crate) fn facts(job: &StoredJob) -> JobFacts {
         devices: state.devices.clone(),
         not_on: state.not_on.clone(),
         cache_dirs: state.cache_dirs.clone(),
-        prefer: state.prefer.iter().map(|tag| liked(tag)).collect(),
+        prefer: preferred(state),
         timeout_s: state.timeout_s,
         submitted: Millis(state.ready_ms),
         not_before: Millis(0),
     }
+}
+
+/// What it would like to find on a host, and never waits for.
+fn preferred(state: &JobState) -> Vec<String> {
+    let tags = state.prefer.iter().map(|tag| liked(tag));
+    let words = state.input_words.iter().map(|word| holds(word));
+    tags.chain(words).collect()
+}
+
+/// A word of chunks among the cache directories of a host that holds them. No directory has this name.
+pub(crate) fn holds(word: &str) -> String {
+    format!("content:{word}")
 }
 
 /// A tag among the cache directories of a host, so that jobs can prefer it. No directory has this name.

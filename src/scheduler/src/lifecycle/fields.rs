@@ -63,6 +63,7 @@ fn optional(state: &JobState) -> Map<String, Value> {
         ("host_machine", &state.host),
         ("reason", &state.reason),
         ("crash_signature", &state.crash_signature),
+        ("outputs", &state.outputs),
     ];
     for (name, text) in texts {
         if !text.is_empty() {
@@ -83,6 +84,9 @@ fn optional(state: &JobState) -> Map<String, Value> {
     }
     if state.cpu_ms > 0 {
         put("cpu_ms", json!(state.cpu_ms));
+    }
+    if !state.inputs.is_empty() {
+        put("inputs", json!(state.inputs));
     }
     if !state.milestones.is_empty() {
         put("milestones", json!(state.milestones));

@@ -1,5 +1,6 @@
 //! A report of a testbox about its job, as it was sent: read and checked.
 
+use fairlead_content::Digest;
 use fairlead_job::{DataReadiness, Health, Stage};
 use fairlead_store::CaseCounts;
 
@@ -37,6 +38,8 @@ pub(crate) struct Report {
     pub(crate) reason: String,
     /// Whether the job shall be tried on another host, if it is tried again.
     pub(crate) avoid_host: bool,
+    /// The id of what it leaves.
+    pub(crate) outputs: Option<Digest>,
     /// The title of the kernel crash that it printed.
     pub(crate) crash_signature: String,
     /// The most memory that the job had at one time, MB; 0: not said.
@@ -112,6 +115,9 @@ impl Report {
                 }
                 "avoid_host" => report.avoid_host = matches!(value, "1" | "true"),
                 "has_cases" => report.has_cases = matches!(value, "1" | "true"),
+                "outputs" => {
+                    report.outputs = Some(value.parse().map_err(|_| bad("the id of a put"))?);
+                }
                 "cpu_ms" => report.cpu_ms = value.parse().map_err(|_| bad("milliseconds"))?,
                 "crash_signature" => {
                     cut(value, SIGNATURE_MAX).clone_into(&mut report.crash_signature);
@@ -168,6 +174,7 @@ mod tests {
             ("job_health", "good"),
             ("renew_seconds", "-1"),
             ("exit_code", "x"),
+            ("outputs", "x"),
         ] {
             let refusal = Report::of([pair].into_iter()).unwrap_err();
             let body = Refusal::from(refusal).body();

@@ -8,8 +8,8 @@ use crate::{
     base::text::cut,
     lifecycle::{
         alarm::begin,
+        attempt::MISSING_MS,
         shards::{DATA_COMES_MS, is_data_due},
-        wait_on::MISSING_MS,
     },
 };
 
@@ -75,6 +75,7 @@ pub(crate) fn reused(state: &JobState, origin: &JobState, now_ms: u64) -> JobSta
         result_root: origin.result_root.clone(),
         exit_code: origin.exit_code,
         milestones: origin.milestones.clone(),
+        outputs: origin.outputs.clone(),
         cases: origin.cases.clone(),
         end_ms: now_ms,
         waits: None,
@@ -145,7 +146,13 @@ pub(crate) fn after_joined(
 ) -> Option<JobState> {
     let Some(other) = other.map(|other| &other.state) else {
         let is_late = now_ms >= state.submit_ms.saturating_add(MISSING_MS);
-        return is_late.then(|| free(state, "the job that ran the same thing does not exist", now_ms));
+        return is_late.then(|| {
+            free(
+                state,
+                "the job that ran the same thing does not exist",
+                now_ms,
+            )
+        });
     };
     let id = other.job_id;
     if other.reused_from.is_some() && other.health == Health::Success {
@@ -179,7 +186,6 @@ fn free(state: &JobState, why: &str, now_ms: u64) -> JobState {
 pub(crate) fn differs(audit: &JobState, origin: &JobState) -> Option<String> {
     let (id, from) = (audit.job_id, origin.job_id);
     match outcome(audit) {
-        Outcome::Open | Outcome::Nothing => None,
         Outcome::Failed => {
             let health = audit.health;
             Some(format!(
@@ -191,7 +197,7 @@ pub(crate) fn differs(audit: &JobState, origin: &JobState) -> Option<String> {
             cases(audit),
             cases(origin)
         )),
-        Outcome::Good => None,
+        Outcome::Good | Outcome::Open | Outcome::Nothing => None,
     }
 }
 
@@ -260,7 +266,10 @@ mod tests {
         };
         assert_eq!(with(&|_| {}), Good);
         assert_eq!(with(&|s| s.stage = Stage::Running), Open);
-        assert_eq!(with(&|s| s.data_readiness = DataReadiness::Incomplete), Open);
+        assert_eq!(
+            with(&|s| s.data_readiness = DataReadiness::Incomplete),
+            Open
+        );
         assert_eq!(with(&|s| s.data_readiness = DataReadiness::Norun), Nothing);
         assert_eq!(with(&|s| s.health = Health::Fail), Failed);
         assert_eq!(with(&|s| s.health = Health::Panic), Failed);
@@ -269,7 +278,11 @@ mod tests {
         assert_eq!(with(&|s| s.stop_asked = true), Nothing);
         assert_eq!(with(&|s| s.reused_from = Some(JobId::new(9))), Nothing);
         let again = |health| with(&|s| s.attempts.push(failed_attempt(health)));
-        assert_eq!(again(Health::Fail), Failed, "it passed only the second time");
+        assert_eq!(
+            again(Health::Fail),
+            Failed,
+            "it passed only the second time"
+        );
         assert_eq!(again(Health::AbortProvider), Good);
     }
 
@@ -278,20 +291,52 @@ mod tests {
         let mut origin = good(1);
         origin.attempt = 3;
         origin.result_root = "/result/x/1.3".to_owned();
-        origin.cases = Some(Box::new(CaseCounts { passed: 4, ..CaseCounts::default() }));
-        let job = reused(&JobState { fingerprint: "p".to_owned(), ..waiting(2) }, &origin, 77);
-        assert_eq!((job.stage, job.health, job.end_ms), (Stage::Finish, Health::Success, 77));
-        assert_eq!((job.attempt, job.result_root.as_str()), (3, "/result/x/1.3"));
-        assert_eq!((job.cases, job.reused_from), (origin.cases.clone(), Some(origin.job_id)));
+        origin.cases = Some(Box::new(CaseCounts {
+            passed: 4,
+            ..CaseCounts::default()
+        }));
+        let job = reused(
+            &JobState {
+                fingerprint: "p".to_owned(),
+                ..waiting(2)
+            },
+            &origin,
+            77,
+        );
+        assert_eq!(
+            (job.stage, job.health, job.end_ms),
+            (Stage::Finish, Health::Success, 77)
+        );
+        assert_eq!(
+            (job.attempt, job.result_root.as_str()),
+            (3, "/result/x/1.3")
+        );
+        assert_eq!(
+            (job.cases, job.reused_from),
+            (origin.cases.clone(), Some(origin.job_id))
+        );
         let times = [job.dispatch_ms, job.running_ms, job.used_ms, job.alarm_ms];
-        assert_eq!((times, job.host.as_str(), job.fingerprint.as_str()), ([0; 4], "", ""));
+        assert_eq!(
+            (times, job.host.as_str(), job.fingerprint.as_str()),
+            ([0; 4], "", "")
+        );
         // The result of a result is that of the first.
-        let again = reused(&waiting(3), &JobState { reused_from: job.reused_from, ..origin }, 78);
+        let again = reused(
+            &waiting(3),
+            &JobState {
+                reused_from: job.reused_from,
+                ..origin
+            },
+            78,
+        );
         assert_eq!(again.reused_from, Some(JobId::new(1)));
     }
 
     fn stored(state: JobState) -> StoredJob {
-        StoredJob { state, version: Version::default() }
+        StoredJob {
+            state,
+            version: Version::default(),
+        }
     }
 
     #[test]
@@ -301,17 +346,37 @@ mod tests {
         let after = |other: JobState, now_ms| after_joined(&job, Some(&stored(other)), now_ms);
         assert_eq!(after(held(), 30), None);
         let got = after(good(1), 30).unwrap();
-        assert_eq!((got.stage, got.reused_from), (Stage::Finish, Some(JobId::new(1))));
-        let failed = after(JobState { health: Health::Fail, ..good(1) }, 30).unwrap();
-        assert_eq!((failed.stage, failed.ready, failed.ready_ms), (Stage::Submit, true, 30));
+        assert_eq!(
+            (got.stage, got.reused_from),
+            (Stage::Finish, Some(JobId::new(1)))
+        );
+        let failed = after(
+            JobState {
+                health: Health::Fail,
+                ..good(1)
+            },
+            30,
+        )
+        .unwrap();
+        assert_eq!(
+            (failed.stage, failed.ready, failed.ready_ms),
+            (Stage::Submit, true, 30)
+        );
         assert!(failed.reuse.unwrap().why.contains("ended with fail"));
-        let due = JobState { data_readiness: DataReadiness::Incomplete, ..good(1) };
+        let due = JobState {
+            data_readiness: DataReadiness::Incomplete,
+            ..good(1)
+        };
         assert_eq!(after(due.clone(), 30), None);
         let late = after(due, 20 + DATA_COMES_MS).unwrap();
         assert_eq!((late.ready, late.reused_from), (true, None));
         assert_eq!(after_joined(&job, None, 30), None);
         assert!(after_joined(&job, None, 1 + MISSING_MS).unwrap().ready);
-        let cancelled = JobState { stage: Stage::Cancel, health: Health::Cancel, ..good(1) };
+        let cancelled = JobState {
+            stage: Stage::Cancel,
+            health: Health::Cancel,
+            ..good(1)
+        };
         assert!(after(cancelled, 30).unwrap().ready);
     }
 
@@ -320,12 +385,24 @@ mod tests {
         let origin = good(1);
         assert_eq!(differs(&good(2), &origin), None);
         assert_eq!(differs(&held(), &origin), None, "it runs");
-        let lost = JobState { health: Health::AbortProvider, ..good(2) };
+        let lost = JobState {
+            health: Health::AbortProvider,
+            ..good(2)
+        };
         assert_eq!(differs(&lost, &origin), None, "the machine failed");
-        let failed = JobState { health: Health::Fail, ..good(2) };
+        let failed = JobState {
+            health: Health::Fail,
+            ..good(2)
+        };
         assert!(differs(&failed, &origin).unwrap().contains("failed (fail)"));
-        let cases = CaseCounts { passed: 1, ..CaseCounts::default() };
-        let other = JobState { cases: Some(Box::new(cases)), ..good(2) };
+        let cases = CaseCounts {
+            passed: 1,
+            ..CaseCounts::default()
+        };
+        let other = JobState {
+            cases: Some(Box::new(cases)),
+            ..good(2)
+        };
         assert!(differs(&other, &origin).unwrap().contains("1 passed"));
     }
 

@@ -77,6 +77,7 @@ pub(crate) fn shard_state(parent: &JobState, n: u16, fields: Option<&JobFields>)
         sequence_replace: None,
         sequence_turn: false,
         claim_seq: 0,
+        outputs: String::new(),
         reason: String::new(),
         stop_asked: false,
         stop_ms: 0,

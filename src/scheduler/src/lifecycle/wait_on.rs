@@ -9,13 +9,10 @@ use fairlead_store::{JobState, StoredJob};
 
 use crate::lifecycle::{
     alarm::begin,
-    attempt::ended,
+    attempt::{MISSING_MS, ended},
     fields::field_of,
     reuse::{after_joined, joined},
 };
-
-/// A job of the same submit may be stored so much later than one that waits for it, ms.
-pub(crate) const MISSING_MS: u64 = 60_000;
 
 /// How a condition stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +113,10 @@ pub(crate) fn decide(
                 ));
             }
             Standing::Open => all_met = false,
+            // What it leaves is known at its end.
+            Standing::Met if !state.stage.is_terminal() && takes_from(child, condition.job) => {
+                all_met = false;
+            }
             Standing::Met => {}
         }
     }
@@ -125,8 +126,47 @@ pub(crate) fn decide(
             reason: String::new(),
             ..child.clone()
         };
-        begin(free, now_ms)
+        match with_inputs(free, parents) {
+            Ok(free) => begin(free, now_ms),
+            Err(reason) => aborted(child, now_ms, &reason),
+        }
     })
+}
+
+/// Whether the outputs of a job are among the inputs of another.
+fn takes_from(child: &JobState, parent: JobId) -> bool {
+    child.inputs_from().any(|from| from == parent)
+}
+
+/// The jobs that left what is among the inputs of a job by now, as they are known.
+pub(crate) fn outputs_for<'p>(
+    child: &JobState,
+    parents: &'p BTreeMap<JobId, Option<StoredJob>>,
+) -> Vec<&'p str> {
+    let known = |from: JobId| Some(parents.get(&from)?.as_ref()?.state.outputs.as_str());
+    child.inputs_from().filter_map(known).collect()
+}
+
+/// The job with what others left as its inputs.
+///
+/// # Errors
+/// Why it cannot have one of them.
+fn with_inputs(
+    mut child: JobState,
+    parents: &BTreeMap<JobId, Option<StoredJob>>,
+) -> Result<JobState, String> {
+    for input in &mut child.inputs {
+        let Some(from) = input.strip_prefix(JobState::INPUT_FROM) else {
+            continue;
+        };
+        let parent = from.parse().ok().and_then(|from: JobId| parents.get(&from));
+        let outputs = parent.and_then(|parent| Some(&parent.as_ref()?.state.outputs));
+        match outputs.filter(|outputs| !outputs.is_empty()) {
+            Some(outputs) => input.clone_from(outputs),
+            None => return Err(format!("job {from} left no outputs, which are its input")),
+        }
+    }
+    Ok(child)
 }
 
 fn aborted(child: &JobState, now_ms: u64, reason: &str) -> JobState {

@@ -134,6 +134,7 @@ fn view_of(name: &str, doc: &AccountDoc) -> AccountView {
         my_account: name.to_owned(),
         role: doc.role.clone(),
         vip: doc.vip,
+        share_results: doc.share_results,
         limits: doc.limits,
         ..AccountView::default()
     };

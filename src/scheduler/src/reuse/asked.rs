@@ -41,7 +41,10 @@ impl Core {
                 };
                 if let Some(why) = never_reusable(spec) {
                     let why = why.to_owned();
-                    return Ok(Some(Box::new(Reusing { why, ..Reusing::default() })));
+                    return Ok(Some(Box::new(Reusing {
+                        why,
+                        ..Reusing::default()
+                    })));
                 }
                 within_s
             }
@@ -51,7 +54,11 @@ impl Core {
         } else {
             self.key_of(spec, &fields.inputs)
         };
-        Ok(Some(Box::new(Reusing { key, within_s, ..Reusing::default() })))
+        Ok(Some(Box::new(Reusing {
+            key,
+            within_s,
+            ..Reusing::default()
+        })))
     }
 
     /// The key of what a job runs; empty: an input is of a job that has not ended.
@@ -68,7 +75,14 @@ impl Core {
         inputs: &[Input],
     ) -> Option<Box<Reusing>> {
         let parent = parent?;
-        let key = if parent.within_s > 0 { self.key_of(spec, inputs) } else { String::new() };
-        Some(Box::new(Reusing { key, ..parent.clone() }))
+        let key = if parent.within_s > 0 {
+            self.key_of(spec, inputs)
+        } else {
+            String::new()
+        };
+        Some(Box::new(Reusing {
+            key,
+            ..parent.clone()
+        }))
     }
 }

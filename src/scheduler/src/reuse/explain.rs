@@ -8,10 +8,7 @@ use fairlead_job::{Input, JobId, KeyPart, ReuseKey, Spec, Stage, differing_field
 use fairlead_store::{JobState, Parts, Reusing, Search, StoreError};
 
 use crate::{
-    base::errors::Refusal,
-    core::Core,
-    known::reuse::parts_text,
-    lifecycle::reuse::joined,
+    base::errors::Refusal, core::Core, known::reuse::parts_text, lifecycle::reuse::joined,
 };
 
 use super::look_up::inputs_of;
@@ -67,14 +64,21 @@ impl Core {
         let specs = self.specs(&states).await?;
         let mut nearest: Option<(usize, NearestRun)> = None;
         for (other, other_spec) in earlier.iter().zip(specs) {
-            let Some(other_spec) = other_spec else { continue };
+            let Some(other_spec) = other_spec else {
+                continue;
+            };
             let Some(other_key) = self.whole_key(other, &other_spec) else {
                 continue;
             };
             let differs: BTreeMap<String, Vec<String>> = key
                 .differing(&other_key)
                 .into_iter()
-                .map(|part| (part.as_str().to_owned(), fields_of(part, (state, spec), (other, &other_spec))))
+                .map(|part| {
+                    (
+                        part.as_str().to_owned(),
+                        fields_of(part, (state, spec), (other, &other_spec)),
+                    )
+                })
                 .collect();
             let many = differs.values().map(|fields| fields.len().max(1)).sum();
             if nearest.as_ref().is_none_or(|(least, _)| many < *least) {
@@ -96,7 +100,11 @@ impl Core {
             accounts: vec![state.account.clone()],
             suites: vec![state.suite.clone()],
             stages: ended_stages(),
-            parts: if place.is_some() { Parts::NoShards } else { Parts::NoParents },
+            parts: if place.is_some() {
+                Parts::NoShards
+            } else {
+                Parts::NoParents
+            },
             after: Some(place.map_or(state.job_id, |place| place.of)),
             limit: LOOKED_AT,
             ..Search::default()
@@ -107,7 +115,9 @@ impl Core {
             None => found.collect(),
             Some(place) => {
                 let parents = found.filter(|parent| parent.shards.is_some());
-                let ids: Vec<JobId> = parents.map(|parent| parent.job_id.behind(place.n)).collect();
+                let ids: Vec<JobId> = parents
+                    .map(|parent| parent.job_id.behind(place.n))
+                    .collect();
                 let shards = self.store.get_readable(&ids).await?;
                 shards.into_iter().map(|job| job.state).collect::<Vec<_>>()
             }
@@ -134,14 +144,23 @@ fn fields_of(
     }
     let named = |state: &JobState, spec: &Spec| {
         let folders = Input::folders(spec).unwrap_or_default();
-        folders.into_iter().zip(state.inputs.clone()).collect::<BTreeMap<_, _>>()
+        folders
+            .into_iter()
+            .zip(state.inputs.clone())
+            .collect::<BTreeMap<_, _>>()
     };
     let (own, others) = (named(state, spec), named(other, other_spec));
     let mut folders: Vec<String> = own.keys().chain(others.keys()).cloned().collect();
     folders.sort_unstable();
     folders.dedup();
     let differs = |folder: &String| own.get(folder) != others.get(folder);
-    let shown = |folder: String| if folder.is_empty() { ".".to_owned() } else { folder };
+    let shown = |folder: String| {
+        if folder.is_empty() {
+            ".".to_owned()
+        } else {
+            folder
+        }
+    };
     folders.into_iter().filter(differs).map(shown).collect()
 }
 
@@ -149,8 +168,14 @@ fn fields_of(
 fn verdict(state: &JobState, reuse: &Reusing) -> (&'static str, String) {
     if let Some(from) = state.reused_from {
         return match reuse.joined {
-            None => ("reused", format!("it has the result of job {from}; nothing ran")),
-            Some(_) => ("joined", format!("it waited for job {from} and has its result; nothing ran")),
+            None => (
+                "reused",
+                format!("it has the result of job {from}; nothing ran"),
+            ),
+            Some(_) => (
+                "joined",
+                format!("it waited for job {from} and has its result; nothing ran"),
+            ),
         };
     }
     if state.reuse.is_none() {
@@ -158,24 +183,43 @@ fn verdict(state: &JobState, reuse: &Reusing) -> (&'static str, String) {
         return ("never", words.to_owned());
     }
     if reuse.within_s == 0 {
-        return ("never", format!("its suite reuses results, but {}", reuse.why));
+        return (
+            "never",
+            format!("its suite reuses results, but {}", reuse.why),
+        );
     }
     if let Some(sharding) = &state.shards {
         let id = state.job_id;
-        let words = format!("each of its {} shards has a key of its own: ask for one, such as {}", sharding.count, id.behind(1));
+        let words = format!(
+            "each of its {} shards has a key of its own: ask for one, such as {}",
+            sharding.count,
+            id.behind(1)
+        );
         return ("waits", words);
     }
     if let Some(other) = joined(state) {
-        return ("waits", format!("job {other} runs the same thing, and this one waits for its result"));
+        return (
+            "waits",
+            format!("job {other} runs the same thing, and this one waits for its result"),
+        );
     }
     if let Some(of) = reuse.audit_of {
-        return ("audit", format!("it could have the result of job {of}, and runs to check it"));
+        return (
+            "audit",
+            format!("it could have the result of job {of}, and runs to check it"),
+        );
     }
     if state.waits.is_some() {
-        return ("waits", "it waits for other jobs; results are looked for after that".to_owned());
+        return (
+            "waits",
+            "it waits for other jobs; results are looked for after that".to_owned(),
+        );
     }
     if reuse.why.is_empty() {
-        return ("ran", "nobody looked for results: it was made by an older version".to_owned());
+        return (
+            "ran",
+            "nobody looked for results: it was made by an older version".to_owned(),
+        );
     }
     ("ran", format!("it runs itself: {}", reuse.why))
 }

@@ -45,7 +45,10 @@ impl Read {
         ids: &[String],
         has_outputs: bool,
     ) -> Fate {
-        let entries: Vec<Entry> = ids.iter().filter_map(|id| self.entries.get(id).cloned()).collect();
+        let entries: Vec<Entry> = ids
+            .iter()
+            .filter_map(|id| self.entries.get(id).cloned())
+            .collect();
         if let Some(entry) = entries.iter().find(|entry| !entry.bad.is_empty()) {
             return Fate::Runs(entry.bad.clone());
         }
@@ -78,16 +81,23 @@ impl Read {
         let until_ms = known.end_ms.saturating_add(within_s.saturating_mul(1_000));
         if until_ms < self.now_ms {
             let end = utc_text(known.end_ms);
-            return Err(format!("the result of job {id} is too old: it ended at {end}"));
+            return Err(format!(
+                "the result of job {id} is too old: it ended at {end}"
+            ));
         }
         let origin = self.jobs.get(&id).cloned();
-        let origin = origin.ok_or_else(|| format!("job {id}, which ran the same thing, is gone"))?;
-        let is_its = origin.reuse.as_ref().map(|reuse| &reuse.key) == state.reuse.as_ref().map(|reuse| &reuse.key);
+        let origin =
+            origin.ok_or_else(|| format!("job {id}, which ran the same thing, is gone"))?;
+        let is_its = origin.reuse.as_ref().map(|reuse| &reuse.key)
+            == state.reuse.as_ref().map(|reuse| &reuse.key);
         if !is_its || outcome(&origin) != Outcome::Good {
             return Err(format!("job {id} has no whole result of the same key"));
         }
-        if origin.account != state.account && !core.people.accounts.shares_results(&origin.account) {
-            return Err(format!("the result of job {id} belongs to another account, which does not share it"));
+        if origin.account != state.account && !core.people.accounts.shares_results(&origin.account)
+        {
+            return Err(format!(
+                "the result of job {id} belongs to another account, which does not share it"
+            ));
         }
         if !self.living.could_run(core, state, &known.class) {
             let words = self.living.why_not(core, state, &known.class);

@@ -26,8 +26,14 @@ impl Core {
     pub(super) fn living_hosts(&self) -> Living {
         let mut living = Living::default();
         self.lab.hosts.each(|name, host| {
-            if self.is_alive(host) && let Some(class) = Class::of(host) {
-                living.by_class.entry(class).or_default().push(name.to_owned());
+            if self.is_alive(host)
+                && let Some(class) = Class::of(host)
+            {
+                living
+                    .by_class
+                    .entry(class)
+                    .or_default()
+                    .push(name.to_owned());
             }
         });
         living.by_class.values_mut().for_each(|names| {
@@ -39,11 +45,6 @@ impl Core {
     /// Whether a host was heard of lately.
     fn is_alive(&self, host: &Host) -> bool {
         host.waiting > 0 || host.seen_ms.saturating_add(GONE_MS) > self.clock.wall_ms()
-    }
-
-    /// The class of a host as it is known now; `None`: it is not, or does not say.
-    pub(super) fn class_of(&self, name: &str) -> Option<Class> {
-        Class::of(&self.lab.hosts.get(name)?)
     }
 }
 
@@ -69,15 +70,27 @@ impl Living {
     pub(super) fn why_not(&mut self, core: &Core, state: &JobState, class: &Class) -> String {
         let classes: Vec<Class> = self.by_class.keys().cloned().collect();
         let mut able = classes.into_iter();
-        let able: Vec<Class> = able.by_ref().filter(|other| self.could_run(core, state, other)).collect();
+        let able: Vec<Class> = able
+            .by_ref()
+            .filter(|other| self.could_run(core, state, other))
+            .collect();
         let nearest = able.iter().map(|other| class.differing(other));
         let Some(differs) = nearest.min_by_key(Vec::len) else {
             return "no living host that says what it is could run the job".to_owned();
         };
         let words = differs.iter().map(|(part, was, now)| {
-            let shown = |text: &str| if text.is_empty() { "none".to_owned() } else { format!("'{text}'") };
+            let shown = |text: &str| {
+                if text.is_empty() {
+                    "none".to_owned()
+                } else {
+                    format!("'{text}'")
+                }
+            };
             format!("{part} {} is now {}", shown(was), shown(now))
         });
-        format!("no living host has its class: {}", words.collect::<Vec<_>>().join(", "))
+        format!(
+            "no living host has its class: {}",
+            words.collect::<Vec<_>>().join(", ")
+        )
     }
 }

@@ -2,7 +2,6 @@
 
 use std::{future::ready, sync::Arc, time::Duration};
 
-use fairlead_job::Stage;
 use fairlead_store::{DocWrite, Expect, JobState, StoreError};
 use futures_util::{StreamExt, stream};
 use serde_json::json;
@@ -10,7 +9,7 @@ use serde_json::json;
 use crate::{
     base::errors::Refusal,
     core::Core,
-    known::reuse::{Entry, Known, entry_id},
+    known::reuse::{Ended, Entry, Known, entry_id},
     lifecycle::reuse::{Outcome, differs, outcome},
     storage::small_doc::SmallDoc,
 };
@@ -42,27 +41,28 @@ impl Core {
     /// Writes the results of jobs that ended.
     pub(crate) async fn write_results(self: &Arc<Self>) -> Result<(), Refusal> {
         let ends = self.waiting.results.take();
-        let writes = stream::iter(ends).map(|state| {
+        let writes = stream::iter(ends).map(|ended| {
             let core = Arc::clone(self);
             async move {
-                let learned = core.learn_result(&state).await;
-                learned.inspect_err(|_| core.waiting.results.give_back(state))
+                let learned = core.learn_result(&ended).await;
+                learned.inspect_err(|_| core.waiting.results.give_back(ended))
             }
         });
         let written: Vec<Result<(), Refusal>> = writes.buffer_unordered(ABREAST).collect().await;
         written.into_iter().collect()
     }
 
-    async fn learn_result(&self, state: &JobState) -> Result<(), Refusal> {
-        // An edit is no part of the key.
+    async fn learn_result(&self, ended: &Ended) -> Result<(), Refusal> {
+        let state = &ended.state;
         let is_good = match outcome(state) {
             Outcome::Good => true,
             Outcome::Failed => false,
             Outcome::Open | Outcome::Nothing => return Ok(()),
         };
         let audited = self.audited(state).await?;
-        let class = self.class_of(&state.host).filter(|_| state.edits.is_none());
-        let Some(class) = class.filter(|_| state.stage == Stage::Finish) else {
+        // An edit is no part of the key.
+        let class = ended.class.clone().filter(|_| state.edits.is_none());
+        let Some(class) = class else {
             return Ok(());
         };
         let new = Known {
@@ -81,7 +81,9 @@ impl Core {
                 entry.learn(&new);
                 if is_flaky {
                     let job = state.job_id;
-                    entry.is_bad(&format!("it is flaky: job {job} succeeded only at another try"));
+                    entry.is_bad(&format!(
+                        "it is flaky: job {job} succeeded only at another try"
+                    ));
                 }
                 if let Some(words) = &audited {
                     is_news = entry.bad.is_empty();
@@ -128,7 +130,10 @@ impl Core {
 
     /// Forgets old entries, some at a time.
     pub(crate) async fn sweep_results(&self) -> Result<(), StoreError> {
-        let due = self.store.due_docs(Entry::KIND, self.clock.wall_ms(), SWEPT_MAX).await?;
+        let due = self
+            .store
+            .due_docs(Entry::KIND, self.clock.wall_ms(), SWEPT_MAX)
+            .await?;
         let deletes = due.into_iter().map(|doc| DocWrite {
             id: doc.id,
             expect: Expect::Version(doc.version),

@@ -31,7 +31,8 @@ pub(super) struct Asking<'a> {
 
 /// Whether a job is to leave outputs by content.
 pub(crate) fn leaves_outputs(spec: &Spec) -> bool {
-    spec.get("outputs").is_some_and(|outputs| !outputs.is_null())
+    spec.get("outputs")
+        .is_some_and(|outputs| !outputs.is_null())
 }
 
 /// The inputs of a job whose ids are known.
@@ -46,7 +47,10 @@ pub(crate) fn inputs_of(state: &JobState, folders: &[String]) -> Vec<Input> {
 
 /// Whether a job may take a result, as far as it says itself.
 pub(super) fn may_take(state: &JobState) -> bool {
-    let has_key = state.reuse.as_ref().is_some_and(|reuse| reuse.within_s > 0 && !reuse.key.is_empty());
+    let has_key = state
+        .reuse
+        .as_ref()
+        .is_some_and(|reuse| reuse.within_s > 0 && !reuse.key.is_empty());
     has_key && state.stage == Stage::Submit && state.shards.is_none() && state.cluster.is_none()
 }
 
@@ -62,11 +66,12 @@ impl Core {
     /// `outputs`: whether they are to leave outputs; `None`: as their bodies say.
     pub(crate) async fn take_results(
         self: &Arc<Self>,
-        jobs: &mut [Result<NewJob, Refusal>],
+        jobs: Vec<&mut NewJob>,
         outputs: Option<bool>,
     ) {
-        let asking = jobs.iter_mut().flatten();
-        let asking = asking.filter(|job| may_take(&job.state) && job.state.waits.is_none());
+        let asking = jobs
+            .into_iter()
+            .filter(|job| may_take(&job.state) && job.state.waits.is_none());
         let mut asking: Vec<Asking<'_>> = asking
             .map(|job| Asking {
                 has_outputs: outputs.unwrap_or_else(|| leaves_outputs(&job.body)),
@@ -116,18 +121,31 @@ impl Core {
         let ids: BTreeSet<String> = states.iter().flat_map(|state| entry_ids(state)).collect();
         let ids: Vec<String> = ids.into_iter().collect();
         let entries = self.docs.read_some::<Entry>(&ids).await?;
-        let entries: BTreeMap<String, Entry> =
-            entries.into_iter().map(|(id, stored)| (id, stored.doc)).collect();
-        let good = entries.values().flat_map(|entry| &entry.results).filter(|known| known.is_good);
+        let entries: BTreeMap<String, Entry> = entries
+            .into_iter()
+            .map(|(id, stored)| (id, stored.doc))
+            .collect();
+        let good = entries
+            .values()
+            .flat_map(|entry| &entry.results)
+            .filter(|known| known.is_good);
         let origins: BTreeSet<JobId> = good.map(|known| known.job).collect();
         if origins.is_empty() {
-            return Ok(Read { entries, ..Read::default() });
+            return Ok(Read {
+                entries,
+                ..Read::default()
+            });
         }
         let origins: Vec<JobId> = origins.into_iter().collect();
         let jobs = self.store.get_readable(&origins).await?;
-        let jobs: BTreeMap<JobId, JobState> =
-            jobs.into_iter().map(|job| (job.state.job_id, job.state)).collect();
-        let outputs = jobs.values().map(|state| state.outputs.clone()).filter(|id| !id.is_empty());
+        let jobs: BTreeMap<JobId, JobState> = jobs
+            .into_iter()
+            .map(|job| (job.state.job_id, job.state))
+            .collect();
+        let outputs = jobs
+            .values()
+            .map(|state| state.outputs.clone())
+            .filter(|id| !id.is_empty());
         let gone = self.gone_outputs(outputs.collect()).await;
         Ok(Read {
             entries,

@@ -15,7 +15,10 @@ impl Core {
         self: &Arc<Self>,
         mut released: JobState,
     ) -> Result<JobState, Refusal> {
-        let asks = released.reuse.as_ref().is_some_and(|reuse| reuse.within_s > 0);
+        let asks = released
+            .reuse
+            .as_ref()
+            .is_some_and(|reuse| reuse.within_s > 0);
         if !asks || released.stage != Stage::Submit || released.shards.is_some() {
             return Ok(released);
         }
@@ -23,7 +26,11 @@ impl Core {
         let Some(spec) = spec else {
             return Ok(released);
         };
-        if released.reuse.as_ref().is_some_and(|reuse| reuse.key.is_empty()) {
+        if released
+            .reuse
+            .as_ref()
+            .is_some_and(|reuse| reuse.key.is_empty())
+        {
             let inputs = inputs_of(&released, &Input::folders(&spec).unwrap_or_default());
             let key = self.key_of(&spec, &inputs);
             if let Some(reuse) = released.reuse.as_deref_mut() {
@@ -34,7 +41,11 @@ impl Core {
             return Ok(released);
         }
         let has_outputs = leaves_outputs(&spec);
-        self.take_for(&mut [Asking { state: &mut released, has_outputs }]).await;
+        self.take_for(&mut [Asking {
+            state: &mut released,
+            has_outputs,
+        }])
+        .await;
         if may_take(&released) {
             self.note_states(&mut [&mut released]).await;
         }

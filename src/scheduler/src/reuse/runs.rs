@@ -31,7 +31,10 @@ fn runs(state: &JobState) -> bool {
 
 /// Whether a job must run itself, whoever runs the same thing: it checks a result, or nobody's result will do.
 fn runs_alone(state: &JobState) -> bool {
-    state.reuse.as_ref().is_some_and(|reuse| reuse.audit_of.is_some() || reuse.joined.is_some())
+    state
+        .reuse
+        .as_ref()
+        .is_some_and(|reuse| reuse.audit_of.is_some() || reuse.joined.is_some())
 }
 
 impl Core {
@@ -53,13 +56,13 @@ impl Core {
         let mut first: BTreeMap<String, JobId> = BTreeMap::new();
         let mut open: Vec<&mut JobState> = Vec::new();
         for state in states.iter_mut() {
-            match first.get(&self.noted_id(state)) {
-                Some(id) => **state = joining(state, *id),
-                None => {
-                    first.insert(self.noted_id(state), state.job_id);
-                    open.push(state);
-                }
+            let noted = self.noted_id(state);
+            if let Some(id) = first.get(&noted) {
+                **state = joining(state, *id);
+                continue;
             }
+            first.insert(noted, state.job_id);
+            open.push(state);
         }
         for _ in 0..TRIES_MAX {
             if open.is_empty() {
@@ -95,10 +98,13 @@ impl Core {
         let now_ms = self.clock.wall_ms();
         states.retain_mut(|state| {
             let entry = read.get(&self.noted_id(state)).map(|stored| &stored.doc);
-            let other = entry.filter(|entry| entry.bad.is_empty()).and_then(|entry| entry.running);
+            let other = entry
+                .filter(|entry| entry.bad.is_empty())
+                .and_then(|entry| entry.running);
             let other = other.and_then(|id| running.get(&id));
             let same = other.filter(|other| {
-                let is_same = other.reuse.as_ref().map(|it| &it.key) == state.reuse.as_ref().map(|it| &it.key);
+                let is_same = other.reuse.as_ref().map(|it| &it.key)
+                    == state.reuse.as_ref().map(|it| &it.key);
                 is_same && other.job_id != state.job_id
             });
             if let Some(other) = same {
@@ -121,7 +127,11 @@ impl Core {
                 let mut entry = entry.unwrap_or_default();
                 entry.runs(job, now_ms);
                 let written = core.docs.put(&id, stored.as_ref(), Some(&entry)).await;
-                matches!(written, Err(ItemError::Conflict { .. } | ItemError::Missing)).then_some(job)
+                matches!(
+                    written,
+                    Err(ItemError::Conflict { .. } | ItemError::Missing)
+                )
+                .then_some(job)
             }
         });
         let left: Vec<Option<JobId>> = writes.buffer_unordered(ABREAST).collect().await;
@@ -135,7 +145,10 @@ impl Core {
         &self,
         read: &BTreeMap<String, Stored<Entry>>,
     ) -> Result<BTreeMap<JobId, JobState>, StoreError> {
-        let noted: BTreeSet<JobId> = read.values().filter_map(|stored| stored.doc.running).collect();
+        let noted: BTreeSet<JobId> = read
+            .values()
+            .filter_map(|stored| stored.doc.running)
+            .collect();
         if noted.is_empty() {
             return Ok(BTreeMap::new());
         }

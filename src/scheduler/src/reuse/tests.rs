@@ -1,25 +1,34 @@
 //! Tests of reuse over a real store, by one replica and by two.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use fairlead_api::{ReuseSettings, SubmitItem, SuiteReuse};
-use fairlead_content::{Chunk, Digest, Entry as File, EntryKind, Manifest};
+use fairlead_content::{Chunk, Digest, Entry as File, Kind, Location, Manifest};
 use fairlead_job::{DataReadiness, Health, JobId, Spec, Stage, TboxType};
 use fairlead_store::{CaseCounts, JobState};
 use serde_json::{Value, json};
 
 use crate::{
     core::Core,
-    known::{accounts::Credentials, reuse::{Entry, entry_id}},
+    known::{
+        accounts::Credentials,
+        reuse::{Entry, entry_id},
+    },
     lifecycle::attempt::{cancelled, ended},
     submission::submit::SubmitOptions,
     testing::{core, core_beside},
 };
 
+mod parts;
+
 /// A living host of a class that its kernel names.
 fn host(core: &Core, name: &str, kernel: &str) {
-    let facts = [("kernel", kernel), ("cpu-model", "intel-xeon"), ("firmware", "f1")];
+    let facts = [
+        ("kernel", kernel),
+        ("cpu-model", "intel-xeon"),
+        ("firmware", "f1"),
+    ];
     let facts = facts.map(|(family, value)| (family.to_owned(), vec![value.to_owned()]));
     let said = core.lab.hosts.update(name, |host| {
         host.kinds = vec![TboxType::Dc];
@@ -123,7 +132,10 @@ async fn taken(core: &Arc<Core>, more: &Value) -> Result<JobId, String> {
     let id = accepted(core, more).await;
     let state = read(core, id).await;
     if let Some(from) = state.reused_from {
-        assert_eq!((state.stage, state.health), (Stage::Finish, Health::Success));
+        assert_eq!(
+            (state.stage, state.health),
+            (Stage::Finish, Health::Success)
+        );
         assert_eq!((state.dispatch_ms, state.used_ms), (0, 0));
         return Ok(from);
     }
@@ -141,15 +153,28 @@ fn has(answer: &Result<JobId, String>, word: &str) -> bool {
 async fn the_same_thing_is_answered_and_never_counts_as_run() {
     let (_data, core) = lab().await;
     let first = submit(&core, &json!({})).await;
-    assert_eq!((first.job_state.as_str(), first.reused_from.as_str()), ("submit", ""));
+    assert_eq!(
+        (first.job_state.as_str(), first.reused_from.as_str()),
+        ("submit", "")
+    );
     let id = id_of(&first);
     run_with(&core, id, |state| {
-        state.cases = Some(Box::new(CaseCounts { passed: 7, ..CaseCounts::default() }));
+        state.cases = Some(Box::new(CaseCounts {
+            passed: 7,
+            ..CaseCounts::default()
+        }));
         state.exit_code = Some(0);
     })
     .await;
-    let again = submit(&core, &json!({"priority": 9, "labels": ["x"], "max_run": 1})).await;
-    assert_eq!((again.job_state.as_str(), again.reused_from), ("finish", first.job_id));
+    let again = submit(
+        &core,
+        &json!({"priority": 9, "labels": ["x"], "max_run": 1}),
+    )
+    .await;
+    assert_eq!(
+        (again.job_state.as_str(), again.reused_from),
+        ("finish", first.job_id)
+    );
     assert_eq!(again.result_root, first.result_root);
     let state = read(&core, again.job_id.parse().unwrap()).await;
     assert_eq!(state.cases.as_ref().map(|cases| cases.passed), Some(7));
@@ -158,18 +183,23 @@ async fn the_same_thing_is_answered_and_never_counts_as_run() {
     let third = submit(&core, &json!({"max_run": 1})).await;
     assert_eq!(third.job_state, "finish");
     let refused = submit(&core, &json!({"max_run": 1, "reuse": "no"})).await;
-    assert!(refused.message.contains("max_run: 1 job"), "{}", refused.message);
+    assert!(
+        refused.message.contains("max_run: 1 job"),
+        "{}",
+        refused.message
+    );
 }
 
 #[tokio::test]
 async fn each_part_of_the_key_changed_in_turn_makes_it_run() {
     let (_data, core) = lab().await;
-    let base = json!({"n": 1, "docker_image": "debian:12", "inputs": "a".repeat(64)});
+    let inputs = [input(&core, "a").await, input(&core, "b").await];
+    let base = json!({"n": 1, "docker_image": "debian:12", "inputs": inputs[0]});
     let id = accepted(&core, &base).await;
     run(&core, id).await;
     assert_eq!(taken(&core, &base).await, Ok(id));
     for (field, value) in [
-        ("inputs", json!("b".repeat(64))),
+        ("inputs", json!(inputs[1])),
         ("script", json!("make all")),
         ("n", json!(2)),
         ("docker_image", json!("debian:13")),
@@ -178,9 +208,16 @@ async fn each_part_of_the_key_changed_in_turn_makes_it_run() {
         let mut changed = base.clone();
         changed[field] = value;
         let answer = taken(&core, &changed).await;
-        assert!(has(&answer, "no earlier job succeeded"), "{field}: {answer:?}");
+        assert!(
+            has(&answer, "no earlier job succeeded"),
+            "{field}: {answer:?}"
+        );
     }
-    let settings = ReuseSettings { salt: "new".to_owned(), audit_percent: Some(0), ..ReuseSettings::default() };
+    let settings = ReuseSettings {
+        salt: "new".to_owned(),
+        audit_percent: Some(0),
+        ..ReuseSettings::default()
+    };
     core.set_reuse_settings(settings).await.unwrap();
     assert!(has(&taken(&core, &base).await, "no earlier job"));
 }
@@ -196,17 +233,26 @@ async fn a_result_counts_only_where_a_living_host_of_its_class_could_run_the_job
     host(&core, "h2", "6.1");
     assert_eq!(taken(&core, &json!({})).await, Ok(id));
     // It was silent for too long.
-    core.lab.hosts.update("h2", |host| host.seen_ms = 1).unwrap();
+    core.lab
+        .hosts
+        .update("h2", |host| host.seen_ms = 1)
+        .unwrap();
     assert!(taken(&core, &json!({})).await.is_err());
     host(&core, "h2", "6.1");
-    core.lab.hosts.update("h2", |host| host.kinds = vec![TboxType::Vm]).unwrap();
+    core.lab
+        .hosts
+        .update("h2", |host| host.kinds = vec![TboxType::Vm])
+        .unwrap();
     assert!(taken(&core, &json!({})).await.is_err());
 }
 
 #[tokio::test]
 async fn a_host_that_does_not_say_what_it_is_leaves_no_result() {
     let (_data, core) = lab().await;
-    core.lab.hosts.update("h1", |host| host.facts.clear()).unwrap();
+    core.lab
+        .hosts
+        .update("h1", |host| host.facts.clear())
+        .unwrap();
     let id = accepted(&core, &json!({})).await;
     run(&core, id).await;
     assert!(has(&taken(&core, &json!({})).await, "no earlier job"));
@@ -228,7 +274,10 @@ async fn an_old_result_and_one_whose_job_is_gone_do_not_count() {
         entry.results[0].job = JobId::new(77);
         Ok::<_, crate::base::errors::Refusal>(entry)
     };
-    core.docs.change(&entry_id(&key, Some("ann")), rename).await.unwrap();
+    core.docs
+        .change(&entry_id(&key, Some("ann")), rename)
+        .await
+        .unwrap();
     assert!(has(&taken(&core, &json!({"reuse": "2h"})).await, "is gone"));
 }
 
@@ -237,26 +286,46 @@ async fn put(core: &Core, text: &str) -> (Digest, Digest) {
     let bytes = Bytes::copy_from_slice(text.as_bytes());
     let chunk = Digest::of(&bytes);
     core.content.put_chunk(chunk, bytes).await.unwrap();
-    let size = u64::try_from(text.len()).unwrap();
-    let chunk_of = Chunk { digest: chunk, size: u32::try_from(size).unwrap() };
+    let chunk_of = Chunk {
+        digest: chunk,
+        size: u32::try_from(text.len()).unwrap(),
+    };
     let file = File {
         path: "out".to_owned(),
-        kind: EntryKind::File { mode: 0o644, size, chunks: vec![chunk_of] },
+        kind: Kind::File {
+            executable: false,
+            size: u64::from(chunk_of.size),
+            digest: chunk,
+            chunks: vec![chunk_of],
+        },
     };
-    let manifest = Manifest::new(vec![file]).unwrap();
-    let (id, _) = core.content.put_manifest(manifest.encode().into()).await.unwrap();
+    let manifest = Manifest::new(vec![file]).unwrap().encode().unwrap();
+    let (id, _) = core.content.put_manifest(manifest.into()).await.unwrap();
     (id, chunk)
+}
+
+/// The same as an input of ann's; its id.
+async fn input(core: &Core, text: &str) -> String {
+    let (id, _) = put(core, text).await;
+    let owned = fairlead_content::Owned::default();
+    core.content.own("ann", id, &owned).await.unwrap();
+    id.to_string()
 }
 
 #[tokio::test]
 async fn a_result_without_all_of_its_outputs_does_not_count() {
-    let (_data, core) = lab().await;
+    let (data, mut core) = lab().await;
+    let folder = data.path().join("content");
+    let content = Location::Folder(folder.clone()).open().unwrap();
+    Arc::get_mut(&mut core).expect("nobody else has it").content = content;
     let outputs = json!({"outputs": ["."]});
     let id = accepted(&core, &outputs).await;
     let (content, chunk) = put(&core, "linux").await;
     run_with(&core, id, |state| state.outputs = content.to_string()).await;
     assert_eq!(taken(&core, &outputs).await, Ok(id));
-    core.content.remove_chunk_for_test(chunk).await;
+    let name = chunk.to_string();
+    let path = folder.join("chunks").join(&name[..2]).join(&name);
+    std::fs::remove_file(path).unwrap();
     assert!(has(&taken(&core, &outputs).await, "no longer there"));
     put(&core, "linux").await;
     assert_eq!(taken(&core, &outputs).await, Ok(id));
@@ -286,7 +355,9 @@ async fn a_flaky_key_is_never_reused() {
     run_with(&core, retried, |state| {
         let attempt = json!({"attempt": 1, "host": "h1", "stage": "running", "health": "fail",
             "dispatch_ms": 1, "end_ms": 2});
-        state.attempts.push(serde_json::from_value(attempt).unwrap());
+        state
+            .attempts
+            .push(serde_json::from_value(attempt).unwrap());
     })
     .await;
     assert!(has(&taken(&core, &json!({"n": 6})).await, "another try"));
@@ -301,7 +372,9 @@ async fn share(core: &Core, account: &str, share_results: bool) {
     let (_, stored) = crate::people::accounts::set_account(&core.docs, account, &change, false)
         .await
         .unwrap();
-    core.people.accounts.wrote(account, stored.version, stored.doc);
+    core.people
+        .accounts
+        .wrote(account, stored.version, stored.doc);
 }
 
 #[tokio::test]
@@ -320,7 +393,10 @@ async fn a_result_of_another_account_counts_only_while_that_shares() {
     run_with(&core, shared, |state| state.outputs = content.to_string()).await;
     let bobs = json!({"my_account": "bob", "outputs": ["."], "n": 2});
     assert_eq!(taken(&core, &bobs).await, Ok(shared));
-    assert!(core.content.owned("bob", content).await.unwrap().is_some(), "bob may read it");
+    assert!(
+        core.content.owned("bob", content).await.unwrap().is_some(),
+        "bob may read it"
+    );
     share(&core, "ann", false).await;
     assert!(has(&taken(&core, &bobs).await, "another account"));
 }
@@ -342,7 +418,10 @@ async fn joined_after(end: impl Fn(&mut JobState) + Send + Sync) -> (Arc<Core>, 
 #[tokio::test]
 async fn a_job_that_runs_already_is_waited_for_and_shared() {
     let (_core, first, state) = joined_after(|_| {}).await;
-    assert_eq!((state.stage, state.reused_from), (Stage::Finish, Some(first)));
+    assert_eq!(
+        (state.stage, state.reused_from),
+        (Stage::Finish, Some(first))
+    );
     assert_eq!(state.reuse.unwrap().joined, Some(first));
 }
 
@@ -350,7 +429,14 @@ async fn a_job_that_runs_already_is_waited_for_and_shared() {
 async fn a_job_whose_twin_failed_runs_itself() {
     let (core, _, state) = joined_after(|state| state.health = Health::Fail).await;
     assert_eq!((state.stage, state.ready), (Stage::Submit, true));
-    assert!(state.reuse.as_ref().unwrap().why.contains("ended with fail"));
+    assert!(
+        state
+            .reuse
+            .as_ref()
+            .unwrap()
+            .why
+            .contains("ended with fail")
+    );
     // It succeeds where its twin failed.
     run(&core, state.job_id).await;
     assert!(has(&taken(&core, &json!({})).await, "flaky"));
@@ -386,6 +472,28 @@ async fn a_job_that_waits_for_others_is_looked_at_after_that() {
 }
 
 #[tokio::test]
+async fn a_job_with_outputs_of_another_one_has_a_key_once_these_are_known() {
+    let (_data, core) = lab().await;
+    let (content, _) = put(&core, "kernel").await;
+    let mut tests = Vec::new();
+    for n in [1, 2] {
+        // The build differs, and leaves the same.
+        let build = spec(&json!({"name": "build", "outputs": ["."], "n": n}));
+        let test = spec(&json!({"script": "test", "needs": "build", "inputs": {"from": "build"}}));
+        let items = submit_all(&core, vec![build, test]).await;
+        let (build, test) = (id_of(&items[0]), id_of(&items[1]));
+        assert_eq!(read(&core, test).await.reuse.unwrap().key, "");
+        run_with(&core, build, |state| state.outputs = content.to_string()).await;
+        core.sweep_dependants().await;
+        tests.push(test);
+        if n == 1 {
+            run(&core, test).await;
+        }
+    }
+    assert_eq!(read(&core, tests[1]).await.reused_from, Some(tests[0]));
+}
+
+#[tokio::test]
 async fn an_audit_that_differs_drops_the_key_and_tells() {
     let (_data, core) = lab().await;
     let id = accepted(&core, &json!({})).await;
@@ -393,14 +501,20 @@ async fn an_audit_that_differs_drops_the_key_and_tells() {
     audit(&core, 100).await;
     let audited = accepted(&core, &json!({})).await;
     let state = read(&core, audited).await;
-    assert_eq!((state.ready, state.reuse.unwrap().audit_of), (true, Some(id)));
+    assert_eq!(
+        (state.ready, state.reuse.unwrap().audit_of),
+        (true, Some(id))
+    );
     run(&core, audited).await;
     audit(&core, 0).await;
     assert_eq!(taken(&core, &json!({})).await, Ok(audited), "it agreed");
     audit(&core, 100).await;
     let poisoned = accepted(&core, &json!({})).await;
     run_with(&core, poisoned, |state| {
-        state.cases = Some(Box::new(CaseCounts { failed: 1, ..CaseCounts::default() }));
+        state.cases = Some(Box::new(CaseCounts {
+            failed: 1,
+            ..CaseCounts::default()
+        }));
     })
     .await;
     audit(&core, 0).await;
@@ -412,7 +526,10 @@ async fn an_audit_that_differs_drops_the_key_and_tells() {
 #[tokio::test]
 async fn suites_have_defaults_and_those_that_measure_always_run() {
     let (_data, core) = lab().await;
-    let one = |suite: &str| SuiteReuse { suite: suite.to_owned(), within: "1d".to_owned() };
+    let one = |suite: &str| SuiteReuse {
+        suite: suite.to_owned(),
+        within: "1d".to_owned(),
+    };
     let settings = ReuseSettings {
         audit_percent: Some(0),
         performance: vec!["io*".to_owned()],
@@ -425,11 +542,22 @@ async fn suites_have_defaults_and_those_that_measure_always_run() {
     run(&core, id).await;
     assert_eq!(taken(&core, &unsaid).await, Ok(id));
     assert!(taken(&core, &json!({"reuse": "no"})).await.is_err());
-    assert!(taken(&core, &json!({"reuse": null, "rerun_of": "1"})).await.is_err());
+    assert!(
+        taken(&core, &json!({"reuse": null, "rerun_of": "1"}))
+            .await
+            .is_err()
+    );
     // A default refuses nothing.
     let secret = json!({"reuse": null, "secrets": {"t": "x"}});
     let secret = accepted(&core, &secret).await;
-    assert!(read(&core, secret).await.reuse.unwrap().why.contains("secrets"));
+    assert!(
+        read(&core, secret)
+            .await
+            .reuse
+            .unwrap()
+            .why
+            .contains("secrets")
+    );
     let measures = json!({"reuse": null, "suite": "iozone"});
     let measures = accepted(&core, &measures).await;
     assert_eq!(read(&core, measures).await.reuse, None);
@@ -441,78 +569,6 @@ async fn suites_have_defaults_and_those_that_measure_always_run() {
         let refused = submit(&core, &more).await;
         assert_eq!(refused.code, "bad_field", "{refused:?}");
         assert!(refused.message.contains(word), "{refused:?}");
-    }
-}
-
-/// Does what this replica has to do about its parents now.
-async fn go_on(core: &Arc<Core>) {
-    for due in core.waiting.parents.take_due(core.clock.now()) {
-        core.look_at_parent(due.id, None).await.unwrap();
-    }
-}
-
-#[tokio::test]
-async fn shards_are_reused_one_by_one_and_the_whole_ends() {
-    let (_data, core) = lab().await;
-    let whole = json!({"shards": 4});
-    let first = accepted(&core, &whole).await;
-    go_on(&core).await;
-    let keys: BTreeSet<String> = shard_keys(&core, first, 4).await;
-    assert_eq!(keys.len(), 4, "each has a key of its own");
-    for n in 1..=3 {
-        run(&core, first.behind(n)).await;
-    }
-    fail(&core, first.behind(4)).await;
-    go_on(&core).await;
-    let second = accepted(&core, &whole).await;
-    go_on(&core).await;
-    for n in 1..=3 {
-        assert_eq!(read(&core, second.behind(n)).await.reused_from, Some(first.behind(n)));
-    }
-    let last = read(&core, second.behind(4)).await;
-    assert!(last.ready && last.reused_from.is_none());
-    run(&core, second.behind(4)).await;
-    go_on(&core).await;
-    assert_eq!(read(&core, second).await.health, Health::Success);
-    // All of another one but the flaky shard.
-    let (eight, again) = (json!({"shards": 3, "n": 8}), json!({"shards": 3, "n": 8}));
-    let first = accepted(&core, &eight).await;
-    go_on(&core).await;
-    for n in 1..=3 {
-        run(&core, first.behind(n)).await;
-    }
-    go_on(&core).await;
-    let second = accepted(&core, &again).await;
-    go_on(&core).await;
-    go_on(&core).await;
-    let parent = read(&core, second).await;
-    assert_eq!((parent.stage, parent.health), (Stage::Finish, Health::Success));
-    assert_eq!((parent.used_ms, parent.running_ms), (0, 0));
-}
-
-async fn shard_keys(core: &Core, parent: JobId, many: u16) -> BTreeSet<String> {
-    let mut keys = BTreeSet::new();
-    for n in 1..=many {
-        keys.insert(read(core, parent.behind(n)).await.reuse.unwrap().key);
-    }
-    keys
-}
-
-#[tokio::test]
-async fn jobs_of_a_group_are_reused_one_by_one() {
-    let (_data, core) = lab().await;
-    let joins = |group: &str, n: u32| json!({"group": group, "n": n});
-    let mut first = Vec::new();
-    for n in 1..=3 {
-        let id = accepted(&core, &joins("one", n)).await;
-        run(&core, id).await;
-        first.push(id);
-    }
-    let second = submit_all(&core, (1..=3).map(|n| spec(&joins("two", n))).collect()).await;
-    for (item, from) in second.iter().zip(first) {
-        let state = read(&core, id_of(item)).await;
-        assert_eq!((state.reused_from, state.stage), (Some(from), Stage::Finish));
-        assert!(state.shard.is_some());
     }
 }
 
@@ -541,7 +597,8 @@ async fn two_replicas_that_note_one_key_let_one_job_run() {
     let (here, there) = (json!({}), json!({}));
     let (a, b) = tokio::join!(submit(&core, &here), submit(&beside, &there));
     let joined = [&a, &b].map(|item| item.joined.clone());
-    let one_runs = joined == [String::new(), a.job_id.clone()] || joined == [b.job_id.clone(), String::new()];
+    let one_runs =
+        joined == [String::new(), a.job_id.clone()] || joined == [b.job_id.clone(), String::new()];
     assert!(one_runs, "{joined:?}");
 }
 
@@ -555,13 +612,20 @@ async fn an_explanation_names_what_differs_from_the_nearest_earlier_job() {
     let id = accepted(&core, &json!({"n": 5, "m": 2})).await;
     let why = core.explain_reuse(id).await.unwrap();
     assert_eq!((why.verdict.as_str(), why.parts.len()), ("ran", 7));
-    assert!(why.summary.contains("no earlier job succeeded"), "{}", why.summary);
+    assert!(
+        why.summary.contains("no earlier job succeeded"),
+        "{}",
+        why.summary
+    );
     let nearest = why.nearest.unwrap();
     assert_eq!(nearest.job_id, near.to_string());
     assert_eq!(json!(nearest.differs), json!({"parameters": ["n"]}));
     let same = accepted(&core, &json!({"n": 1, "m": 2})).await;
     let why = core.explain_reuse(same).await.unwrap();
-    assert_eq!((why.verdict.as_str(), why.reused_from), ("reused", near.to_string()));
+    assert_eq!(
+        (why.verdict.as_str(), why.reused_from),
+        ("reused", near.to_string())
+    );
     assert!(why.nearest.unwrap().differs.is_empty());
     let never = accepted(&core, &json!({"reuse": "no"})).await;
     assert_eq!(core.explain_reuse(never).await.unwrap().verdict, "never");
@@ -570,9 +634,15 @@ async fn an_explanation_names_what_differs_from_the_nearest_earlier_job() {
 #[tokio::test]
 async fn a_check_of_a_submit_takes_and_notes_nothing() {
     let (_data, core) = lab().await;
-    let how = SubmitOptions { dry_run: true, ..SubmitOptions::default() };
+    let how = SubmitOptions {
+        dry_run: true,
+        ..SubmitOptions::default()
+    };
     let said = Credentials::default();
-    let checked = core.submit(vec![Ok(spec(&json!({})))], &said, how).await.unwrap();
+    let checked = core
+        .submit(vec![Ok(spec(&json!({})))], &said, how)
+        .await
+        .unwrap();
     assert_eq!(checked.items[0].message, "");
     let first = submit(&core, &json!({})).await;
     assert_eq!(first.joined, "", "nothing was noted");
@@ -589,7 +659,10 @@ async fn old_entries_are_forgotten() {
     core.sweep_results().await.unwrap();
     assert!(core.docs.read::<Entry>(&doc).await.unwrap().is_some());
     let aged = async |entry: Option<Entry>| {
-        let entry = Entry { at_ms: 1, ..entry.unwrap_or_default() };
+        let entry = Entry {
+            at_ms: 1,
+            ..entry.unwrap_or_default()
+        };
         Ok::<_, crate::base::errors::Refusal>(entry)
     };
     core.docs.change(&doc, aged).await.unwrap();

@@ -27,7 +27,10 @@ impl Core {
     ) -> Result<(), Refusal> {
         let id = parent.job_id;
         let is_varied = parent.shards.as_ref().is_some_and(|it| it.varied);
-        let reuses = parent.reuse.as_ref().is_some_and(|reuse| reuse.within_s > 0);
+        let reuses = parent
+            .reuse
+            .as_ref()
+            .is_some_and(|reuse| reuse.within_s > 0);
         let whole = if is_varied || reuses {
             Some(self.parent_spec(id).await?)
         } else {
@@ -48,11 +51,13 @@ impl Core {
             for job in jobs.iter_mut().flatten() {
                 let n = job.state.shard.map_or(0, |place| place.n);
                 let spec = cut(&whole, id, n).filter(|_| n > 0);
-                let reuse = spec.map(|spec| self.shard_reusing(parent.reuse.as_deref(), &spec, &inputs));
+                let reuse =
+                    spec.map(|spec| self.shard_reusing(parent.reuse.as_deref(), &spec, &inputs));
                 job.state.reuse = reuse.flatten();
             }
             let outputs = leaves_outputs(&whole);
-            self.take_results(&mut jobs, Some(outputs)).await;
+            self.take_results(jobs.iter_mut().flatten().collect(), Some(outputs))
+                .await;
         }
         let made = self.create(BuiltJobs::from(jobs), Ids::WrittenDown).await;
         made.into_iter().try_for_each(|made| made.map(drop))

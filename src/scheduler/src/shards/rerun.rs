@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use fairlead_api::SubmitItem;
-use fairlead_job::{Health, JobId, Spec};
+use fairlead_job::{FieldError, Health, Input, JobId, Spec};
 use fairlead_store::{JobState, ShardPlace, StoredJob};
 use serde_json::{Value, json};
 
@@ -164,7 +164,9 @@ impl Core {
     /// The body of a job, as it can be submitted again.
     async fn spec_again(&self, state: &JobState) -> Result<Spec, Refusal> {
         let mut specs = self.specs_again(&[state.job_id]).await?;
-        specs.pop().ok_or(Refusal::Bug)
+        let mut spec = specs.pop().ok_or(Refusal::Bug)?;
+        keep_inputs(&mut spec, state)?;
+        Ok(spec)
     }
 
     /// The same of several jobs, read together.
@@ -253,6 +255,7 @@ impl Core {
                 joins.insert("id".to_owned(), json!(group));
                 joins.insert("shard".to_owned(), json!(n));
             }
+            keep_inputs(&mut spec, &job.state)?;
             spec.insert("group".to_owned(), joins);
             tell_the_same(&mut spec, &whole);
             how.apply(&mut spec, job.state.job_id);
@@ -292,6 +295,22 @@ impl Again {
             spec.insert("submit_id".to_owned(), json!(submit_id));
         }
     }
+}
+
+/// The inputs that the job had, also those that other jobs left. A job that never got those has its own fields.
+fn keep_inputs(spec: &mut Spec, state: &JobState) -> Result<(), FieldError> {
+    let is_known = state.inputs_from().next().is_none();
+    if state.inputs.is_empty() || !is_known {
+        return Ok(());
+    }
+    let folders = Input::folders(spec)?;
+    let inputs = folders.into_iter().zip(&state.inputs);
+    let inputs = inputs.map(|(folder, id)| match folder.as_str() {
+        "" => json!(id),
+        folder => json!({ "id": id, "folder": folder }),
+    });
+    spec.insert("inputs".to_owned(), inputs.collect());
+    Ok(())
 }
 
 /// Sets a field, or with a dot in its name one of a section.

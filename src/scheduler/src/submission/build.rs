@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use fairlead_dispatch::labels;
 use fairlead_job::{
-    Cause, Group, JobFields, JobId, Sequence, Spec, Waits, fingerprint, keywords, parameters,
+    Cause, Group, Input, InputOf, JobFields, JobId, Sequence, Spec, Waits, fingerprint, keywords,
+    parameters,
 };
 use fairlead_store::{CallbackEvents, JobState, NewJob, Otherwise, ShardPlace, Sharding};
 use serde_json::{Value, json};
@@ -182,10 +183,19 @@ fn new_state(id: JobId, fields: JobFields, spec: &Spec, now_ms: u64) -> JobState
         retry_elsewhere: fields.retry.elsewhere,
         stop_when_cut_off: fields.stop_when_cut_off,
         waits,
+        inputs: fields.inputs.iter().map(input).collect(),
         lab: fields.lab,
         project: fields.project,
         labels: fields.labels,
         ..state
+    }
+}
+
+/// An input as a state has it; empty: the outputs of another job of the submit, whose id is not known yet.
+fn input(input: &Input) -> String {
+    match &input.of {
+        InputOf::Id(id) => id.clone(),
+        InputOf::From(_) => String::new(),
     }
 }
 

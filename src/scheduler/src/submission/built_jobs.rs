@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use fairlead_job::{JobId, Needs, Ruled, Together};
+use fairlead_job::{Input, JobId, Needs, Ruled, Together};
 use fairlead_store::NewJob;
 
 use crate::{base::errors::Refusal, submission::rules::say_rule};
@@ -22,6 +22,7 @@ pub(crate) struct BuiltJobs {
 #[derive(Debug, Default)]
 pub(crate) struct Asks {
     pub(crate) needs: Needs,
+    pub(crate) inputs: Vec<Input>,
     pub(crate) max_run: Option<u64>,
     /// The group that it joins.
     pub(crate) joins: Option<Box<Joining>>,

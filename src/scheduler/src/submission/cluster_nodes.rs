@@ -61,6 +61,7 @@ impl Core {
             let who = self.submitter(&job.spec, said)?;
             let mut asks = Asks {
                 needs: std::mem::take(&mut job.fields.needs),
+                inputs: job.fields.inputs.clone(),
                 max_run: job.fields.max_run,
                 joins: None,
                 ruled: None,

@@ -189,6 +189,13 @@ fn name_others(job: &mut NewJob, renamed: &BTreeMap<JobId, JobId>) {
         }
         say_cluster(Arc::make_mut(&mut job.body), &place.jobs);
     }
+    for input in &mut job.state.inputs {
+        let from = input.strip_prefix(JobState::INPUT_FROM);
+        let from = from.and_then(|from| from.parse::<JobId>().ok());
+        if let Some(now) = from.and_then(|from| renamed.get(&from)) {
+            *input = format!("{}{now}", JobState::INPUT_FROM);
+        }
+    }
     if let Some(Waits::Jobs(on)) = &mut job.state.waits {
         for condition in &mut on.conditions {
             let now = renamed.get(&condition.job).copied();

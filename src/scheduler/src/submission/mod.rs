@@ -8,6 +8,7 @@ mod devices;
 pub(crate) mod edits;
 pub(crate) mod groups;
 pub(crate) mod idempotency;
+pub(crate) mod inputs;
 pub(crate) mod intake;
 pub(crate) mod max_run;
 pub(crate) mod needs;

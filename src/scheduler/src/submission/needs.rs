@@ -2,11 +2,17 @@
 //!
 //! If one of them does not succeed, the job ends as `abort_wait`. With `if: always` it runs in any case.
 
-use fairlead_job::{Condition, Health, JobId, Member, Needs, Requirement, WaitOn, Waits, link};
+use std::collections::BTreeMap;
+
+use fairlead_job::{
+    Condition, Health, Input, InputOf, JobId, Member, Needs, Requirement, WaitOn, Waits, link,
+};
 use fairlead_store::JobState;
 
 use crate::{
-    base::errors::Refusal, lifecycle::wait_on::waits_for, submission::built_jobs::BuiltJobs,
+    base::errors::{Refusal, SubmitError},
+    lifecycle::wait_on::waits_for,
+    submission::built_jobs::BuiltJobs,
 };
 
 /// Makes the jobs of one submit wait for those that they need, and refuses those that cannot.
@@ -21,8 +27,21 @@ pub(crate) fn link_jobs(built: &mut BuiltJobs) {
         .iter()
         .map(|job| Some(job.as_ref().ok()?.state.job_id))
         .collect();
+    let mut named: BTreeMap<String, Vec<JobId>> = BTreeMap::new();
+    for (job, asks) in built.asking() {
+        if let (Ok(job), Some(name)) = (job, &asks.needs.name) {
+            named
+                .entry(name.clone())
+                .or_default()
+                .push(job.state.job_id);
+        }
+    }
     for ((outcome, asks), linked) in built.asking().zip(linked) {
         let Ok(job) = outcome else { continue };
+        if let Err(error) = name_inputs(&mut job.state, &asks.inputs, &named) {
+            *outcome = Err(error.into());
+            continue;
+        }
         match linked {
             Err(error) => *outcome = Err(error.into()),
             Ok(parents) if parents.is_empty() => {}
@@ -32,6 +51,29 @@ pub(crate) fn link_jobs(built: &mut BuiltJobs) {
             }
         }
     }
+}
+
+/// Says of the inputs that are outputs of other jobs of which ones.
+fn name_inputs(
+    state: &mut JobState,
+    inputs: &[Input],
+    named: &BTreeMap<String, Vec<JobId>>,
+) -> Result<(), SubmitError> {
+    for (place, input) in state.inputs.iter_mut().zip(inputs) {
+        let InputOf::From(name) = &input.of else {
+            continue;
+        };
+        *place = match named.get(name).map(Vec::as_slice) {
+            Some([one]) => format!("{}{one}", JobState::INPUT_FROM),
+            // What becomes of these is said by `needs`.
+            None | Some([]) => JobState::INPUT_FROM.to_owned(),
+            Some(several) => {
+                let (name, count) = (name.clone(), several.len());
+                return Err(SubmitError::SeveralOfName { name, count });
+            }
+        };
+    }
+    Ok(())
 }
 
 fn member<'n>(job: &Result<fairlead_store::NewJob, Refusal>, needs: &'n Needs) -> Member<'n> {
@@ -84,6 +126,7 @@ mod tests {
             };
             let asks = Asks {
                 needs: parsed.fields.needs,
+                inputs: parsed.fields.inputs,
                 ..Asks::default()
             };
             built.add(vec![(job, asks)]);
@@ -115,6 +158,39 @@ mod tests {
         let report = json!({"wait_on": {id(1): null}, "fail_fast": false});
         assert_eq!(stored(&built.jobs[3]), report);
         assert!(!built.jobs[3].as_ref().unwrap().state.ready);
+    }
+
+    #[test]
+    fn outputs_of_one_job_are_inputs_of_another() {
+        let id = "a".repeat(64);
+        let mut built = built(&[
+            json!({"name": "build"}),
+            json!({"needs": "build", "inputs": [id, {"from": "build", "folder": "b"}]}),
+        ]);
+        if let Ok(job) = &mut built.jobs[1] {
+            job.state.inputs = vec![id.clone(), String::new()];
+        }
+        link_jobs(&mut built);
+        let inputs = &built.jobs[1].as_ref().unwrap().state.inputs;
+        assert_eq!(*inputs, [id, format!("job:{}", JobId::new(1))]);
+    }
+
+    #[test]
+    fn the_outputs_of_a_matrix_are_no_input() {
+        let mut built = built(&[
+            json!({"name": "build", "nr": 1}),
+            json!({"name": "build", "nr": 2}),
+            json!({"needs": "build", "inputs": {"from": "build"}}),
+        ]);
+        if let Ok(job) = &mut built.jobs[2] {
+            job.state.inputs = vec![String::new()];
+        }
+        link_jobs(&mut built);
+        let several = SubmitError::SeveralOfName {
+            name: "build".to_owned(),
+            count: 2,
+        };
+        assert_eq!(built.jobs[2], Err(several.into()));
     }
 
     #[test]

@@ -130,7 +130,12 @@ impl Core {
         let remarks = self.remark(&mut built, how.strict);
         self.check_devices(&mut built.jobs).await?;
         self.check_parents(&mut built.jobs).await?;
-        self.take_results(&mut built.jobs, None).await;
+        self.check_inputs(&mut built.jobs, how.dry_run).await?;
+        let waiting_for_none = built
+            .asking()
+            .filter(|(_, asks)| asks.needs.names.is_empty())
+            .filter_map(|(job, _)| job.as_mut().ok());
+        self.take_results(waiting_for_none.collect(), None).await;
         self.enforce_limits(&mut built, keyed.as_ref()).await?;
         link_jobs(&mut built);
         built.refuse_together();

@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use crate::{
     base::{
         clock::utc_text,
-        errors::{JobError, Refusal, StoreFault, TimerError},
+        errors::{ContentFault, JobError, Refusal, StoreFault, TimerError},
     },
     core::Core,
     jobs::alarms::AHEAD_MS,
@@ -337,7 +337,14 @@ impl Core {
         self.stop_replaced(&begun).await;
         let made = begun.iter().map(|begun| self.make_run(begun));
         let mut made: Vec<_> = made.collect();
-        self.take_results(&mut made, None).await;
+        if let Err(refusal) = self.check_inputs(&mut made, false).await {
+            tracing::warn!(error = %refusal, "the inputs of timers could not be looked up");
+            made.iter_mut()
+                .filter(|made| made.as_ref().is_ok_and(|job| !job.state.inputs.is_empty()))
+                .for_each(|made| *made = Err(refusal.clone()));
+        }
+        self.take_results(made.iter_mut().flatten().collect(), None)
+            .await;
         let outcomes = self.create(BuiltJobs::from(made), Ids::WrittenDown).await;
         let mut done = Vec::new();
         for (begun, outcome) in begun.into_iter().zip(outcomes) {
@@ -487,7 +494,10 @@ fn may_pass(refusal: &Refusal) -> bool {
         Refusal::Store(fault) => {
             !matches!(fault, StoreFault::RefusedDocument | StoreFault::Missing)
         }
-        Refusal::NoKey(_) | Refusal::Stopping | Refusal::Job(JobError::Contended(_)) => true,
+        Refusal::NoKey(_)
+        | Refusal::Content(ContentFault::Unreachable | ContentFault::Damaged(_))
+        | Refusal::Stopping
+        | Refusal::Job(JobError::Contended(_)) => true,
         _ => false,
     }
 }

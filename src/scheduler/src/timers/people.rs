@@ -123,6 +123,7 @@ impl Core {
         self.warn_of_queues(&mut made, &mut warnings, false);
         let warning = warnings.pop().flatten();
         self.check_parents(&mut made).await?;
+        self.check_inputs(&mut made, true).await?;
         let [made] = made;
         let account = made?.state.account;
         job.insert("my_account".to_owned(), json!(account));

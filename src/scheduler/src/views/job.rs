@@ -23,6 +23,12 @@ const HIDDEN: [&str; 8] = [
     "secrets",
 ];
 
+/// Fields of a spec whose names stand for what became of them, and under which names they are shown.
+const ASKED: [(&str, &str); 2] = [
+    ("inputs", "declared_inputs"),
+    ("outputs", "declared_outputs"),
+];
+
 /// A job as `jobs/:id` answers it: its spec, and over it what the scheduler knows.
 pub(crate) fn flat(state: &JobState, spec: Option<Spec>) -> Map<String, Value> {
     let mut view = shown_spec(spec.unwrap_or_default());
@@ -33,6 +39,11 @@ pub(crate) fn flat(state: &JobState, spec: Option<Spec>) -> Map<String, Value> {
     });
     let edits: Map<String, Value> = edits.collect();
     view.extend(now);
+    for (asked, shown) in ASKED {
+        if let Some(asked) = view.shift_remove(asked) {
+            view.insert(shown.to_owned(), asked);
+        }
+    }
     view.extend(known(state));
     if !edits.is_empty() {
         view.insert("edits".to_owned(), json!(edits));

@@ -6,8 +6,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use fairlead_content::{Digest, SKETCH_MAX};
 use fairlead_job::{Health, JobId, Stage, WaitOn};
-use fairlead_store::JobState;
+use fairlead_store::{JobState, StoredJob};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -17,7 +18,7 @@ use crate::{
     lifecycle::{
         fields::field_of,
         reuse::joined,
-        wait_on::{Standing, decide, standing, waits_for},
+        wait_on::{Standing, decide, outputs_for, standing, waits_for},
     },
 };
 
@@ -99,6 +100,7 @@ impl Core {
         let ids = on.jobs();
         let found = self.store.get(&ids).await?;
         let parents: BTreeMap<_, _> = ids.into_iter().zip(found).collect();
+        let words = self.words_of_outputs(&stored.state, &parents).await;
         let now_ms = self.clock.wall_ms();
         let released = decide(&stored.state, &parents, now_ms)
             .filter(|next| joined(&stored.state).is_none() && next.waits.is_none());
@@ -115,8 +117,11 @@ impl Core {
                     .then(|| decide(state, &parents, now_ms))
                     .flatten();
                 // What was found holds for the state that was looked at.
-                let found = released.as_ref().filter(|(of, _)| next.as_ref() == Some(of));
-                Ok(found.map(|(_, result)| result.clone()).or(next))
+                let found = released
+                    .as_ref()
+                    .filter(|(of, _)| next.as_ref() == Some(of));
+                let next = found.map(|(_, result)| result.clone()).or(next);
+                Ok(next.map(|next| with_words(next, &words)))
             })
             .await?;
         let after = &changed.after.state;
@@ -127,6 +132,33 @@ impl Core {
         } else {
             Looked::SeemsOver
         })
+    }
+
+    /// Words of what its parents left that are its inputs.
+    async fn words_of_outputs(
+        &self,
+        child: &JobState,
+        parents: &BTreeMap<JobId, Option<StoredJob>>,
+    ) -> Vec<String> {
+        let mut words = Vec::new();
+        for outputs in outputs_for(child, parents) {
+            words.extend(self.words_of_content(outputs).await);
+        }
+        words
+    }
+
+    /// Words of what lies under an id, as far as it can be read: without them a job runs all the same.
+    async fn words_of_content(&self, id: &str) -> Vec<String> {
+        let Ok(id) = id.parse::<Digest>() else {
+            return Vec::new();
+        };
+        match self.content.about(id).await {
+            Ok(about) => about.map_or_else(Vec::new, |about| about.sketch),
+            Err(error) => {
+                tracing::warn!(input = %id, %error, "an input could not be looked up");
+                Vec::new()
+            }
+        }
     }
 
     /// Repeats what an announcement may have missed.
@@ -181,6 +213,17 @@ impl Core {
     }
 }
 
+/// A job that no longer waits, with words of what others left for it: they come first.
+fn with_words(mut next: JobState, words: &[String]) -> JobState {
+    if next.waits.is_none() && !next.stage.is_terminal() {
+        let before = std::mem::take(&mut next.input_words);
+        let mut all: Vec<String> = words.iter().cloned().chain(before).collect();
+        all.truncate(SKETCH_MAX);
+        next.input_words = all;
+    }
+    next
+}
+
 fn waited_fields(state: &JobState, names: &[String]) -> Value {
     let mut fields = Map::new();
     for name in ["job_stage", "job_health"]
@@ -197,15 +240,13 @@ fn waited_fields(state: &JobState, names: &[String]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use fairlead_fault_store::{Fault, FaultStore, On, Step};
-    use fairlead_store::StoredJob;
-
     use super::*;
     use crate::{
         Clock, Config,
-        lifecycle::{attempt::ended, wait_on::MISSING_MS},
+        lifecycle::attempt::{MISSING_MS, ended},
         testing::{core_over, embedded, state, store_job, waits},
     };
+    use fairlead_fault_store::{Fault, FaultStore, On, Step};
 
     fn child(stored: &Value) -> JobState {
         JobState {

@@ -1,12 +1,16 @@
 //! Counts waiting jobs exactly, for all names or a bounded number of them, over any number of shards.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
     cluster::Cluster,
+    docs,
     documents::{self, CELL},
     query,
     reply::Found,
@@ -39,6 +43,14 @@ struct Terms {
     sum_other_doc_count: u64,
     doc_count_error_upper_bound: i64,
     buckets: Vec<Bucket<String>>,
+}
+
+/// Which content jobs name.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Named {
+    inputs: Terms,
+    outputs: Terms,
 }
 
 /// One page of a `composite` aggregation.
@@ -106,6 +118,29 @@ pub(super) async fn used_since(cluster: &Cluster, usage: &Usage) -> Result<Vec<u
     Ok(used
         .map(|ms| u64::try_from(ms).unwrap_or(u64::MAX))
         .collect())
+}
+
+/// Which of these ids any job names as an input or as its outputs, by what searches see after a refresh.
+pub(super) async fn named(cluster: &Cluster, content: &[String]) -> Result<Vec<bool>, StoreError> {
+    if content.is_empty() {
+        return Ok(Vec::new());
+    }
+    docs::refresh_all(cluster).await?;
+    // Values must be different ones.
+    let wanted: BTreeSet<&str> = content.iter().map(String::as_str).collect();
+    let wanted: Vec<&str> = wanted.into_iter().collect();
+    let found: Found<Named> = cluster
+        .search_one(&cluster.indices.all_jobs(), &query::named(&wanted))
+        .await?;
+    let Named { inputs, outputs } = found.aggregations;
+    if inputs.sum_other_doc_count > 0 || outputs.sum_other_doc_count > 0 {
+        return Err(StoreError::Refused {
+            reason: "Elasticsearch did not count all content that jobs name".to_owned(),
+        });
+    }
+    let (inputs, outputs) = (inputs.tally(), outputs.tally());
+    let is_named = |id: &String| inputs.contains_key(id) || outputs.contains_key(id);
+    Ok(content.iter().map(is_named).collect())
 }
 
 /// Counts in one request; by pages where there are more names than one answer holds, and in a second one where there

@@ -93,6 +93,10 @@ impl JobStore for ElasticStore {
         searches::search_page(&self.cluster, search).await
     }
 
+    async fn named(&self, content: &[String]) -> Result<Vec<bool>, StoreError> {
+        counts::named(&self.cluster, content).await
+    }
+
     async fn get_docs(
         &self,
         kind: DocKind,

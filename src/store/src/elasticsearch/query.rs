@@ -271,6 +271,23 @@ pub(super) fn unfinished() -> Value {
     json!({"size": 0, "track_total_hits": true, "query": {"bool": {"filter": [states()], "must_not": [ended]}}})
 }
 
+/// Which of these ids any job names: those that are values of either field.
+pub(super) fn named(content: &[&str]) -> Value {
+    let values =
+        |field: &str| json!({"terms": {"field": field, "include": content, "size": content.len()}});
+    let filters = [
+        states(),
+        either(&[
+            json!({"terms": {"inputs": content}}),
+            json!({"terms": {"outputs": content}}),
+        ]),
+    ];
+    json!({
+        "size": 0, "track_total_hits": false, "query": all_of(&filters),
+        "aggs": {"inputs": values("inputs"), "outputs": values("outputs")},
+    })
+}
+
 /// What a search for people finds.
 fn found_by(search: &Search) -> Vec<Value> {
     let mut filters = vec![states()];

@@ -166,6 +166,7 @@ impl Batch<'_> {
                 put_row(&mut self.statements.insert_row, id, after, Some(&words))?;
             }
         }
+        self.name_content(id, before, after)?;
         let (old, new) = (before.and_then(WaitRow::of), WaitRow::of(after));
         if old == new {
             return Ok(());
@@ -177,6 +178,27 @@ impl Batch<'_> {
         if let Some(row) = new {
             self.add_keys(id, &row)?;
             self.changes.push(Change::Came(row));
+        }
+        Ok(())
+    }
+
+    /// Brings the rows of the content that it names from `before` to `after`.
+    fn name_content(
+        &mut self,
+        id: i64,
+        before: Option<&JobState>,
+        after: &JobState,
+    ) -> rusqlite::Result<()> {
+        let is_in = |state: &JobState, wanted: &str| state.content().any(|one| one == wanted);
+        for content in after.content() {
+            if !before.is_some_and(|before| is_in(before, content)) {
+                self.statements.name_content.execute(params![content, id])?;
+            }
+        }
+        for content in before.into_iter().flat_map(JobState::content) {
+            if !is_in(after, content) {
+                self.statements.drop_content.execute(params![content, id])?;
+            }
         }
         Ok(())
     }

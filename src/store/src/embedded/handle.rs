@@ -323,6 +323,11 @@ impl JobStore for EmbeddedStore {
         self.read(move |conn| search::search(conn, &search)).await
     }
 
+    async fn named(&self, content: &[String]) -> Result<Vec<bool>, StoreError> {
+        let content = content.to_vec();
+        self.read(move |conn| search::named(conn, &content)).await
+    }
+
     async fn get_docs(
         &self,
         kind: DocKind,

@@ -88,7 +88,7 @@ impl Batch<'_> {
             .query_row([old.from, old.until, PART], |row| row.get(0))
             .optional()?;
         let until = beyond.unwrap_or(old.until);
-        for table in ["states", "bodies", "jobs"] {
+        for table in ["states", "bodies", "jobs", "content"] {
             self.tx
                 .prepare_cached(&format!(
                     "DELETE FROM {table} WHERE job_id >= ?1 AND job_id < ?2"

@@ -193,3 +193,12 @@ pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<Sea
     }
     Ok(page)
 }
+
+/// Which of these ids any job names as an input or as its outputs.
+pub(super) fn named(conn: &Connection, content: &[String]) -> rusqlite::Result<Vec<bool>> {
+    let mut is_named =
+        conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM content WHERE id = ?1)")?;
+    let each = content.iter();
+    each.map(|id| is_named.query_row([id], |row| row.get(0)))
+        .collect()
+}

@@ -29,6 +29,8 @@ pub(super) struct Statements<'t> {
     pub(super) progress_row: CachedStatement<'t>,
     pub(super) add_key: CachedStatement<'t>,
     pub(super) drop_key: CachedStatement<'t>,
+    pub(super) name_content: CachedStatement<'t>,
+    pub(super) drop_content: CachedStatement<'t>,
 }
 
 impl<'t> Statements<'t> {
@@ -63,6 +65,10 @@ impl<'t> Statements<'t> {
             drop_key: conn.prepare_cached(
                 "DELETE FROM wait_keys WHERE host_key = ?1 AND rank = ?2 AND job_id = ?3",
             )?,
+            name_content: conn
+                .prepare_cached("INSERT OR IGNORE INTO content (id, job_id) VALUES (?1, ?2)")?,
+            drop_content: conn
+                .prepare_cached("DELETE FROM content WHERE id = ?1 AND job_id = ?2")?,
         })
     }
 }

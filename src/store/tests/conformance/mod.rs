@@ -40,7 +40,7 @@ macro_rules! conformance {
                 changes_are_read_in_pages, changes_are_found_by_their_numbers, changes_of_several_months_are_read_together;
             searches: filters_hold_together, pages_and_totals, alarms_come_by_time_while_a_job_waits,
                 usage_is_summed_up, jobs_of_one_fingerprint_are_found, jobs_are_found_by_their_crash,
-                jobs_are_found_by_their_words,
+                jobs_are_found_by_their_words, content_that_jobs_name_is_known,
                 parents_and_shards_are_told_apart;
             documents: documents_compare_and_set, documents_are_listed_in_order,
                 bad_documents_are_refused, documents_are_read_together_and_in_pages,

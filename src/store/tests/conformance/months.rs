@@ -19,9 +19,15 @@ fn ended(month: &str) -> Vec<JobState> {
         stage: Stage::Finish,
         health: Health::Success,
         ready: false,
+        outputs: content_of(month),
         ..state(n)
     };
     (0..EACH).map(of).collect()
+}
+
+/// What the jobs of a month leave.
+fn content_of(month: &str) -> String {
+    format!("{month:0>64}")
 }
 
 fn looked_at(month: &str, unfinished: u64) -> OldMonth {
@@ -48,6 +54,8 @@ pub(crate) async fn old_months_go_whole_once_all_their_jobs_have_ended(store: &d
     }
     let version = submit_all(store, vec![runs.clone()]).await[0];
     assert_eq!(dropped_before(store, "2605").await, [looked_at("2412", 0)]);
+    let named = ["2412", "2502"].map(content_of);
+    assert_eq!(store.named(&named).await.unwrap(), [false, true]);
     let all = ended("2412")
         .iter()
         .map(|gone| gone.job_id)

@@ -303,6 +303,40 @@ pub(crate) async fn jobs_are_found_by_their_crash(store: &dyn JobStore) {
     }
 }
 
+pub(crate) async fn content_that_jobs_name_is_known(store: &dyn JobStore) {
+    let content = |letter: &str| letter.repeat(64);
+    let with = |n, inputs: &[String]| state_with(n, |s| s.inputs = inputs.to_vec());
+    let of_job_1 = format!("job:{}", id(1));
+    let states = vec![
+        with(1, &[content("a"), content("b")]),
+        with(2, &[content("b"), of_job_1.clone()]),
+        with(3, &[]),
+    ];
+    submit_all(store, states).await;
+    let asked = ["a", "b", "c", "d", "a"].map(content);
+    // Nothing refreshes but the question itself.
+    let named = async || store.named(&asked).await.unwrap();
+    assert_eq!(named().await, [true, true, false, false, true]);
+    change(store, id(1), |s| s.outputs = content("c"))
+        .await
+        .unwrap();
+    assert_eq!(named().await, [true, true, true, false, true]);
+    change(store, id(2), |s| s.inputs[1] = content("d"))
+        .await
+        .unwrap();
+    change(store, id(1), |s| {
+        s.outputs.clear();
+        s.inputs.remove(0);
+    })
+    .await
+    .unwrap();
+    assert_eq!(named().await, [false, true, false, true, false]);
+    assert_eq!(store.named(&[of_job_1]).await.unwrap(), [false]);
+    assert_eq!(store.named(&[]).await.unwrap(), [false; 0]);
+    let read = super::read_one(store, id(2)).await;
+    assert_eq!(read.state.inputs, [content("b"), content("d")]);
+}
+
 pub(crate) async fn jobs_are_found_by_their_words(store: &dyn JobStore) {
     let with = |n, words: &[&str]| {
         state_with(n, |s| {

@@ -1,7 +1,7 @@
 //! Rights, walked: each endpoint of the table, asked by each role about its own, another's and a missing thing.
 
 use fairlead_api::{Caller, ConsumeRequest, ENDPOINTS, Endpoint, Grant, JOB_TOKEN_HEADER};
-use fairlead_tests::{Guarded, Http, Store, Testbox, jobs};
+use fairlead_tests::{Guarded, Http, Store, Testbox, content::Input, jobs};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -74,6 +74,7 @@ fn is_everybodys(row: &Endpoint) -> bool {
                 | "/scheduler/v1/webhooks"
                 | "/scheduler/v1/usage"
                 | "/scheduler/v1/submits/:submit/events"
+                | "/scheduler/v1/content"
         ) | (
             "POST",
             "/scheduler/v1/jobs/wait" | "/scheduler/v1/webhooks/test"
@@ -94,7 +95,24 @@ fn names_its_account(row: &Endpoint) -> bool {
 
 /// Whether another's thing is answered as an unknown one.
 fn hides_others(row: &Endpoint) -> bool {
-    row.path == "/scheduler/v1/webhooks/:webhook/redeliver" || row.path.contains(":group")
+    row.path == "/scheduler/v1/webhooks/:webhook/redeliver"
+        || row.path.contains(":group")
+        || reads_content(row)
+}
+
+/// Of the routes for accounts and jobs, those that read what somebody put.
+fn reads_content(row: &Endpoint) -> bool {
+    matches!(
+        (row.methods[0], row.path),
+        ("GET", "/scheduler/v1/content/chunks/:digest")
+            | ("GET", "/scheduler/v1/content/manifests/:content")
+            | ("POST", "/scheduler/v1/content/urls")
+    )
+}
+
+/// Whether the holder of a job's token may use it.
+fn takes_jobs(row: &Endpoint) -> bool {
+    matches!(row.caller, Caller::JobToken | Caller::AccountOrJob)
 }
 
 /// Of the routes for a job's token, those that an admin may use without.
@@ -118,6 +136,13 @@ fn meant(row: &Endpoint, actor: Actor) -> Told {
             OtherHolder => Refused(403),
             Admin if takes_admin(row) => Through,
             _ => Refused(401),
+        },
+        Caller::AccountOrJob => match actor {
+            Owner | Admin | Holder => Through,
+            OtherHolder => Refused(403),
+            _ if !has_account => Refused(401),
+            _ if reads_content(row) => Refused(404),
+            _ => Through,
         },
         _ if !has_account => Refused(401),
         Caller::Account => match actor {
@@ -144,6 +169,8 @@ struct Asked {
     body: Value,
     /// The token of the job that it is about.
     token: String,
+    /// What a job adds to the path to ask for itself; empty: nothing.
+    as_job: String,
 }
 
 struct Walk {
@@ -234,7 +261,7 @@ impl Walk {
         let name = format!("n{}", self.made);
         let (mut token, mut body, mut more) = (String::new(), Value::Null, String::new());
         let (mut id, mut webhook) = (String::new(), String::new());
-        if row.caller == Caller::JobToken
+        if takes_jobs(row)
             || matches!(
                 row.path,
                 "/result/*path" | "/scheduler/v1/jobs/:id/terminate"
@@ -262,8 +289,14 @@ impl Walk {
             let made = self.owner.post("/scheduler/v1/timers", &timer).await;
             assert_eq!(made.status, 200, "{}", made.text);
         }
+        let input = Input::of(&name);
+        if row.path.contains("content") {
+            input.put(&self.owner, "").await;
+        }
         let path = row
             .path
+            .replace(":content", &input.id)
+            .replace(":digest", &input.chunk)
             .replace(
                 ":boot_type/:parameter/:value",
                 &format!("ipxe/host/{SPARE}?wait=0"),
@@ -283,6 +316,11 @@ impl Walk {
         let path = match row.path {
             "/scheduler/v1/jobs/dispatch" => format!("{path}?hostname={SPARE}&wait=0"),
             "/scheduler/v1/tests" => format!("{path}?suite=sleep"),
+            "/scheduler/v1/content/chunks/:digest" => {
+                format!("{path}?put=by-hand&id={}", input.id)
+            }
+            "/scheduler/v1/content/manifests" => format!("{path}?put=by-hand"),
+            "/scheduler/v1/content/:content" => format!("{path}?account=alice"),
             group if group.contains(":group") => format!("{path}?account=alice"),
             timer if timer.contains(":timer") => format!("{path}?account=alice"),
             "/scheduler/v1/jobs/:id/update" => format!("{path}?job_stage=boot"),
@@ -303,6 +341,16 @@ impl Walk {
             "/scheduler/v1/webhooks/test" => {
                 body = json!({"url": "http://127.0.0.1:9/hook", "secret": WEBHOOK_SECRET});
             }
+            "/scheduler/v1/content/pin" => {
+                body = json!({"put": "by-hand", "chunks": [input.chunk]});
+            }
+            "/scheduler/v1/content/urls" => {
+                body = json!({"id": input.id, "chunks": [input.chunk]});
+            }
+            "/scheduler/v1/content/collect" | "/scheduler/v1/content/check" => {
+                body = json!({"dry_run": true});
+            }
+            "/scheduler/v1/content/:content" => body = json!({"until": "+1d"}),
             "/scheduler/v1/timers/:timer" => body = json!({"every": "2h"}),
             "/scheduler/v1/retention" => body = json!({"keep_months": 0}),
             "/scheduler/v1/rules" => body = json!({"rules": []}),
@@ -318,7 +366,17 @@ impl Walk {
             }
             _ => {}
         }
-        Asked { path, body, token }
+        let between = if path.contains('?') { '&' } else { '?' };
+        let as_job = match row.caller {
+            Caller::AccountOrJob => format!("{between}job_id={id}"),
+            _ => String::new(),
+        };
+        Asked {
+            path,
+            body,
+            token,
+            as_job,
+        }
     }
 
     fn offer(&self) -> Value {
@@ -342,7 +400,12 @@ impl Walk {
         let client = client.unwrap_or_else(|error| panic!("a client: {error}"));
         let method: Method = method.parse().unwrap_or(Method::GET);
         let base = self.lab.scheduler.url();
-        let mut request = client.request(method, format!("{base}{}", asked.path));
+        let as_job = match actor {
+            Actor::Holder | Actor::OtherHolder => asked.as_job.as_str(),
+            _ => "",
+        };
+        let path = format!("{base}{}{as_job}", asked.path);
+        let mut request = client.request(method, path);
         if let Some(token) = self.client(actor).token() {
             request = request.bearer_auth(token);
         }
@@ -398,7 +461,7 @@ async fn every_route_lets_through_whom_the_table_names_and_nobody_else() {
         for actor in ACTORS {
             // A job's holder is nobody in particular elsewhere.
             let is_holder = matches!(actor, Actor::Holder | Actor::OtherHolder);
-            if is_holder && row.caller != Caller::JobToken {
+            if is_holder && !takes_jobs(row) {
                 continue;
             }
             let asked = walk.ask_about(row).await;
@@ -423,7 +486,7 @@ async fn what_is_missing_lets_nobody_through() {
     for (row, method) in ways().filter(|(row, _)| row.path.contains(":id")) {
         for actor in ACTORS {
             let is_holder = matches!(actor, Actor::Holder | Actor::OtherHolder);
-            if is_holder && row.caller != Caller::JobToken {
+            if is_holder && !takes_jobs(row) {
                 continue;
             }
             let mut asked = walk.ask_about(row).await;

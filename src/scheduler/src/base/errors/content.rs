@@ -9,6 +9,29 @@ pub(crate) enum ContentFault {
     Unknown(Digest),
     #[error("there is no chunk {0}")]
     NoChunk(Digest),
+    #[error("chunk {chunk} is not one of content '{id}'")]
+    NotOfIt { chunk: Digest, id: Digest },
+    #[error("put: '{0}' is no word for a put")]
+    BadPut(String),
+    #[error("chunks: {given} were given; at most {max} can be named at once")]
+    TooManyChunks { given: usize, max: usize },
+    #[error("name: it has {given} bytes, or characters that cannot be printed; the limit is {max}")]
+    BadName { given: usize, max: usize },
+    #[error("until: '{0}' is not a time")]
+    BadTime(String),
+    #[error("until: {until} is in the past, or too far ahead")]
+    BadUntil { until: String, days_max: u64 },
+    #[error(
+        "account '{account}' has {present_mb} MB of inputs and outputs{when}, and would have {more_mb} MB more; its limit is {most_mb} MB"
+    )]
+    OverQuota {
+        account: String,
+        present_mb: u64,
+        more_mb: u64,
+        most_mb: u64,
+        /// Of which time; empty: of all.
+        when: &'static str,
+    },
     #[error("{0}")]
     BadDigest(#[from] BadDigest),
     #[error("{0}")]

@@ -89,6 +89,9 @@ pub(crate) enum JobError {
         to: DataReadiness,
     },
 
+    #[error("outputs: the account of job {0} has not put them")]
+    NoOutputs(JobId),
+
     // Waiting for the nodes of its cluster.
     #[error("job {0} is not one of several nodes")]
     NoPeers(JobId),

@@ -23,6 +23,10 @@ pub(crate) enum SubmitError {
     SeveralNodes { nodes: usize, what: &'static str },
     #[error("wait_on: unknown job {0}")]
     UnknownParent(JobId),
+    #[error("inputs: {0} is unknown, or account '{1}' has not put it")]
+    UnknownInput(String, String),
+    #[error("inputs: {count} jobs of this submit are named '{name}'")]
+    SeveralOfName { name: String, count: usize },
     /// Of a strict submit.
     #[error("no known host can run the job: {0}")]
     NoHost(String),

@@ -87,6 +87,7 @@ fn of_jobs() -> Vec<Refusal> {
             from: DataReadiness::Complete,
             to: DataReadiness::Uploaded,
         },
+        E::NoOutputs(id),
         E::NoPeers(id),
         E::EndedWaiting {
             id,
@@ -129,6 +130,47 @@ fn of_files() -> Vec<Refusal> {
     paths.into_iter().chain(all).map(Refusal::from).collect()
 }
 
+fn of_content() -> Vec<Refusal> {
+    use ContentFault as E;
+    let (word, id) = (
+        || "ann".to_owned(),
+        fairlead_content::Digest::from_bytes([7; 32]),
+    );
+    let bad: Result<fairlead_content::Digest, _> = "ann".parse();
+    let all = [
+        E::Unknown(id),
+        E::NoChunk(id),
+        E::NotOfIt { chunk: id, id },
+        E::BadPut(word()),
+        E::TooManyChunks { given: 9, max: 5 },
+        E::BadName { given: 9, max: 5 },
+        E::BadTime(word()),
+        E::BadUntil {
+            until: word(),
+            days_max: 9,
+        },
+        E::OverQuota {
+            account: word(),
+            present_mb: 7,
+            more_mb: 2,
+            most_mb: 8,
+            when: " of the last 24 hours",
+        },
+        E::BadDigest(bad.unwrap_err()),
+        E::Wrong(fairlead_content::ContentError::ChunkSize(0).to_string()),
+        E::ChunksMissing(
+            fairlead_content::ContentError::ChunksMissing {
+                first: id,
+                count: 2,
+            }
+            .to_string(),
+        ),
+        E::Damaged(word()),
+        E::Unreachable,
+    ];
+    all.map(Refusal::from).into()
+}
+
 fn of_submits() -> Vec<Refusal> {
     use SubmitError as E;
     let (word, present, most) = (|| "ann".to_owned(), 5, 5);
@@ -149,6 +191,11 @@ fn of_submits() -> Vec<Refusal> {
             what: "a timer makes one job at a time",
         },
         E::UnknownParent(ID),
+        E::UnknownInput("0".repeat(64), word()),
+        E::SeveralOfName {
+            name: word(),
+            count: 2,
+        },
         E::NoHost(word()),
         E::NoDevice(word()),
         E::OnlyLabel(word()),
@@ -366,6 +413,11 @@ fn each_refusal_has_a_hint_and_short_sentences() {
         all_of(include_str!("../../base/errors/jobs.rs"), of_jobs(), 0),
         // The text of a path's problem is its own.
         all_of(include_str!("../../base/errors/files.rs"), of_files(), 1),
+        all_of(
+            include_str!("../../base/errors/content.rs"),
+            of_content(),
+            0,
+        ),
         all_of(
             include_str!("../../base/errors/submissions.rs"),
             of_submits(),

@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use fairlead_api::{
-    AccountChange, ErrorCode, HealthView, QueueChange, RetentionChange, ReuseSettings, StoreProblem, SubmitRules,
-    Version,
+    AccountChange, ErrorCode, HealthView, QueueChange, RetentionChange, ReuseSettings,
+    StoreProblem, SubmitRules, Version,
 };
 use fairlead_store::Condition;
 use serde_json::{Value, json};

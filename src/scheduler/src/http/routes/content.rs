@@ -2,27 +2,33 @@
 
 use std::sync::Arc;
 
-use fairlead_api::{ErrorCode, Route};
+use bytes::Bytes;
+use fairlead_api::{ContentKeep, ErrorCode, Route};
 use fairlead_content::{CHUNK_BYTES_MAX, MANIFEST_BYTES_MAX, PIN_CHUNKS_MAX};
 use futures_util::FutureExt;
 use serde_json::json;
 use warp::reply::Response;
 
+use super::admin::BODY_MAX;
 use crate::{
-    base::{budget::Purse, errors::Refusal},
-    content::puts::Holder,
+    base::{
+        budget::{Charge, Purse},
+        errors::Refusal,
+    },
+    content::{Holder, puts::check_put},
     core::Core,
     http::{
         content_type::BYTES,
-        reply::{Answer, ok, typed},
+        reply::{Answer, bytes, done, ok},
         request::{Request, job_id},
     },
 };
 
-/// Largest body that names chunks, bytes: each digest takes 67 in JSON.
+/// Largest body that names chunks, bytes: each digest takes 67 in JSON. More of them than may be named are still read,
+/// and refused by their count.
 const DIGESTS_BYTES_MAX: usize = PIN_CHUNKS_MAX * 80 + 4_096;
-/// Whose content it is that an open lab's operator puts without a name.
-const NOBODY: &str = "open";
+/// What a manifest takes while it is checked: so many times its bytes, beside them.
+const MANIFEST_COPIES: u64 = 2;
 
 /// Who answers.
 pub(super) fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
@@ -34,42 +40,44 @@ pub(super) fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> An
         Route::PutManifest => put_manifest(core, request).boxed(),
         Route::Manifest { content } => manifest(core, request, content).boxed(),
         Route::ContentOf { content } => show(core, request, content).boxed(),
+        Route::KeepContent { content } => keep(core, request, content).boxed(),
+        Route::ForgetContent { content } => forget(core, request, content).boxed(),
         _ => list(core, request).boxed(),
     }
 }
 
 /// For whom the request speaks: a job by its token, or an account.
 async fn holder(core: &Core, request: &Request) -> Result<Holder, Refusal> {
-    if let Some(id) = request.query.get("job_id") {
-        let id = job_id(id)?;
-        let token = request.job_token();
-        let job = core.job_of_token(id, token).await?;
-        let who = match token {
-            Some(_) => None,
-            None => Some(core.people.accounts.identify(&request.credentials(None))?),
-        };
-        core.speaker(&job.state, token, None, who.as_ref())?;
-        return Ok(Holder {
-            account: job.state.account,
-            job_id: id.to_string(),
-        });
-    }
-    let who = core.people.accounts.identify(&request.credentials(None))?;
-    let account = if who.name.is_empty() {
-        NOBODY.to_owned()
-    } else {
-        who.name
+    let Some(id) = request.query.get("job_id") else {
+        return account(core, request);
     };
-    Ok(Holder {
-        account,
-        job_id: String::new(),
-    })
+    let id = job_id(id)?;
+    let token = request.job_token();
+    let who = match token {
+        Some(_) => None,
+        None => Some(core.people.accounts.identify(&request.credentials(None))?),
+    };
+    let job = core.job_of_token(id, token).await?;
+    core.speaker(&job.state, token, None, who.as_ref())?;
+    Ok(Holder::of_job(&job.state))
+}
+
+fn account(core: &Core, request: &Request) -> Result<Holder, Refusal> {
+    let who = core.people.accounts.identify(&request.credentials(None))?;
+    Ok(Holder::of_account(who))
+}
+
+/// The word of the put that it belongs to.
+fn put_of(request: &Request) -> Result<String, Refusal> {
+    let put = request.query.get("put").unwrap_or_default();
+    check_put(put)?;
+    Ok(put.to_owned())
 }
 
 async fn pin(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    holder(&core, &request).await?;
+    let holder = holder(&core, &request).await?;
     let body = request.read_json(DIGESTS_BYTES_MAX).await?;
-    Ok(ok(&core.pin_chunks(&body).await?))
+    Ok(ok(&core.pin_chunks(&holder, &body).await?))
 }
 
 async fn put_chunk(
@@ -78,6 +86,7 @@ async fn put_chunk(
     digest: &str,
 ) -> Result<Response, Refusal> {
     holder(&core, &request).await?;
+    put_of(&request)?;
     request.belongs_to(Purse::Agent);
     let bytes = request.read_body(CHUNK_BYTES_MAX).await?;
     let size = bytes.len();
@@ -87,15 +96,20 @@ async fn put_chunk(
 
 async fn put_manifest(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
     let holder = holder(&core, &request).await?;
+    put_of(&request)?;
     let name = request.query.get("name").unwrap_or_default().to_owned();
     let bytes = request.read_body(MANIFEST_BYTES_MAX).await?;
-    Ok(ok(&core.put_manifest(&holder, &name, bytes).await?))
+    let mut charge = request.another_charge();
+    charge.grow(size_of_body(&bytes).saturating_mul(MANIFEST_COPIES))?;
+    let view = core.put_manifest(&holder, &name, bytes).await?;
+    drop(charge);
+    Ok(ok(&view))
 }
 
 async fn manifest(core: Arc<Core>, request: Request, id: &str) -> Result<Response, Refusal> {
     let holder = holder(&core, &request).await?;
     let bytes = core.manifest_of(&holder, id).await?;
-    Ok(typed(200, BYTES, bytes.to_vec()))
+    charged(request.another_charge(), bytes)
 }
 
 async fn chunk(core: Arc<Core>, request: Request, digest: &str) -> Result<Response, Refusal> {
@@ -108,7 +122,33 @@ async fn chunk(core: Arc<Core>, request: Request, digest: &str) -> Result<Respon
         ));
     };
     let bytes = core.chunk_of(&holder, id, digest).await?;
-    Ok(typed(200, BYTES, bytes.to_vec()))
+    charged(request.another_charge(), bytes)
+}
+
+/// Bytes of a replica's memory, which are charged until the last of them is sent.
+struct Charged {
+    bytes: Bytes,
+    _charge: Charge,
+}
+
+impl AsRef<[u8]> for Charged {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+fn charged(mut charge: Charge, body: Bytes) -> Result<Response, Refusal> {
+    charge.belongs_to(Purse::Agent);
+    charge.grow(size_of_body(&body))?;
+    let charged = Charged {
+        bytes: body,
+        _charge: charge,
+    };
+    Ok(bytes(200, BYTES, Bytes::from_owner(charged)))
+}
+
+fn size_of_body(bytes: &Bytes) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
 async fn urls(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
@@ -118,14 +158,36 @@ async fn urls(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal
 }
 
 async fn show(core: Arc<Core>, request: Request, id: &str) -> Result<Response, Refusal> {
-    let holder = holder(&core, &request).await?;
-    Ok(ok(&core.content_view(&holder.account, id).await?))
+    let holder = account(&core, &request)?;
+    let account = core.looks_at(&holder, request.query.get("account"))?;
+    Ok(ok(&core.content_view(&account, id).await?))
+}
+
+async fn keep(core: Arc<Core>, mut request: Request, id: &str) -> Result<Response, Refusal> {
+    let holder = account(&core, &request)?;
+    let account = holder.acts_for(request.query.get("account"))?;
+    let keep: ContentKeep = request.read_json(BODY_MAX).await?;
+    Ok(ok(&core.keep_content(&account, id, &keep).await?))
+}
+
+async fn forget(core: Arc<Core>, request: Request, id: &str) -> Result<Response, Refusal> {
+    let holder = account(&core, &request)?;
+    let account = holder.acts_for(request.query.get("account"))?;
+    core.forget_content(&account, id).await?;
+    Ok(done())
 }
 
 async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    let holder = holder(&core, &request).await?;
+    let holder = account(&core, &request)?;
+    let named = request.query.get("account").filter(|name| !name.is_empty());
     let limit = request.query.number("limit", 0..=1_000, 100)?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let after = request.query.get("after");
-    Ok(ok(&core.contents_of(&holder.account, after, limit).await?))
+    let list = if named.is_none() && holder.acts_for_all() {
+        core.contents_of_all(after, limit).await?
+    } else {
+        let account = core.looks_at(&holder, named)?;
+        core.contents_of(&account, after, limit).await?
+    };
+    Ok(ok(&list))
 }

@@ -130,6 +130,12 @@ pub(super) async fn update(
     } else {
         None
     };
+    if let Some(outputs) = report.outputs {
+        let token = report.token.as_deref();
+        let job = core.job_of_token(id, token).await?;
+        core.speaker(&job.state, token, report.attempt, who.as_ref())?;
+        core.check_outputs(&job.state, outputs).await?;
+    }
     let mut runs = None;
     if report.brings_cases() {
         // A job that cannot be read is told of by the report.

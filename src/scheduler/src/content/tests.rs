@@ -1,0 +1,198 @@
+//! Tests of content with tokens: who may read, keep and list what.
+
+use bytes::Bytes;
+use fairlead_api::{ContentKeep, ContentPin, ContentUrlsRequest, ErrorCode};
+use fairlead_content::{Chunk, Digest, Entry, Kind, Manifest};
+
+use super::Holder;
+use crate::{
+    Access, Clock, Config,
+    base::errors::{ContentFault, PeopleError, Refusal},
+    core::Core,
+    known::accounts::AccountDoc,
+    testing::{core_over, embedded, state},
+};
+
+fn core(data: &tempfile::TempDir) -> std::sync::Arc<Core> {
+    let config = Config {
+        access: Access::Tokens,
+        ..Config::embedded(data.path().to_owned())
+    };
+    core_over(embedded(data), config, Clock::system())
+}
+
+fn user(name: &str) -> Holder {
+    Holder::of_account(AccountDoc::default().who(name))
+}
+
+fn admin() -> Holder {
+    let doc = AccountDoc {
+        role: "admin".to_owned(),
+        ..AccountDoc::default()
+    };
+    Holder::of_account(doc.who("root"))
+}
+
+/// Puts a file of these bytes; answers its id and its chunk.
+pub(crate) async fn put(core: &Core, holder: &Holder, bytes: &[u8]) -> (String, String) {
+    try_put(core, holder, bytes).await.unwrap()
+}
+
+async fn try_put(core: &Core, holder: &Holder, bytes: &[u8]) -> Result<(String, String), Refusal> {
+    let digest = Digest::of(bytes);
+    let pin = ContentPin {
+        put: "p".to_owned(),
+        chunks: vec![digest.to_string()],
+    };
+    core.pin_chunks(holder, &pin).await?;
+    let text = digest.to_string();
+    core.put_chunk(&text, Bytes::copy_from_slice(bytes)).await?;
+    let kind = Kind::File {
+        executable: false,
+        size: u64::try_from(bytes.len()).unwrap(),
+        digest,
+        chunks: vec![Chunk::of(bytes)],
+    };
+    let path = "a".to_owned();
+    let manifest = Manifest::new(vec![Entry { path, kind }]).unwrap();
+    let manifest = manifest.encode().unwrap().into();
+    let view = core.put_manifest(holder, "", manifest).await?;
+    Ok((view.id, text))
+}
+
+#[tokio::test]
+async fn a_chunk_is_read_as_one_of_its_manifest_by_who_has_that() {
+    let data = tempfile::tempdir().unwrap();
+    let core = core(&data);
+    let (ann, bob) = (user("ann"), user("bob"));
+    let (id, chunk) = put(&core, &ann, b"abc").await;
+    let (others, _) = put(&core, &bob, b"def").await;
+    let read = core.chunk_of(&ann, &id, &chunk).await.unwrap();
+    assert_eq!(read, Bytes::from_static(b"abc"));
+    assert!(core.chunk_of(&admin(), &id, &chunk).await.is_ok());
+    let unknown = Refusal::Content(ContentFault::Unknown(id.parse().unwrap()));
+    assert_eq!(core.chunk_of(&bob, &id, &chunk).await, Err(unknown.clone()));
+    assert_eq!(core.manifest_of(&bob, &id).await, Err(unknown));
+    let not_of_it = Refusal::Content(ContentFault::NotOfIt {
+        chunk: chunk.parse().unwrap(),
+        id: others.parse().unwrap(),
+    });
+    let refused = core.chunk_of(&bob, &others, &chunk).await;
+    assert_eq!(refused, Err(not_of_it.clone()));
+    let asked = ContentUrlsRequest {
+        id: others,
+        chunks: vec![chunk],
+    };
+    assert_eq!(core.chunk_urls(&bob, &asked).await, Err(not_of_it));
+}
+
+#[tokio::test]
+async fn a_job_reads_what_its_account_has() {
+    let data = tempfile::tempdir().unwrap();
+    let core = core(&data);
+    let (id, _) = put(&core, &user("user1"), b"abc").await;
+    let job = Holder::of_job(&state(7));
+    assert!(core.manifest_of(&job, &id).await.is_ok());
+    let (output, _) = put(&core, &job, b"def").await;
+    let view = core.content_view("user1", &output).await.unwrap();
+    assert_eq!(view.job_id, state(7).job_id.to_string());
+}
+
+#[tokio::test]
+async fn what_is_put_again_keeps_its_name_and_its_time() {
+    let data = tempfile::tempdir().unwrap();
+    let core = core(&data);
+    let ann = user("ann");
+    let (id, _) = put(&core, &ann, b"abc").await;
+    let manifest = core.manifest_of(&ann, &id).await.unwrap();
+    core.put_manifest(&ann, "kernel", manifest).await.unwrap();
+    let keep = ContentKeep {
+        until: "+14d".to_owned(),
+    };
+    let kept = core.keep_content("ann", &id, &keep).await.unwrap();
+    assert!(kept.keep_until_ms > Some(core.clock.wall_ms()));
+    put(&core, &ann, b"abc").await;
+    let view = core.content_view("ann", &id).await.unwrap();
+    assert_eq!(
+        (view.name.as_str(), view.keep_until_ms),
+        ("kernel", kept.keep_until_ms)
+    );
+    let no_longer = ContentKeep::default();
+    let kept = core.keep_content("ann", &id, &no_longer).await.unwrap();
+    assert_eq!(kept.keep_until_ms, None);
+    core.forget_content("ann", &id).await.unwrap();
+    assert!(core.content_view("ann", &id).await.is_err());
+    assert!(core.forget_content("ann", &id).await.is_err());
+}
+
+#[tokio::test]
+async fn an_account_keeps_and_puts_no_more_than_its_limits() {
+    let data = tempfile::tempdir().unwrap();
+    let core = core(&data);
+    let limited = |kept, day| {
+        let bounds = |hard| fairlead_api::Bounds { hard, soft: None };
+        AccountDoc {
+            limits: fairlead_api::Limits {
+                content_mb: bounds(kept),
+                content_day_mb: bounds(day),
+                ..fairlead_api::Limits::default()
+            },
+            ..AccountDoc::default()
+        }
+    };
+    let version = |seq_no| fairlead_store::Version {
+        primary_term: 1,
+        seq_no,
+    };
+    let ann = user("ann");
+    core.people
+        .accounts
+        .wrote("ann", version(1), limited(Some(1), None));
+    let large = |byte: u8| vec![byte; 700 << 10];
+    let (first, _) = try_put(&core, &ann, &large(1)).await.unwrap();
+    // The same once more is nothing more.
+    try_put(&core, &ann, &large(1)).await.unwrap();
+    let over = try_put(&core, &ann, &large(2)).await.unwrap_err();
+    let ErrorCode::Quota = over.body().code else {
+        panic!("{over:?}");
+    };
+    assert!(core.content_view("bob", &first).await.is_err());
+    core.forget_content("ann", &first).await.unwrap();
+    let (second, _) = try_put(&core, &ann, &large(2)).await.unwrap();
+    core.people
+        .accounts
+        .wrote("ann", version(2), limited(None, Some(0)));
+    let over = try_put(&core, &ann, b"x").await.unwrap_err();
+    assert!(over.to_string().contains("within 24 hours"), "{over}");
+    // What was put before is there.
+    assert!(core.manifest_of(&ann, &second).await.is_ok());
+}
+
+#[tokio::test]
+async fn an_admin_sees_the_content_of_all_accounts_page_by_page() {
+    let data = tempfile::tempdir().unwrap();
+    let core = core(&data);
+    let (ann, bob) = (user("ann"), user("bob"));
+    for bytes in [b"1", b"2", b"3"] {
+        put(&core, &ann, bytes).await;
+        put(&core, &bob, bytes).await;
+    }
+    assert_eq!(admin().acts_for(Some("bob")), Ok("bob".to_owned()));
+    assert_eq!(ann.acts_for(None), Ok("ann".to_owned()));
+    let refused = PeopleError::NotAdmin("ann".to_owned());
+    assert_eq!(core.looks_at(&ann, Some("bob")), Err(refused));
+    for limit in [1, 2, 3, 5, 6, 7] {
+        let (mut seen, mut after) = (Vec::new(), None::<String>);
+        loop {
+            let page = core.contents_of_all(after.as_deref(), limit).await.unwrap();
+            assert!(page.content.len() <= limit);
+            seen.extend(page.content.into_iter().map(|one| (one.my_account, one.id)));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert!(seen.is_sorted(), "{limit}: {seen:?}");
+        assert_eq!(seen.len(), 6, "{limit}: {seen:?}");
+    }
+}

@@ -1,0 +1,256 @@
+//! Tests of inputs and outputs by content, played by hand: what jobs get, what they leave, and who may name what.
+
+use fairlead_api::Grant;
+use fairlead_tests::{
+    Guarded, Http, Scheduler, Store, Testbox, content::Input, jobs, on_both_stores, until,
+};
+use serde_json::{Value, json};
+
+on_both_stores!(
+    outputs_of_one_job_are_inputs_of_the_next,
+    a_job_whose_input_was_not_left_does_not_run,
+    what_is_no_input_of_the_account_is_refused,
+    shards_have_the_inputs_of_their_job,
+    the_host_that_holds_an_input_gets_the_job,
+    an_account_puts_no_more_than_its_quota,
+    a_machine_without_an_agent_gets_no_inputs,
+);
+
+/// The address of a machine that boots over the network.
+const MAC: &str = "52-54-00-00-00-0b";
+const END: &str = "job_stage=finish&job_health=success&exit_code=0&job_data_readiness=complete";
+
+/// The next job.
+async fn take(testbox: &mut Testbox) -> Grant {
+    for _ in 0..10 {
+        if let Some(grant) = testbox.ask(2).await.pop() {
+            return grant;
+        }
+    }
+    panic!("no job came");
+}
+
+fn as_job(grant: &Grant) -> String {
+    format!("&job_id={}&job_token={}", grant.job_id, grant.job_token)
+}
+
+async fn ends(http: &Http, id: &str) -> Value {
+    until("the job ends", 20, async || {
+        let job = http.job(id).await;
+        let stage = job["job_stage"].as_str().unwrap_or_default();
+        (stage == "finish" || stage.starts_with("abort")).then_some(job)
+    })
+    .await
+}
+
+async fn outputs_of_one_job_are_inputs_of_the_next(store: Store) {
+    let lab = Guarded::start(store, &[]).await;
+    let (alice, boxes) = (lab.user("alice").await, lab.testbox("box", &["*"]).await);
+    let source = Input::of("int main;");
+    source.put(&alice, "").await;
+    let build = json!({"name": "build", "inputs": source.id, "outputs": ["vmlinux", "m/"]});
+    let test = json!({"needs": "build", "inputs": [{"from": "build", "folder": "kernel"}]});
+    let both = [build, test].map(|fields| jobs::with(jobs::dc("alice"), &fields));
+    let ids = alice.submit(&json!(both)).await;
+    let waits = alice.job(&ids[1]).await;
+    assert_eq!(waits["inputs"], json!([format!("job:{}", ids[0])]));
+    assert_eq!(waits["declared_inputs"][0]["from"], "build");
+
+    let mut testbox = Testbox::dc(&boxes, "host-1", 8 << 10);
+    let grant = take(&mut testbox).await;
+    assert_eq!(json!(grant.inputs), json!([{"id": source.id}]));
+    assert_eq!(grant.outputs, ["vmlinux", "m"]);
+    testbox.report(&grant, "job_stage=running").await;
+    let kernel = Input::of("a kernel");
+    let end = format!("{END}&outputs={}", kernel.id);
+    let early = testbox.report(&grant, &end).await.refused(400);
+    assert_eq!(early.code.as_str(), "bad_field", "{early:?}");
+    let odd = testbox.report(&grant, "outputs=x").await.refused(400);
+    assert_eq!(odd.code.as_str(), "bad_query", "{odd:?}");
+    kernel.put(&lab.nobody(), &as_job(&grant)).await;
+    for _ in 0..2 {
+        // The answer may get lost.
+        let told = testbox.report(&grant, &end).await;
+        assert_eq!(told.status, 200, "{}", told.text);
+    }
+    testbox.drop_job(&grant.job_id);
+    assert_eq!(alice.field(&ids[0], "outputs").await, kernel.id);
+    let theirs = alice
+        .get(&format!("/scheduler/v1/content/{}", kernel.id))
+        .await;
+    assert_eq!(theirs.json()["job_id"], json!(ids[0]));
+
+    let grant = take(&mut testbox).await;
+    assert_eq!(grant.job_id, ids[1]);
+    let expected = json!([{"id": kernel.id, "folder": "kernel"}]);
+    assert_eq!(json!(grant.inputs), expected);
+    let path = format!("/scheduler/v1/content/manifests/{}?", kernel.id);
+    let read = lab.nobody().get(&format!("{path}{}", as_job(&grant))).await;
+    assert_eq!(
+        (read.status, read.text.as_bytes()),
+        (200, &*kernel.manifest)
+    );
+    testbox.finish(&grant).await;
+
+    // It runs again without the job that it needed.
+    let path = format!("/scheduler/v1/jobs/{}/rerun", ids[1]);
+    let again = alice.post(&path, &json!({})).await.json();
+    assert_ne!(again[0]["job_id"], "0", "{again}");
+    let grant = take(&mut testbox).await;
+    assert_eq!(json!(grant.inputs), expected);
+}
+
+async fn a_job_whose_input_was_not_left_does_not_run(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let test = json!({"needs": "build", "inputs": {"from": "build"}});
+    let both =
+        [json!({"name": "build"}), test].map(|fields| jobs::with(jobs::dc("alice"), &fields));
+    let ids = http.submit(&json!(both)).await;
+    let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
+    let grant = take(&mut testbox).await;
+    testbox.finish(&grant).await;
+    let child = ends(&http, &ids[1]).await;
+    assert_eq!(child["job_stage"], "abort_wait", "{child}");
+    let reason = child["reason"].as_str().unwrap_or_default();
+    assert!(
+        reason.contains(&ids[0]) && reason.contains("no outputs"),
+        "{reason}"
+    );
+}
+
+async fn what_is_no_input_of_the_account_is_refused(store: Store) {
+    let lab = Guarded::start(store, &[]).await;
+    let (alice, bob) = (lab.user("alice").await, lab.user("bob").await);
+    let (own, others, unknown) = (Input::of("own"), Input::of("others"), Input::of("unknown"));
+    own.put(&alice, "").await;
+    others.put(&bob, "").await;
+    let job = |input: &Value| jobs::with(jobs::dc("alice"), &json!({"inputs": input}));
+    let both = json!([job(&json!([own.id])), job(&json!([{"id": others.id}]))]);
+    let items = alice.submit_items(&both).await;
+    assert_ne!(items[0].job_id, "0", "{items:?}");
+    assert_eq!(
+        (items[1].job_id.as_str(), items[1].code.as_str()),
+        ("0", "bad_field")
+    );
+    assert!(items[1].message.contains(&others.id), "{items:?}");
+    let items = alice.submit_items(&job(&json!(unknown.id))).await;
+    assert_eq!(items[0].code, "bad_field");
+    assert!(items[0].hint.contains("fairlead put"), "{items:?}");
+    let dry = |input: &Value| {
+        let job = job(input);
+        let alice = alice.clone();
+        async move {
+            let path = "/scheduler/v1/jobs/submit?dry_run=true";
+            let reply = alice.post(path, &job).await;
+            let items: Value = serde_json::from_str(&reply.text).expect("a list");
+            items[0]["code"].as_str().unwrap_or_default().to_owned()
+        }
+    };
+    assert_eq!(dry(&json!(unknown.id)).await, "bad_field");
+    assert_eq!(dry(&json!(own.id)).await, "");
+    let matrix = json!([
+        jobs::with(jobs::dc("alice"), &json!({"name": "build", "nr": 1})),
+        jobs::with(jobs::dc("alice"), &json!({"name": "build", "nr": 2})),
+        jobs::with(
+            jobs::dc("alice"),
+            &json!({"needs": "build", "inputs": {"from": "build"}})
+        ),
+    ]);
+    let items = alice.submit_items(&matrix).await;
+    assert_eq!(items[2].code, "bad_field", "{items:?}");
+    assert!(items[2].message.contains("2 jobs"), "{items:?}");
+    // Who gave something up cannot name it any more, and jobs that named it before still have it.
+    let path = format!("/scheduler/v1/content/{}", others.id);
+    let gone = bob
+        .send(reqwest::Method::DELETE, &path, "", Vec::new())
+        .await;
+    assert_eq!(gone.status, 200, "{}", gone.text);
+    assert_eq!(bob.get(&path).await.status, 404);
+}
+
+async fn shards_have_the_inputs_of_their_job(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let input = Input::of("tests");
+    input.put(&http, "").await;
+    let fields = json!({"shards": 2, "inputs": [{"id": input.id, "folder": "t"}], "outputs": "."});
+    http.submit(&jobs::with(jobs::dc("alice"), &fields)).await;
+    let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
+    for _ in 0..2 {
+        let grant = take(&mut testbox).await;
+        assert_eq!(
+            json!(grant.inputs),
+            json!([{"id": input.id, "folder": "t"}])
+        );
+        assert_eq!(grant.outputs, ["."]);
+        testbox.finish(&grant).await;
+    }
+}
+
+async fn the_host_that_holds_an_input_gets_the_job(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let input = Input::of("a large one");
+    input.put(&http, "").await;
+    // The other one has more memory, which else decides.
+    let mut holder = Testbox::dc(&http, "holder", 4 << 10);
+    holder.offer.content = vec![input.chunk[..12].to_owned()];
+    let mut larger = Testbox::dc(&http, "larger", 64 << 10);
+    let waiting = async || {
+        until("both wait", 20, async || {
+            let hosts = http.get("/scheduler/v1/hosts").await.json();
+            let waiting = hosts
+                .as_array()?
+                .iter()
+                .filter(|host| host["state"] == "waiting");
+            (waiting.count() == 2).then_some(())
+        })
+        .await;
+        let fields = json!({"inputs": input.id});
+        http.submit(&jobs::with(jobs::dc("alice"), &fields)).await
+    };
+    let of_holder = async { holder.ask(30).await };
+    let of_larger = async { larger.ask(3).await };
+    let (ids, got, none) = tokio::join!(waiting(), of_holder, of_larger);
+    let got: Vec<&str> = got.iter().map(|grant| grant.job_id.as_str()).collect();
+    assert_eq!(
+        (got.as_slice(), none.len()),
+        ([ids[0].as_str()].as_slice(), 0)
+    );
+}
+
+async fn an_account_puts_no_more_than_its_quota(store: Store) {
+    let lab = Guarded::start(store, &[]).await;
+    let alice = lab.user("alice").await;
+    let limits = json!({"limits": {"content_mb": {"hard": 1}}});
+    let path = "/scheduler/v1/accounts/alice";
+    assert_eq!(lab.admin.post(path, &limits).await.status, 200);
+    let (first, second) = (
+        Input::of(&"a".repeat(800 << 10)),
+        Input::of(&"b".repeat(800 << 10)),
+    );
+    first.put(&alice, "").await;
+    second.send_chunk(&alice, "").await;
+    let refused = second.end(&alice, "").await.refused(403);
+    assert_eq!(refused.code.as_str(), "quota", "{refused:?}");
+    let soft = json!({"limits": {"content_mb": {"soft": 1}}});
+    lab.admin.post(path, &soft).await.refused(400);
+}
+
+async fn a_machine_without_an_agent_gets_no_inputs(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let input = Input::of("for a machine");
+    input.put(&http, "").await;
+    let fields = json!({"inputs": input.id});
+    let ids = http.submit(&jobs::with(jobs::hw("alice"), &fields)).await;
+    let host = json!({"mac_addr": [MAC], "arch": std::env::consts::ARCH});
+    let registered = http.post("/scheduler/v1/hosts/machine", &host).await;
+    assert_eq!(registered.status, 200, "{}", registered.text);
+    http.get(&format!("/boot.ipxe/mac/{MAC}?wait=30")).await;
+    let job = ends(&http, &ids[0]).await;
+    assert_eq!(job["job_stage"], "abort_invalid", "{job}");
+    let reason = job["reason"].as_str().unwrap_or_default();
+    assert!(reason.contains("without an agent"), "{reason}");
+}
