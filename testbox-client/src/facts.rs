@@ -46,6 +46,14 @@ pub(crate) fn find(root: &Path) -> Facts {
         "kernel",
         [text_of(&root.join("proc/sys/kernel/osrelease"))].into(),
     );
+    let firmware = ["bios_vendor", "bios_version", "bios_date"];
+    let firmware = firmware.map(|file| text_of(&root.join("sys/class/dmi/id").join(file)));
+    let firmware: Vec<&str> = firmware
+        .iter()
+        .flat_map(|text| text.split_whitespace())
+        .collect();
+    say("firmware", [firmware.join("-")].into());
+    say("agent", [env!("CARGO_PKG_VERSION").to_owned()].into());
     say(
         "pci",
         ids(&root.join("sys/bus/pci/devices"), ["vendor", "device"]),
@@ -173,6 +181,8 @@ mod tests {
                     "model name\t: Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz\nflags\t\t: sse4_2 avx2\n",
                 ),
                 ("proc/sys/kernel/osrelease", "6.1.0-cloud\n"),
+                ("sys/class/dmi/id/bios_vendor", "American Megatrends\n"),
+                ("sys/class/dmi/id/bios_version", "5.1\n"),
                 ("sys/bus/pci/devices/0000:00:1f.0/vendor", "0x8086\n"),
                 ("sys/bus/pci/devices/0000:00:1f.0/device", "0x1521\n"),
                 ("sys/bus/usb/devices/1-1/idVendor", "046d\n"),
@@ -199,6 +209,8 @@ mod tests {
         assert_eq!(said("cpu"), ["avx2", "sse4_2"]);
         assert_eq!(said("cpu-model"), ["intel-xeon-gold-6248"]);
         assert_eq!(said("kernel"), ["6.1.0-cloud"]);
+        assert_eq!(said("firmware"), ["American-Megatrends-5.1"]);
+        assert_eq!(said("agent"), [env!("CARGO_PKG_VERSION")]);
         assert_eq!(said("pci"), ["8086:1521"]);
         assert_eq!(said("usb"), ["046d:c52b"]);
         assert_eq!(said("disk"), ["hdd", "nvme", "ssd"]);
@@ -219,6 +231,7 @@ mod tests {
         assert_eq!(
             said,
             [
+                ("agent", number(env!("CARGO_PKG_VERSION"))),
                 ("disks", number("0")),
                 ("nics", number("0")),
                 ("nodes", number("1"))

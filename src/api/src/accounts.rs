@@ -21,6 +21,9 @@ pub struct AccountView {
     /// Whether it may use queue `vip`.
     #[serde(default)]
     pub vip: bool,
+    /// Whether jobs of all accounts may take results of its jobs, see `reuse` of a job.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub share_results: bool,
     /// Its limits, over all queues.
     #[serde(default, skip_serializing_if = "Limits::is_none")]
     pub limits: Limits,
@@ -41,6 +44,9 @@ pub struct AccountChange {
     /// Whether it may use queue `vip`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vip: Option<bool>,
+    /// Whether jobs of all accounts may take results of its jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_results: Option<bool>,
     /// Its limits, over all queues.
     #[serde(
         default,

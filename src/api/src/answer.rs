@@ -17,6 +17,14 @@ pub struct ShardCounts {
     /// Those of them that did not succeed.
     #[serde(default)]
     pub failed: u16,
+    /// Those of them that have results of earlier jobs: nothing ran for them. Only the answer of a job counts them.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub reused: u16,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_none(count: &u16) -> bool {
+    *count == 0
 }
 
 impl ShardCounts {
@@ -77,6 +85,9 @@ pub struct ShardAnswer {
     /// Why it is as it is.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// The job whose result it has; absent: it runs or ran itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reused_from: String,
     /// Its test cases; absent: not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases: Option<CaseTotals>,
@@ -99,6 +110,9 @@ pub struct JobAnswer {
     /// Why it is as it is.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// The job whose result it has; absent: it runs or ran itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reused_from: String,
     /// Its suite.
     pub suite: String,
     /// Who is charged.

@@ -10,9 +10,9 @@ use crate::{
     ContentMissing, ContentPin, ContentUrls, ContentUrlsRequest, ContentView, Explanation,
     HeartbeatAnswer, HeartbeatRequest, HostClose, HostRegistration, HostReserve, HostReset,
     HostView, JobAnswer, JobList, JobView, PeersAnswer, QueueChange, QueueView, RerunRequest,
-    RetentionChange, RetentionView, Signed, SubmitItem, SubmitRules, TerminateRequest, TestHistory,
-    TimerList, TimerView, UnknownMachine, UsageReport, Version, WaitAnswer, WaitRequest,
-    WebhookTest, WebhookTested, WebhookView, Written,
+    RetentionChange, RetentionView, ReuseExplanation, ReuseSettings, Signed, SubmitItem,
+    SubmitRules, TerminateRequest, TestHistory, TimerList, TimerView, UnknownMachine, UsageReport,
+    Version, WaitAnswer, WaitRequest, WebhookTest, WebhookTested, WebhookView, Written,
     openapi::content::{
         BOOT_SCRIPT, BYTES, Content, EVENTS, FILE_OR_FOLDER, HEALTH, JOBS, NOTHING, OPENAPI,
         PAGE_OR_ANSWER, TEXT, json,
@@ -228,6 +228,10 @@ routes! {
     ["scheduler", "v1", "jobs", id, "explain"] => {
         "GET" Explain { id: JobId }, Account, NONE, NOTHING => json::<Explanation>(), "why the job waits, or where it is";
     }
+    ["scheduler", "v1", "jobs", id, "reuse"] => {
+        "GET" ExplainReuse { id: JobId }, Account, NONE, NOTHING => json::<ReuseExplanation>(),
+            "whether the job has the result of another one, and which part of its key differs from the nearest earlier job";
+    }
     ["r", id] => {
         "GET" Answer { id: JobId }, Account, Known(&["format"]), NOTHING => PAGE_OR_ANSWER,
             "the answer of a job and of each of its shards: a page, or JSON if that is accepted or format=json";
@@ -351,6 +355,10 @@ routes! {
     ["scheduler", "v1", "retention"] => {
         "GET" Retention, Admin, NONE, NOTHING => json::<RetentionView>(), "for how many months jobs are kept";
         "POST" | "PUT" SetRetention, Admin, NONE, json::<RetentionChange>() => json::<RetentionView>(), "sets for how many months jobs are kept";
+    }
+    ["scheduler", "v1", "reuse"] => {
+        "GET" ReuseRules, Admin, NONE, NOTHING => json::<ReuseSettings>(), "how the lab reuses results of earlier jobs";
+        "POST" | "PUT" SetReuseRules, Admin, NONE, json::<ReuseSettings>() => json::<ReuseSettings>(), "replaces how the lab reuses results";
     }
     ["scheduler", "v1", "rules"] => {
         "GET" Rules, Admin, NONE, NOTHING => json::<SubmitRules>(), "the submit rules, in their order";

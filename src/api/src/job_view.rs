@@ -91,6 +91,15 @@ pub struct JobView {
     /// The job that it runs again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerun_of: Option<String>,
+    /// The job whose result it has: nothing ran for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reused_from: Option<String>,
+    /// The job that ran the same thing when it was submitted, and for whose result it waits or waited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joined: Option<String>,
+    /// The job whose result it could have had: it runs all the same, and both are compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit_of: Option<String>,
     /// The host that has or had it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,

@@ -31,7 +31,7 @@ pub struct SubmitItem {
     /// The scheduler's version.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// `submit` when accepted.
+    /// `submit` when accepted; `finish` of a job that has the result of another one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub job_state: String,
     /// Where its results will be.
@@ -49,6 +49,12 @@ pub struct SubmitItem {
     /// The job that it runs again; empty: it is new.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub rerun_of: String,
+    /// The job whose result it has: nothing runs for it. Empty: it runs itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reused_from: String,
+    /// The job that runs the same thing, and for whose result it waits; empty: for none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub joined: String,
     /// The submit rule that it met, also if it was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<RuleApplied>,
@@ -339,6 +345,9 @@ pub struct JobSummary {
     /// Of a shard: its parent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub shard_of: String,
+    /// The job whose result it has; empty: it runs or ran itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reused_from: String,
     /// Where its results are.
     #[serde(default)]
     pub result_root: String,

@@ -65,6 +65,9 @@ struct AddArgs {
     /// Allow the queue vip
     #[arg(long)]
     vip: bool,
+    /// Let jobs of all accounts take the results of its jobs, and read them: yes or no
+    #[arg(long, value_name = "YES|NO", value_parser = yes_or_no)]
+    share_results: Option<bool>,
     /// Replace the token; the old one becomes invalid
     #[arg(long)]
     new_token: bool,
@@ -130,9 +133,18 @@ impl AddArgs {
             role: self.role.map(|role| role.as_str().to_owned()),
             hosts: (!self.hosts.is_empty()).then(|| self.hosts.clone()),
             vip: self.vip.then_some(true),
+            share_results: self.share_results,
             new_token: self.new_token,
             limits: self.limits.change(),
         }
+    }
+}
+
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("yes or no".to_owned()),
     }
 }
 
@@ -150,12 +162,17 @@ fn added(account: &AccountView) -> String {
     } else {
         ""
     };
+    let shares = if account.share_results {
+        ", shares results"
+    } else {
+        ""
+    };
     let hosts = match account.hosts.as_slice() {
         [] => String::new(),
         hosts => format!(", hosts {}", hosts.join(",")),
     };
     let first = format!(
-        "account {}: {}{hosts}{vip}",
+        "account {}: {}{hosts}{vip}{shares}",
         account.my_account, account.role
     );
     match &account.my_token {

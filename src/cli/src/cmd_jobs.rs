@@ -232,7 +232,7 @@ pub(crate) fn table(jobs: &[JobSummary], now_ms: u64, paper: Paper) -> String {
             blamed(&job.job_health),
             or_dash(&job.suite),
             or_dash(&job.params),
-            or_dash(&job.host),
+            host_of(job),
             took(job, now_ms),
             clock::length(now_ms.saturating_sub(job.submit_ms)),
             or_dash(&job.my_account),
@@ -241,6 +241,15 @@ pub(crate) fn table(jobs: &[JobSummary], now_ms: u64, paper: Paper) -> String {
         ]);
     }
     grid.render(paper)
+}
+
+/// Its host; of a job that has the result of another one, that.
+fn host_of(job: &JobSummary) -> String {
+    if job.reused_from.is_empty() {
+        or_dash(&job.host)
+    } else {
+        "reused".to_owned()
+    }
 }
 
 /// Jobs with one value. The field names are part of the CLI's interface for programs.

@@ -5,9 +5,9 @@ use clap::{Parser, Subcommand};
 use crate::{
     cmd_account, cmd_backup, cmd_change, cmd_check, cmd_config, cmd_content, cmd_doctor,
     cmd_explain, cmd_get, cmd_group, cmd_hosts, cmd_job, cmd_jobs, cmd_key, cmd_log, cmd_login,
-    cmd_plan, cmd_prune, cmd_put, cmd_queues, cmd_rerun, cmd_results, cmd_run, cmd_serve, cmd_stop,
-    cmd_submit, cmd_tests, cmd_timers, cmd_usage, cmd_version, cmd_wait, cmd_watch, cmd_webhooks,
-    cmd_whoami, completing,
+    cmd_plan, cmd_prune, cmd_put, cmd_queues, cmd_rerun, cmd_results, cmd_reuse, cmd_run,
+    cmd_serve, cmd_stop, cmd_submit, cmd_tests, cmd_timers, cmd_usage, cmd_version, cmd_wait,
+    cmd_watch, cmd_webhooks, cmd_whoami, completing,
     context::Context,
     exit,
     logging::{self, LogFormat},
@@ -66,6 +66,8 @@ pub(crate) enum Command {
     Content(cmd_content::ContentArgs),
     /// Explain why a job waits, or where it is
     Explain(cmd_explain::ExplainArgs),
+    /// Explain whether a job has the result of an earlier one
+    Reuse(cmd_reuse::ReuseArgs),
     /// Hold waiting jobs back, until they are released
     Hold(cmd_change::HoldArgs),
     /// Release jobs that were held back
@@ -141,6 +143,7 @@ impl Command {
             Self::Get(args) => cmd_get::run(&args, context).await,
             Self::Content(args) => cmd_content::run(args, context).await,
             Self::Explain(args) => cmd_explain::run(&args, context).await,
+            Self::Reuse(args) => cmd_reuse::run(&args, context).await,
             Self::Hold(args) => cmd_change::hold(&args, context).await,
             Self::Release(args) => cmd_change::release(&args, context).await,
             Self::Edit(args) => cmd_change::edit(&args, context).await,

@@ -27,6 +27,7 @@ mod cmd_put;
 mod cmd_queues;
 mod cmd_rerun;
 mod cmd_results;
+mod cmd_reuse;
 mod cmd_run;
 mod cmd_serve;
 mod cmd_stop;

@@ -396,6 +396,8 @@ mod tests {
             cluster_id: String::new(),
             shard_of: String::new(),
             rerun_of: String::new(),
+            reused_from: String::new(),
+            joined: String::new(),
             rule: None,
         }
     }

@@ -12,6 +12,7 @@ mod machine;
 mod misspelt;
 mod near;
 pub mod params;
+mod reuse_key;
 mod rules;
 pub mod schedule;
 mod site;
@@ -38,6 +39,7 @@ pub use fields::{
     needs::{Member, Needs, link},
     read::check_name,
     retry::{Backoff, Cause, Retry},
+    reuse::{REUSE, REUSE_WITHIN_MAX_S, Reuse, never_reusable},
     sequence::{CONCURRENCY_MAX, PER_MINUTE_MAX, Replace, Sequence},
     shards::{SHARDS_MAX, ShardIndex, Shards},
     shutdown::OnShutdown,
@@ -57,6 +59,7 @@ pub use near::nearest;
 pub use params::{
     IDEMPOTENCY_KEY, SUBMIT_RULE, environment, fingerprint, parameters, programs, varying,
 };
+pub use reuse_key::{KeyPart, ReuseKey, differing_fields};
 pub use rules::{
     DEPTH_MAX, EDITABLE, EXPRESSION_BYTES_MAX, Edited, Expression, ExpressionError, RULES_MAX,
     Rule, RuleError, Ruled, check_rules, compare_values, set_fields,

@@ -13,7 +13,7 @@ use crate::{Spec, near::Word};
 const LETTERS_MIN: usize = 5;
 
 /// Fields that fairlead acts on.
-const FIELDS: [&str; 70] = [
+const FIELDS: [&str; 71] = [
     "boot_params",
     "cache_dirs",
     "callback",
@@ -64,6 +64,7 @@ const FIELDS: [&str; 70] = [
     "queue_timeout",
     "retry",
     "retry_elsewhere",
+    "reuse",
     "runtime",
     "sched.devices",
     "script",
@@ -87,13 +88,14 @@ const FIELDS: [&str; 70] = [
 ];
 
 /// Fields whose value is a map, or may be one.
-const MAPS: [&str; 12] = [
+const MAPS: [&str; 13] = [
     "callback",
     "cluster_spec",
     "crash",
     "group",
     "inputs",
     "retry",
+    "reuse",
     "sched",
     "secrets",
     "shards",

@@ -52,7 +52,7 @@ pub const SUBMIT_RULE: &str = "submit_rule";
 pub const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
-const INFRASTRUCTURE: [&str; 66] = [
+const INFRASTRUCTURE: [&str; 67] = [
     "any_of",
     "arch",
     "boot_params",
@@ -98,6 +98,7 @@ const INFRASTRUCTURE: [&str; 66] = [
     "queue",
     "retry",
     "retry_elsewhere",
+    "reuse",
     "rootfs",
     "runtime",
     "sched",
@@ -129,7 +130,7 @@ pub fn parameters(spec: &Spec) -> Vec<(String, String)> {
 }
 
 /// Maps of a job that are no sections of programs.
-const NO_PROGRAMS: [&str; 32] = [
+const NO_PROGRAMS: [&str; 33] = [
     "boot_params",
     "callback",
     "cluster_spec",
@@ -148,6 +149,7 @@ const NO_PROGRAMS: [&str; 32] = [
     "program",
     "result",
     "retry",
+    "reuse",
     "sched",
     "secrets",
     "services",

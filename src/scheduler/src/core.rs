@@ -28,9 +28,10 @@ use crate::{
         feed::Feed, host_turns::HostTurns, hosts::Hosts, instances::Instances, leases::Renewals,
         live_jobs::LiveJobs, log_sizes::LogSizes, open_requests::Waiters, outbox::Outbox,
         parents::Parents, queues::Queues, replicas::Replicas, reservations::Reservations,
-        rules::Rules, samples::Samples, seen_versions::Seen, sequences::Sequences,
-        test_times::PendingTimes, timers::Timers, unknown_machines::UnknownMachines, usage::Usage,
-        vanished_writes::VanishedWrites, webhooks::Webhooks,
+        reuse::PendingResults, reuse_settings::ReuseRules, rules::Rules, samples::Samples,
+        seen_versions::Seen, sequences::Sequences, test_times::PendingTimes, timers::Timers,
+        unknown_machines::UnknownMachines, usage::Usage, vanished_writes::VanishedWrites,
+        webhooks::Webhooks,
     },
     storage::{group_commit::Writer, group_reads::Reader, small_doc::SmallDocs},
 };
@@ -82,6 +83,8 @@ pub(crate) struct Waiting {
     pub(crate) clusters: Clusters,
     /// Parents of shards that have not ended.
     pub(crate) parents: Parents,
+    /// Results that others may take, and that are not written yet.
+    pub(crate) results: PendingResults,
     /// Runs of tests that are not written yet.
     pub(crate) test_times: PendingTimes,
     /// Waiting jobs that must soon be looked at.
@@ -98,6 +101,8 @@ pub(crate) struct People {
     pub(crate) accounts: Accounts,
     pub(crate) queues: Queues,
     pub(crate) rules: Rules,
+    /// Which jobs take results of others.
+    pub(crate) reuse: ReuseRules,
     /// What those have that limits are set of.
     pub(crate) usage: Usage,
 }
@@ -222,6 +227,7 @@ impl Core {
                 accounts,
                 queues: Queues::default(),
                 rules: Rules::default(),
+                reuse: ReuseRules::default(),
                 usage: Usage::default(),
             },
             others: Others {

@@ -18,6 +18,7 @@ mod peers;
 mod people;
 mod placement;
 mod replica;
+mod reuse;
 mod samples;
 mod server;
 mod shards;

@@ -65,6 +65,7 @@ impl Replica {
         core.tasks.run("parents", Arc::clone(&core).watch_parents());
         core.tasks
             .run("webhooks", Arc::clone(&core).watch_webhooks());
+        core.tasks.run("results", Arc::clone(&core).watch_results());
         core.tasks.run("alarms", Arc::clone(&core).watch_alarms());
         core.tasks.run("timers", Arc::clone(&core).watch_timers());
         core.tasks

@@ -9,7 +9,7 @@ use fairlead_job::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CallbackEvents, CaseCounts, ShardPlace, Sharding, alternatives,
+    CallbackEvents, CaseCounts, Reusing, ShardPlace, Sharding, alternatives,
     left_out::{is_false, is_no_number, is_one, is_unknown, is_zero, one},
 };
 
@@ -315,6 +315,12 @@ pub struct JobState {
     /// Test cases of its last attempt that has ended; none: it has none, or they are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases: Option<Box<CaseCounts>>,
+    /// The job whose result this is: nothing ran for this one. None: it runs or ran itself, or has not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reused_from: Option<JobId>,
+    /// What it has to do with results of other jobs; none: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reuse: Option<Box<Reusing>>,
     /// Where it may run from: the lab, project and labels of the submitter's choosing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub lab: String,
@@ -452,6 +458,13 @@ pub struct NewJob {
     pub state: JobState,
     /// The body: the spec as submitted (secrets sealed). Written once.
     pub body: Arc<Spec>,
+}
+
+impl NewJob {
+    /// Whether it is created as a job that has ended: it counts as none that waits or runs.
+    pub fn is_over(&self) -> bool {
+        self.state.stage.is_terminal()
+    }
 }
 
 /// A state as read, with the version to expect in the next patch.

@@ -15,6 +15,7 @@ pub mod job_alarms;
 mod job_state;
 mod left_out;
 pub mod query;
+mod reuse;
 mod shards;
 mod state_patch;
 pub mod store;
@@ -29,6 +30,7 @@ pub use query::{
     ChangeMark, ChangePage, ChangeRanges, Changes, CountOf, Counts, FIND_BEST, Find, Page, Parts,
     Pull, PullBy, Search, SearchOrder, SearchPage, Usage,
 };
+pub use reuse::Reusing;
 pub use shards::{CallbackEvents, CaseCounts, ShardPlace, Sharding};
 pub use state_patch::{ClaimFields, StatePatch};
 pub use store::{

@@ -64,13 +64,15 @@ pub enum DocKind {
     Webhook,
     /// What ran in each minute and hour.
     Sample,
+    /// Results that jobs may take for their own, by the key of what ran.
+    Reuse,
     /// Settings that all replicas share, among them the sealing key.
     Setting,
 }
 
 impl DocKind {
     /// Every kind.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Queue,
         Self::Host,
         Self::Closure,
@@ -86,6 +88,7 @@ impl DocKind {
         Self::TestTimes,
         Self::Webhook,
         Self::Sample,
+        Self::Reuse,
         Self::Setting,
     ];
 
@@ -107,6 +110,7 @@ impl DocKind {
             Self::TestTimes => "test_times",
             Self::Webhook => "webhooks",
             Self::Sample => "samples",
+            Self::Reuse => "reuse",
             Self::Setting => "settings",
         }
     }

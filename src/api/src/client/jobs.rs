@@ -13,8 +13,8 @@ use super::{
     transport::Client,
 };
 use crate::{
-    CancelItem, CancelRequest, ChangeRequest, Explanation, JobAnswer, JobList, RerunRequest, Route,
-    SubmitItem, TestHistory, UsageReport,
+    CancelItem, CancelRequest, ChangeRequest, Explanation, JobAnswer, JobList, RerunRequest,
+    ReuseExplanation, Route, SubmitItem, TestHistory, UsageReport,
 };
 
 /// Longest time that the server holds `jobs/wait`.
@@ -98,6 +98,12 @@ impl Client {
     /// Why a job waits, or where it is.
     pub async fn explain(&self, job_id: &str) -> Result<Explanation, ClientError> {
         let call = Call::to(Route::Explain { id: job_id })?;
+        self.run(&call).await?.json()
+    }
+
+    /// Whether a job has the result of another one, and why or why not.
+    pub async fn explain_reuse(&self, job_id: &str) -> Result<ReuseExplanation, ClientError> {
+        let call = Call::to(Route::ExplainReuse { id: job_id })?;
         self.run(&call).await?.json()
     }
 

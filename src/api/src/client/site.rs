@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::{call::Call, error::ClientError, transport::Client};
 use crate::{
     AccountChange, AccountView, HealthView, HostClose, HostReserve, HostReset, HostView,
-    QueueChange, QueueView, RetentionChange, RetentionView, Route, SubmitRules, UnknownMachine,
-    Version,
+    QueueChange, QueueView, RetentionChange, RetentionView, ReuseSettings, Route, SubmitRules,
+    UnknownMachine, Version,
 };
 
 impl Client {
@@ -51,6 +51,17 @@ impl Client {
         change: &RetentionChange,
     ) -> Result<RetentionView, ClientError> {
         let call = Call::to(Route::SetRetention)?.json(change)?;
+        self.run(&call).await?.json()
+    }
+
+    /// How the lab reuses results.
+    pub async fn reuse(&self) -> Result<ReuseSettings, ClientError> {
+        self.run(&Call::to(Route::ReuseRules)?).await?.json()
+    }
+
+    /// Replaces how the lab reuses results.
+    pub async fn set_reuse(&self, settings: &ReuseSettings) -> Result<ReuseSettings, ClientError> {
+        let call = Call::to(Route::SetReuseRules)?.json(settings)?;
         self.run(&call).await?.json()
     }
 

@@ -97,6 +97,11 @@ fn account(entry: &Entry<Account>, known: Option<&AccountView>) -> Option<Change
         role: fields.option("role", &old.role, said.role.as_ref()),
         hosts: fields.option("hosts", &sorted(&old.hosts), hosts.as_ref()),
         vip: fields.option("vip", &old.vip, said.vip.as_ref()),
+        share_results: fields.option(
+            "share_results",
+            &old.share_results,
+            said.share_results.as_ref(),
+        ),
         limits: fields.limits(&old.limits, &said.limits),
         new_token: false,
     };

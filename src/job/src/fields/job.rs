@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    Callback, Crashes, FieldError, Group, Guest, Input, Needs, OnShutdown, Retry, Sequence, Shards,
-    SiteDefaults, Spec, Stage, TboxType, Times, WaitOn, When,
+    Callback, Crashes, FieldError, Group, Guest, Input, Needs, OnShutdown, Retry, Reuse, Sequence,
+    Shards, SiteDefaults, Spec, Stage, TboxType, Times, WaitOn, When,
     fields::{
         alternatives::{self, Alternative, Otherwise, WantedTags},
         content,
@@ -92,6 +92,8 @@ pub struct JobFields {
     pub deadline: Option<When>,
     /// How it is tried again.
     pub retry: Retry,
+    /// Whether the result of an earlier job is as good as a run.
+    pub reuse: Reuse,
     /// Whether the agent must stop it when cut off from every replica.
     pub stop_when_cut_off: bool,
     /// `submit_id`, `group_id`, empty when not said.
@@ -177,6 +179,7 @@ impl JobFields {
             start: when(spec, "start_at")?,
             deadline: when(spec, "deadline")?,
             retry: retry(spec)?,
+            reuse: Reuse::of(spec)?,
             stop_when_cut_off: yes(spec, "stop_when_cut_off")?,
             submit_id: name(spec, "submit_id", Charset::Path)?,
             group_id: name(spec, "group_id", Charset::Path)?,

@@ -17,6 +17,7 @@ pub(crate) mod needs;
 pub(crate) mod place;
 pub(crate) mod read;
 pub(crate) mod retry;
+pub(crate) mod reuse;
 pub(crate) mod sequence;
 pub(crate) mod shards;
 pub(crate) mod shutdown;

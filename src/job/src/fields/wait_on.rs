@@ -69,6 +69,18 @@ pub enum Waits {
 }
 
 impl WaitOn {
+    /// Waits for the end of one job, however it ends.
+    pub fn end_of(job: JobId) -> Self {
+        let condition = Condition {
+            job,
+            requirements: Vec::new(),
+        };
+        Self {
+            conditions: vec![condition],
+            ..Self::default()
+        }
+    }
+
     /// The jobs that it waits for, in the order of the conditions.
     pub fn jobs(&self) -> Vec<JobId> {
         self.conditions

@@ -12,6 +12,7 @@ pub(crate) mod mailbox;
 pub(crate) mod metrics;
 pub(crate) mod names;
 pub(crate) mod parts;
+pub(crate) mod patterns;
 pub(crate) mod peer_link;
 pub(crate) mod query;
 pub(crate) mod roles;

@@ -259,6 +259,7 @@ fn of_submit(error: &SubmitError) -> Told {
             BadField,
             "see the offers of hosts with GET hosts, or submit without strict to wait for one",
         ),
+        E::Measures(_) => (BadField, "leave out 'reuse', or write reuse: no"),
         E::NoReceiver => (
             Forbidden,
             "the operator allows receivers with: fairlead serve --webhooks-to HOST",
@@ -368,6 +369,10 @@ fn of_people(error: &PeopleError) -> Told {
         E::UnknownQueue(_) => (NotFound, "list them with GET queues"),
         E::UnknownAccount(_) => (NotFound, "list them with GET accounts"),
         E::OwnAccount(_) => (Conflict, "another admin can delete it"),
+        E::BadReuse(_) => (
+            BadField,
+            "write for example {suites: [{suite: 'ltp*', within: 14d}], performance: ['iozone*']}",
+        ),
         E::BadRule(error) => return (BadField, error.hint.clone().into()),
         other => (BadField, of_setting(other)),
     };

@@ -154,6 +154,10 @@ impl Core {
         if after.stage.is_terminal() && !before.stage.is_terminal() {
             self.waiting.sequences.stirred(after);
         }
+        if after.reused_from.is_some() && before.reused_from.is_none() {
+            self.metrics.reused.inc();
+        }
+        self.waiting.results.ended(after, &self.lab.hosts);
         self.parent_written(&changed.after);
         self.waiting.clusters.stirred(after);
         self.acknowledged(after.job_id, shared.version);
@@ -167,7 +171,8 @@ impl Core {
         self.metrics.submitted.inc_by(many);
         // One that has moved on was told of when that was seen: another that was slow to be stored may have held it up.
         let is_newest = |job: &&&StoredJob| {
-            job.state.stage == Stage::Submit && self.weigh(job.state.job_id, job.version)
+            let is_new = job.state.stage == Stage::Submit || job.state.reused_from.is_some();
+            is_new && self.weigh(job.state.job_id, job.version)
         };
         let mut news = EngineNews::default();
         for job in jobs {
@@ -192,6 +197,12 @@ impl Core {
                 }
             }
             self.apply(*job, &Source::Created, &mut news);
+            if job.state.reused_from.is_some() {
+                self.metrics.reused.inc();
+                self.shards_acknowledged(job);
+                self.jobs.changes.announce(job.state.job_id);
+                continue;
+            }
             self.waiting.sequences.stirred(&job.state);
             if job.state.shards.is_some() {
                 let now = self.clock.now();

@@ -89,7 +89,7 @@ impl Core {
 }
 
 /// A part of what the parent runs; `None`: the parent's body names no shards, or the plan of its tests is not there.
-fn cut(whole: &Spec, parent: JobId, n: u16) -> Option<Spec> {
+pub(crate) fn cut(whole: &Spec, parent: JobId, n: u16) -> Option<Spec> {
     let shards = Shards::of(whole).ok().flatten()?;
     if n == 0 {
         return Some(shards.list_spec(whole, parent));

@@ -171,6 +171,9 @@ pub(crate) struct AccountDoc {
     /// Patterns of the hosts of a testbox account; `None`: nobody said so.
     #[serde(deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
     pub(crate) hosts: Option<Vec<String>>,
+    /// Whether jobs of all accounts may take results of its jobs.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) share_results: bool,
 }
 
 impl Default for AccountDoc {
@@ -181,6 +184,7 @@ impl Default for AccountDoc {
             token_hash: None,
             limits: Limits::default(),
             hosts: None,
+            share_results: false,
         }
     }
 }
@@ -218,6 +222,12 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
+    /// Whether jobs of all accounts may take results of this account's jobs.
+    pub(crate) fn shares_results(&self, name: &str) -> bool {
+        let known = self.known.lock();
+        known.get(name).is_some_and(|doc| doc.share_results)
+    }
+
     /// With the built-in admin of the configuration, if it has one.
     pub(crate) fn new(access: Access, admin: Option<&(String, String)>) -> Self {
         let built_in = admin.map(|(name, token)| {

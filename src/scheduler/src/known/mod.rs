@@ -26,6 +26,8 @@ pub(crate) mod queue_users;
 pub(crate) mod queues;
 pub(crate) mod replicas;
 pub(crate) mod reservations;
+pub(crate) mod reuse;
+pub(crate) mod reuse_settings;
 pub(crate) mod rules;
 pub(crate) mod samples;
 pub(crate) mod seen_versions;

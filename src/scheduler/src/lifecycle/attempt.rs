@@ -18,6 +18,9 @@ const ATTEMPTS_KEPT: usize = NOT_ON_MAX;
 /// How long after its submit a job's body may still come, ms: longer than a submit may take to be answered.
 pub(crate) const BODY_COMES_MS: u64 = 60_000;
 
+/// A job of the same submit may be stored so much later than one that waits for it, ms.
+pub(crate) const MISSING_MS: u64 = 60_000;
+
 /// How long until a job without one is handed out again, ms.
 pub(crate) const BODY_AGAIN_MS: u64 = 5_000;
 

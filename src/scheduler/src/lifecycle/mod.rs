@@ -14,6 +14,7 @@ pub(crate) mod packing;
 pub(crate) mod parent;
 pub(crate) mod report;
 pub(crate) mod result_paths;
+pub(crate) mod reuse;
 pub(crate) mod sequence;
 pub(crate) mod shards;
 pub(crate) mod stages;

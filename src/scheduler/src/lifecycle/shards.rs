@@ -85,6 +85,9 @@ pub(crate) fn shard_state(parent: &JobState, n: u16, fields: Option<&JobFields>)
         stop_grace_s: None,
         callback: None,
         held_by: String::new(),
+        // Each shard has a key of its own.
+        reuse: None,
+        reused_from: None,
         ..parent.clone()
     };
     if let Some(fields) = fields {

@@ -7,10 +7,12 @@ use fairlead_job::{
 };
 use fairlead_store::{JobState, StoredJob};
 
-use crate::lifecycle::{alarm::begin, attempt::ended, fields::field_of};
-
-/// A job of the same submit may be stored so much later than one that waits for it, ms.
-pub(crate) const MISSING_MS: u64 = 60_000;
+use crate::lifecycle::{
+    alarm::begin,
+    attempt::{MISSING_MS, ended},
+    fields::field_of,
+    reuse::{after_joined, joined},
+};
 
 /// How a condition stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +78,9 @@ pub(crate) fn decide(
     parents: &BTreeMap<JobId, Option<StoredJob>>,
     now_ms: u64,
 ) -> Option<JobState> {
+    if let Some(other) = joined(child) {
+        return after_joined(child, parents.get(&other)?.as_ref(), now_ms);
+    }
     let on = waits_for(child)?;
     let mut all_met = true;
     for condition in &on.conditions {

@@ -44,6 +44,7 @@ pub(crate) async fn set_account(
         }
         doc.limits = changed(doc.limits, &change.limits)?;
         doc.vip = change.vip.unwrap_or(doc.vip);
+        doc.share_results = change.share_results.unwrap_or(doc.share_results);
         if let Some(patterns) = &change.hosts {
             host_names::check(patterns, &doc.role)?;
             doc.hosts = Some(patterns.clone());
@@ -71,12 +72,15 @@ fn refuse_rights(change: &AccountChange) -> Result<(), PeopleError> {
         .as_ref()
         .map(|role| format!("role: '{}'", excerpt(role)));
     let vip = change.vip.map(|vip| format!("vip: {vip}"));
+    let shares = change
+        .share_results
+        .map(|shares| format!("share_results: {shares}"));
     let token = change.new_token.then(|| "new_token: true".to_owned());
     let hosts = change
         .hosts
         .as_ref()
         .map(|hosts| format!("hosts: '{}'", excerpt(&hosts.join(","))));
-    let Some(right) = role.or(hosts).or(vip).or(token) else {
+    let Some(right) = role.or(hosts).or(vip).or(shares).or(token) else {
         return Ok(());
     };
     Err(PeopleError::OpenLab(right))
@@ -130,6 +134,7 @@ fn view_of(name: &str, doc: &AccountDoc) -> AccountView {
         my_account: name.to_owned(),
         role: doc.role.clone(),
         vip: doc.vip,
+        share_results: doc.share_results,
         limits: doc.limits,
         ..AccountView::default()
     };

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use fairlead_job::{FieldError, Health, JobFields, JobId, Shards, Spec, Stage};
+use fairlead_job::{FieldError, Health, Input, JobFields, JobId, Shards, Spec, Stage};
 use fairlead_store::{JobState, NewJob};
 use serde_json::json;
 
 use crate::{
     base::errors::Refusal,
     core::Core,
+    jobs::specs::cut,
     lifecycle::{
         attempt::ended,
         shards::{nobodys_shard, shard_state},
     },
+    reuse::look_up::{inputs_of, leaves_outputs},
     submission::built_jobs::{BuiltJobs, Ids},
 };
 
@@ -25,7 +27,11 @@ impl Core {
     ) -> Result<(), Refusal> {
         let id = parent.job_id;
         let is_varied = parent.shards.as_ref().is_some_and(|it| it.varied);
-        let whole = if is_varied {
+        let reuses = parent
+            .reuse
+            .as_ref()
+            .is_some_and(|reuse| reuse.within_s > 0);
+        let whole = if is_varied || reuses {
             Some(self.parent_spec(id).await?)
         } else {
             None
@@ -38,7 +44,21 @@ impl Core {
                 body: Arc::new(Spec::from_iter(body)),
             })
         };
-        let jobs: Vec<Result<NewJob, Refusal>> = numbers.iter().map(make).collect();
+        let mut jobs: Vec<Result<NewJob, Refusal>> = numbers.iter().map(make).collect();
+        if let Some(whole) = whole.filter(|_| reuses) {
+            let inputs = Input::folders(&whole).unwrap_or_default();
+            let inputs = inputs_of(parent, &inputs);
+            for job in jobs.iter_mut().flatten() {
+                let n = job.state.shard.map_or(0, |place| place.n);
+                let spec = cut(&whole, id, n).filter(|_| n > 0);
+                let reuse =
+                    spec.map(|spec| self.shard_reusing(parent.reuse.as_deref(), &spec, &inputs));
+                job.state.reuse = reuse.flatten();
+            }
+            let outputs = leaves_outputs(&whole);
+            self.take_results(jobs.iter_mut().flatten().collect(), Some(outputs))
+                .await;
+        }
         let made = self.create(BuiltJobs::from(jobs), Ids::WrittenDown).await;
         made.into_iter().try_for_each(|made| made.map(drop))
     }
@@ -48,7 +68,8 @@ impl Core {
         if parent.shards.as_ref().is_some_and(|it| it.is_group()) {
             return nobodys_shard(parent, n);
         }
-        let fields = whole.map(|whole| shard_fields(self, whole, parent.job_id, n));
+        let fields = whole.filter(|_| parent.shards.as_ref().is_some_and(|it| it.varied));
+        let fields = fields.map(|whole| shard_fields(self, whole, parent.job_id, n));
         match fields.transpose() {
             Ok(fields) => shard_state(parent, n, fields.flatten().as_ref()),
             // The submit read them. The defaults of the site have changed since.

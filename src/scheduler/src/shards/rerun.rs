@@ -16,13 +16,14 @@ use crate::{
 };
 
 /// What a job said of its own submit, and of jobs that ended long ago.
-const OF_THEN: [&str; 14] = [
+const OF_THEN: [&str; 15] = [
     "deadline",
     "idempotency_key",
     "if",
     "name",
     "needs",
     RERUN_OF,
+    "reuse",
     "shard",
     "shard_of",
     "start_at",

@@ -76,6 +76,7 @@ impl Core {
         let finish_by_ms = finish_by_ms.into_iter().flatten().min();
         spec.insert("my_account".to_owned(), json!(account));
         let (callback, shards) = told_and_cut(&fields);
+        let reuse = self.reusing(&spec, &fields, &account)?;
         let state = new_state(id, fields, &spec, now_ms);
         let principal = Some(who.name).filter(|name| *name != account);
         let state = JobState {
@@ -89,6 +90,7 @@ impl Core {
             finish_by_ms: finish_by_ms.unwrap_or(0),
             callback,
             shards,
+            reuse,
             ..state
         };
         let state = parent_or_whole(state, now_ms).set_alarm();

@@ -68,7 +68,10 @@ impl Core {
         built: BuiltJobs,
         ids: Ids,
     ) -> Vec<Result<StoredJob, Refusal>> {
-        let BuiltJobs { jobs, clusters, .. } = built;
+        let BuiltJobs {
+            mut jobs, clusters, ..
+        } = built;
+        self.note_runs(&mut jobs).await;
         let (mut outcomes, bodies) = self.store_jobs(jobs, ids).await;
         self.all_or_none(&mut outcomes, &clusters, ids).await;
         let stored: Vec<&StoredJob> = outcomes.iter().flatten().collect();

@@ -137,7 +137,9 @@ impl Core {
     ) -> Result<(), StoreError> {
         let mut there: BTreeMap<(Whose, Counted), u64> = BTreeMap::new();
         for outcome in made {
-            let Ok(job) = outcome else { continue };
+            let Some(job) = outcome.as_ref().ok().filter(|job| !job.is_over()) else {
+                continue;
+            };
             let limits = self.limits_for(&job.state);
             let spent = |(whose, limits): &&(Whose, Limits)| self.is_spent(whose, *limits);
             if let Some((whose, limits)) = limits.iter().find(spent) {

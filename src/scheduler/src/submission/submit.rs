@@ -77,6 +77,7 @@ impl Submitted {
                 &mut item.submit_id,
                 &mut item.cluster_id,
                 &mut item.shard_of,
+                &mut item.joined,
             ] {
                 text.clear();
             }
@@ -130,6 +131,11 @@ impl Core {
         self.check_devices(&mut built.jobs).await?;
         self.check_parents(&mut built.jobs).await?;
         self.check_inputs(&mut built.jobs, how.dry_run).await?;
+        let waiting_for_none = built
+            .asking()
+            .filter(|(_, asks)| asks.needs.names.is_empty())
+            .filter_map(|(job, _)| job.as_mut().ok());
+        self.take_results(waiting_for_none.collect(), None).await;
         self.enforce_limits(&mut built, keyed.as_ref()).await?;
         link_jobs(&mut built);
         built.refuse_together();
@@ -207,7 +213,8 @@ impl Core {
         built: &mut BuiltJobs,
         keyed: Option<&Keyed>,
     ) -> Result<(), StoreError> {
-        let is_limited = built.jobs.iter().flatten().any(|job| self.is_limited(job));
+        let mut runs = built.jobs.iter().flatten().filter(|job| !job.is_over());
+        let is_limited = runs.any(|job| self.is_limited(job));
         if is_limited && !self.is_repeated(&built.jobs, keyed).await? {
             self.enforce_max_run(built).await?;
             self.enforce_quotas(&mut built.jobs).await?;
@@ -295,7 +302,13 @@ fn answer(
             hint: hint.unwrap_or_default(),
             warnings,
             version,
-            job_state: Stage::Submit.to_string(),
+            job_state: if job.state.reused_from.is_some() {
+                job.state.stage.to_string()
+            } else {
+                Stage::Submit.to_string()
+            },
+            reused_from: shown(job.state.reused_from),
+            joined: shown(job.state.reuse.as_ref().and_then(|reuse| reuse.joined)),
             result_root: job.state.result_root,
             submit_id: job.state.submit_id,
             cluster_id: head_of(job.state.cluster.as_ref()),
@@ -326,8 +339,14 @@ pub(crate) fn refused_item(body: ErrorBody) -> SubmitItem {
         cluster_id: String::new(),
         shard_of: String::new(),
         rerun_of: String::new(),
+        reused_from: String::new(),
+        joined: String::new(),
         rule: None,
     }
+}
+
+fn shown(id: Option<JobId>) -> String {
+    id.map_or_else(String::new, |id| id.to_string())
 }
 
 fn head_of(place: Option<&ClusterPlace>) -> String {

@@ -343,6 +343,8 @@ impl Core {
                 .filter(|made| made.as_ref().is_ok_and(|job| !job.state.inputs.is_empty()))
                 .for_each(|made| *made = Err(refusal.clone()));
         }
+        self.take_results(made.iter_mut().flatten().collect(), None)
+            .await;
         let outcomes = self.create(BuiltJobs::from(made), Ids::WrittenDown).await;
         let mut done = Vec::new();
         for (begun, outcome) in begun.into_iter().zip(outcomes) {

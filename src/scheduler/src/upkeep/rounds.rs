@@ -32,7 +32,7 @@ enum Chore {
     Counts,
     /// Reads queues.
     Queues,
-    /// Reads the submit rules.
+    /// Reads the submit rules, and how results are reused.
     Rules,
     /// Reads accounts.
     Accounts,
@@ -202,6 +202,8 @@ impl Rounds {
             Chore::Rules => {
                 let read = core.people.rules.reload(&core.docs).await;
                 read.map_err(|error| ChoreError::Refused(error.into()))?;
+                let read = core.people.reuse.reload(&core.docs).await;
+                read.map_err(|error| ChoreError::Refused(error.into()))?;
             }
             Chore::Accounts => core.people.accounts.reload(&core.docs).await?,
             Chore::Cordons => core.reload_closures().await?,
@@ -232,6 +234,7 @@ impl Rounds {
             Chore::OldKeys => {
                 core.sweep_submits().await?;
                 core.sweep_plans().await?;
+                core.sweep_results().await?;
             }
             Chore::OldSequences => {
                 core.forget_sequences().await.map_err(ChoreError::Refused)?;

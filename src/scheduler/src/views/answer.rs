@@ -60,6 +60,7 @@ fn count(counts: &mut ShardCounts, shard: &JobState) {
     counts.running += u16::from(shard.stage.is_held());
     counts.over += u16::from(shard.stage.is_terminal());
     counts.failed += u16::from(has_failed(shard));
+    counts.reused += u16::from(shard.reused_from.is_some());
 }
 
 fn whole(state: &JobState) -> JobAnswer {
@@ -69,6 +70,7 @@ fn whole(state: &JobState) -> JobAnswer {
         job_stage: state.stage.to_string(),
         job_health: state.health.to_string(),
         reason: state.reason.clone(),
+        reused_from: from(state),
         suite: state.suite.clone(),
         my_account: state.account.clone(),
         submit_ms: state.submit_ms,
@@ -85,6 +87,12 @@ fn whole(state: &JobState) -> JobAnswer {
     }
 }
 
+/// The job whose result it has; empty: it runs or ran itself.
+fn from(state: &JobState) -> String {
+    let from = state.reused_from;
+    from.map_or_else(String::new, |from| from.to_string())
+}
+
 fn part(parent: JobId, n: u16, shard: Option<StoredJob>) -> ShardAnswer {
     let blank = ShardAnswer {
         shard: n,
@@ -98,6 +106,7 @@ fn part(parent: JobId, n: u16, shard: Option<StoredJob>) -> ShardAnswer {
     ShardAnswer {
         job_stage: state.stage.to_string(),
         job_health: state.health.to_string(),
+        reused_from: from(&state),
         attempt: state.attempt,
         host: state.host,
         reason: state.reason,

@@ -90,14 +90,17 @@ fn grid(answer: &JobAnswer) -> String {
     if let Some(shards) = &answer.shards {
         let _ = write!(
             html,
-            "<h2>Shards</h2><p>{} shards: {} run, {} have ended, {} of these failed.</p><ul class=grid>",
-            shards.count, shards.running, shards.over, shards.failed
+            "<h2>Shards</h2><p>{} shards: {} run, {} have ended, {} of these failed, {} were reused.</p><ul class=grid>",
+            shards.count, shards.running, shards.over, shards.failed, shards.reused
         );
     }
     for part in &answer.parts {
         let class = class(&part.job_stage, &part.job_health);
         let (id, n) = (escaped(&part.job_id), part.shard);
-        let state = word(&part.job_stage, &part.job_health);
+        let mut state = word(&part.job_stage, &part.job_health);
+        if !part.reused_from.is_empty() {
+            state.push_str(", reused");
+        }
         let _ = write!(
             html,
             "<li class={class}><a href='/r/{id}' title='shard {n}: {state}'>{n}</a>"
@@ -209,11 +212,16 @@ mod tests {
                 running: 1,
                 over: 1,
                 failed: 1,
+                reused: 1,
             }),
             parts: vec![
                 part(1, "running", "unknown"),
                 part(2, "finish", "fail"),
                 part(3, "", ""),
+                ShardAnswer {
+                    reused_from: "5".to_owned(),
+                    ..part(4, "finish", "success")
+                },
             ],
             ..JobAnswer::default()
         };
@@ -221,6 +229,8 @@ mod tests {
         for text in [
             "title='shard 2: fail'",
             "title='shard 3: not made yet'",
+            "title='shard 4: success, reused'",
+            "1 were reused",
             "class=run",
             "3 tests passed, 1 failed",
             "2: a&lt;b&gt;",

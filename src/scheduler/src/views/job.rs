@@ -99,6 +99,9 @@ pub(crate) fn summary(state: JobState, shards: Option<ShardCounts>) -> JobSummar
         failure: failure(state.health),
         reason: state.reason,
         crash_signature: state.crash_signature,
+        reused_from: state
+            .reused_from
+            .map_or_else(String::new, |from| from.to_string()),
         result_root: state.result_root,
     }
 }

@@ -17,6 +17,7 @@ use crate::{
     known::dependants::Looked,
     lifecycle::{
         fields::field_of,
+        reuse::joined,
         wait_on::{Standing, decide, outputs_for, standing, waits_for},
     },
 };
@@ -101,11 +102,25 @@ impl Core {
         let parents: BTreeMap<_, _> = ids.into_iter().zip(found).collect();
         let words = self.words_of_outputs(&stored.state, &parents).await;
         let now_ms = self.clock.wall_ms();
+        let released = decide(&stored.state, &parents, now_ms)
+            .filter(|next| joined(&stored.state).is_none() && next.waits.is_none());
+        let released = match released {
+            Some(released) => {
+                let result = self.released_result(released.clone()).await?;
+                Some((released, result))
+            }
+            None => None,
+        };
         let changed = self
             .change(child, |state| {
                 let next = (state.stage == Stage::Submit && !state.ready)
                     .then(|| decide(state, &parents, now_ms))
                     .flatten();
+                // What was found holds for the state that was looked at.
+                let found = released
+                    .as_ref()
+                    .filter(|(of, _)| next.as_ref() == Some(of));
+                let next = found.map(|(_, result)| result.clone()).or(next);
                 Ok(next.map(|next| with_words(next, &words)))
             })
             .await?;
@@ -228,7 +243,7 @@ mod tests {
     use super::*;
     use crate::{
         Clock, Config,
-        lifecycle::{attempt::ended, wait_on::MISSING_MS},
+        lifecycle::attempt::{MISSING_MS, ended},
         testing::{core_over, embedded, state, store_job, waits},
     };
     use fairlead_fault_store::{Fault, FaultStore, On, Step};

@@ -81,4 +81,6 @@ pub(crate) enum PeopleError {
     // Setting submit rules.
     #[error("{0}")]
     BadRule(RuleError),
+    #[error("{0}")]
+    BadReuse(String),
 }

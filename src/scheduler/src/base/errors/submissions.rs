@@ -30,6 +30,8 @@ pub(crate) enum SubmitError {
     /// Of a strict submit.
     #[error("no known host can run the job: {0}")]
     NoHost(String),
+    #[error("reuse: suite '{0}' measures, so each of its jobs runs")]
+    Measures(String),
     #[error("callback: the operator does not allow webhooks to this address")]
     NoReceiver,
     #[error("sched.devices: no known host has '{0}'")]

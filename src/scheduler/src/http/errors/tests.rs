@@ -214,6 +214,7 @@ fn of_submits() -> Vec<Refusal> {
             most,
         },
         E::NoReceiver,
+        E::Measures(word()),
         E::TooManyShards {
             whose: word(),
             more: 20,
@@ -316,6 +317,7 @@ fn of_people() -> Vec<Refusal> {
             given: 1_001,
             max: 1_000,
         },
+        E::BadReuse(word()),
         E::BadRule(fairlead_job::RuleError {
             message: "rule 'a': then: it sets nothing".to_owned(),
             hint: "name one of queue".to_owned(),

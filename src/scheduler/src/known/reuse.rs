@@ -1,0 +1,353 @@
+//! Results that jobs may take for their own: by the key of what ran, for each class of machine.
+//!
+//! A document belongs to one account, or to the whole lab for accounts that share their results. It is only a hint where
+//! to look: before a job takes a result, the job that has it is read.
+
+use std::collections::BTreeMap;
+
+use fairlead_job::{JobId, KeyPart};
+use fairlead_store::{DocKind, JobState};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+
+use crate::{
+    known::hosts::{Host, Hosts},
+    storage::small_doc::SmallDoc,
+};
+
+/// Most classes of machines with a result of one key. The oldest result goes first.
+const CLASSES_MAX: usize = 8;
+/// How long a key is remembered after its last result, ms: as long as a result may ever be reused.
+const KEPT_MS: u64 = 366 * 86_400_000;
+/// Most ends that wait to be written. Beyond them a result is forgotten: its job runs once more.
+const PENDING_MAX: usize = 20_000;
+
+/// What of a machine a result may depend on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Class {
+    pub(crate) group: String,
+    pub(crate) arch: String,
+    pub(crate) cpu: String,
+    pub(crate) kernel: String,
+    pub(crate) firmware: String,
+    pub(crate) agent: String,
+    /// What it runs jobs in, with versions.
+    pub(crate) executors: String,
+}
+
+impl Class {
+    /// The class of a host; `None`: it does not say its kernel and its processor.
+    pub(crate) fn of(host: &Host) -> Option<Self> {
+        let facts = host.all_facts();
+        let said = |family: &str| facts.get(family).map(|values| values.join(" "));
+        let executors = host.executors.iter().filter(|one| one.problem.is_empty());
+        let executors = executors.map(|one| format!("{} {}", one.name, one.version));
+        let mut executors: Vec<String> = executors.collect();
+        executors.sort_unstable();
+        Some(Self {
+            group: host.group.clone(),
+            arch: host.arch.clone(),
+            cpu: said("cpu-model").or_else(|| said("cpu"))?,
+            kernel: said("kernel")?,
+            firmware: said("firmware").unwrap_or_default(),
+            agent: said("agent").unwrap_or_default(),
+            executors: executors.join(", "),
+        })
+    }
+
+    /// Its parts, with their names for people.
+    fn parts(&self) -> [(&'static str, &str); 7] {
+        [
+            ("group", &self.group),
+            ("arch", &self.arch),
+            ("cpu", &self.cpu),
+            ("kernel", &self.kernel),
+            ("firmware", &self.firmware),
+            ("agent", &self.agent),
+            ("executors", &self.executors),
+        ]
+    }
+
+    /// Each part that another class has otherwise: its name, this value, and the other one.
+    pub(crate) fn differing<'c>(
+        &'c self,
+        other: &'c Self,
+    ) -> Vec<(&'static str, &'c str, &'c str)> {
+        let pairs = self.parts().into_iter().zip(other.parts());
+        let pairs = pairs.map(|((name, own), (_, others))| (name, own, others));
+        pairs.filter(|(_, own, others)| own != others).collect()
+    }
+}
+
+/// A result on one class of machines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Known {
+    pub(crate) class: Class,
+    /// The job that ran.
+    pub(crate) job: JobId,
+    /// Whether it succeeded; else it failed by itself.
+    pub(crate) is_good: bool,
+    /// Its outputs by content; empty: it has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) outputs: String,
+    pub(crate) end_ms: u64,
+    /// How long its script ran, ms.
+    #[serde(default)]
+    pub(crate) ran_ms: u64,
+}
+
+/// What is known of a key.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Entry {
+    /// One a class, newest last.
+    pub(crate) results: Vec<Known>,
+    /// The job that runs or waits with this key, as far as somebody noted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) running: Option<JobId>,
+    /// Why no result of this key is taken any more; empty: results are.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) bad: String,
+    /// When it is forgotten, UTC epoch ms.
+    pub(crate) at_ms: u64,
+}
+
+impl SmallDoc for Entry {
+    const KIND: DocKind = DocKind::Reuse;
+}
+
+impl Entry {
+    /// Learns a result, in any order and any number of times. A failure beside a success of the same class shows that
+    /// what ran does not decide its outcome.
+    pub(crate) fn learn(&mut self, new: &Known) {
+        if self.running == Some(new.job) {
+            self.running = None;
+        }
+        let same = self
+            .results
+            .iter()
+            .position(|known| known.class == new.class);
+        let before = same.and_then(|at| self.results.get(at).cloned());
+        if let Some(before) = &before
+            && before.is_good != new.is_good
+            && before.job != new.job
+        {
+            let (good, failed) = if new.is_good {
+                (new, before)
+            } else {
+                (before, new)
+            };
+            self.is_bad(&format!(
+                "it is flaky: job {} succeeded and job {} failed",
+                good.job, failed.job
+            ));
+        }
+        let is_newer =
+            before.is_none_or(|before| (before.end_ms, before.job) < (new.end_ms, new.job));
+        if is_newer {
+            self.results.retain(|known| known.class != new.class);
+            self.results.push(new.clone());
+            self.results.sort_by_key(|known| (known.end_ms, known.job));
+            let over = self.results.len().saturating_sub(CLASSES_MAX);
+            self.results.drain(..over);
+        }
+        self.kept_until(new.end_ms);
+    }
+
+    /// No result of this key is taken from now on. The first reason stays.
+    pub(crate) fn is_bad(&mut self, why: &str) {
+        if self.bad.is_empty() {
+            why.clone_into(&mut self.bad);
+        }
+    }
+
+    /// A job with this key waits or runs from now on.
+    pub(crate) fn runs(&mut self, job: JobId, now_ms: u64) {
+        self.running = Some(job);
+        self.kept_until(now_ms);
+    }
+
+    fn kept_until(&mut self, from_ms: u64) {
+        self.at_ms = self.at_ms.max(from_ms.saturating_add(KEPT_MS));
+    }
+}
+
+/// The id of the document of a key: of one account, or `None`: of the lab.
+pub(crate) fn entry_id(key: &str, account: Option<&str>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for text in [
+        key,
+        if account.is_some() { "account" } else { "lab" },
+        account.unwrap_or_default(),
+    ] {
+        hasher.update(&u64::try_from(text.len()).unwrap_or(u64::MAX).to_le_bytes());
+        hasher.update(text.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// A job with a key that ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Ended {
+    pub(crate) state: JobState,
+    /// The class of its host at that time; `None`: the host does not say.
+    pub(crate) class: Option<Class>,
+}
+
+/// Ends of jobs with keys that are not written yet.
+#[derive(Debug, Default)]
+pub(crate) struct PendingResults {
+    ends: Mutex<BTreeMap<JobId, Ended>>,
+    pub(crate) is_due: Notify,
+}
+
+impl PendingResults {
+    /// A job was written as ended. `hosts`: what is known of its host.
+    pub(crate) fn ended(&self, state: &JobState, hosts: &Hosts) {
+        let has_key = state
+            .reuse
+            .as_ref()
+            .is_some_and(|reuse| !reuse.key.is_empty());
+        if !has_key || !state.stage.is_terminal() || state.reused_from.is_some() {
+            return;
+        }
+        let host = hosts.get(&state.host);
+        let class = host.as_ref().and_then(Class::of);
+        let mut ends = self.ends.lock();
+        if ends.len() < PENDING_MAX || ends.contains_key(&state.job_id) {
+            let state = state.clone();
+            ends.insert(state.job_id, Ended { state, class });
+            self.is_due.notify_one();
+        }
+    }
+
+    /// Takes all.
+    pub(crate) fn take(&self) -> Vec<Ended> {
+        std::mem::take(&mut *self.ends.lock())
+            .into_values()
+            .collect()
+    }
+
+    /// One could not be written: later, unless it ended anew.
+    pub(crate) fn give_back(&self, ended: Ended) {
+        let id = ended.state.job_id;
+        self.ends.lock().entry(id).or_insert(ended);
+    }
+}
+
+/// The parts of a key, with their hashes, for people.
+pub(crate) fn parts_text(parts: &[String; KeyPart::ALL.len()]) -> BTreeMap<String, String> {
+    let named = KeyPart::ALL.iter().zip(parts);
+    named
+        .map(|(part, hash)| (part.as_str().to_owned(), hash.clone()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn known(job: u64, class: &str, is_good: bool) -> Known {
+        Known {
+            class: Class {
+                group: class.to_owned(),
+                ..Class::default()
+            },
+            job: JobId::new(job),
+            is_good,
+            outputs: String::new(),
+            end_ms: job,
+            ran_ms: 1,
+        }
+    }
+
+    fn learned(all: &[Known]) -> Entry {
+        let mut entry = Entry::default();
+        for one in all {
+            entry.learn(one);
+        }
+        entry
+    }
+
+    #[test]
+    fn success_and_failure_on_one_class_are_flaky_in_any_order() {
+        for all in [
+            [known(1, "a", true), known(2, "a", false)],
+            [known(2, "a", false), known(1, "a", true)],
+        ] {
+            assert!(
+                learned(&all)
+                    .bad
+                    .contains("job 0000000000000000001 succeeded"),
+                "{:?}",
+                learned(&all)
+            );
+        }
+        let other_class = learned(&[known(1, "a", true), known(2, "b", false)]);
+        assert_eq!(other_class.bad, "");
+        let twice = learned(&[known(1, "a", true), known(3, "a", true)]);
+        assert_eq!((twice.bad.as_str(), twice.results.len()), ("", 1));
+    }
+
+    #[test]
+    fn the_newest_classes_stay() {
+        let all: Vec<Known> = (1..=12).map(|n| known(n, &n.to_string(), true)).collect();
+        let entry = learned(&all);
+        let jobs: Vec<u64> = entry.results.iter().map(|one| one.job.get()).collect();
+        assert_eq!(jobs, (5..=12).collect::<Vec<_>>());
+        assert_eq!(entry.at_ms, 12 + KEPT_MS);
+    }
+
+    #[test]
+    fn documents_of_accounts_and_of_the_lab_differ() {
+        let ids = [Some("a"), Some("b"), None, Some("")].map(|account| entry_id("k", account));
+        for (n, id) in ids.iter().enumerate() {
+            assert_eq!(ids.iter().position(|other| other == id), Some(n));
+        }
+        assert_ne!(entry_id("k", None), entry_id("l", None));
+    }
+
+    #[test]
+    fn a_class_names_what_differs() {
+        let host = |kernel: &str| {
+            let fact = |family: &str, value: &str| (family.to_owned(), vec![value.to_owned()]);
+            Host {
+                group: "g".to_owned(),
+                facts: [fact("kernel", kernel), fact("cpu-model", "x")].into(),
+                ..Host::default()
+            }
+        };
+        let (old, new) = (
+            Class::of(&host("6.1")).unwrap(),
+            Class::of(&host("6.2")).unwrap(),
+        );
+        assert_eq!(old.differing(&new), [("kernel", "6.1", "6.2")]);
+        assert_eq!(Class::of(&Host::default()), None);
+    }
+
+    proptest! {
+        /// The same ends in any order, and again, leave the same entry, but for which of two jobs a flaky key names.
+        #[test]
+        fn order_and_repeats_do_not_count(
+            ends in prop::collection::vec((1_u64..9, 0_u8..3, any::<bool>()), 0..10), turn in 0_usize..10
+        ) {
+            // A job ends once.
+            let ends: BTreeMap<u64, (u8, bool)> = ends.into_iter().map(|(job, class, good)| (job, (class, good))).collect();
+            let all: Vec<Known> = ends.into_iter().map(|(job, (class, good))| known(job, &class.to_string(), good)).collect();
+            let mut turned = all.clone();
+            turned.rotate_left(turn.min(all.len()));
+            turned.extend(all.clone());
+            let (one, other) = (learned(&all), learned(&turned));
+            prop_assert_eq!(&one.results, &other.results);
+            let mixed = |class: &str| all.iter().any(|k| k.class.group == class && k.is_good)
+                && all.iter().any(|k| k.class.group == class && !k.is_good);
+            let is_mixed = ["0", "1", "2"].into_iter().any(mixed);
+            prop_assert_eq!(!one.bad.is_empty(), is_mixed);
+            prop_assert_eq!(!other.bad.is_empty(), is_mixed);
+        }
+    }
+}

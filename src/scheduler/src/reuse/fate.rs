@@ -1,0 +1,111 @@
+//! Decides whether a job takes a result, from what was read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fairlead_job::JobId;
+use fairlead_store::JobState;
+
+use crate::{
+    base::clock::utc_text,
+    core::Core,
+    known::reuse::{Entry, Known},
+    lifecycle::reuse::{Outcome, outcome},
+};
+
+use super::hosts::Living;
+
+/// What was read for the jobs of one look.
+#[derive(Debug, Default)]
+pub(super) struct Read {
+    /// Entries by the ids of their documents.
+    pub(super) entries: BTreeMap<String, Entry>,
+    /// The jobs that have results.
+    pub(super) jobs: BTreeMap<JobId, JobState>,
+    /// Outputs of which a part is missing.
+    pub(super) gone: BTreeSet<String>,
+    pub(super) living: Living,
+    pub(super) now_ms: u64,
+}
+
+/// What becomes of a job.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Fate {
+    /// It has the result of this job.
+    Takes(Box<JobState>),
+    /// It runs itself, and why.
+    Runs(String),
+}
+
+impl Read {
+    /// What becomes of a job. `ids`: of its entries. `has_outputs`: whether it is to leave outputs.
+    pub(super) fn fate(
+        &mut self,
+        core: &Core,
+        state: &JobState,
+        ids: &[String],
+        has_outputs: bool,
+    ) -> Fate {
+        let entries: Vec<Entry> = ids
+            .iter()
+            .filter_map(|id| self.entries.get(id).cloned())
+            .collect();
+        if let Some(entry) = entries.iter().find(|entry| !entry.bad.is_empty()) {
+            return Fate::Runs(entry.bad.clone());
+        }
+        let results = entries.into_iter().flat_map(|entry| entry.results);
+        let mut results: Vec<Known> = results.filter(|known| known.is_good).collect();
+        results.sort_by_key(|known| (known.end_ms, known.job));
+        results.dedup();
+        let mut why = None;
+        for known in results.iter().rev() {
+            match self.try_one(core, state, known, has_outputs) {
+                Ok(origin) => return Fate::Takes(Box::new(origin)),
+                Err(reason) => {
+                    why.get_or_insert(reason);
+                }
+            }
+        }
+        Fate::Runs(why.unwrap_or_else(|| "no earlier job succeeded with the same key".to_owned()))
+    }
+
+    /// The job whose result this is, if it may be taken; else why not.
+    fn try_one(
+        &mut self,
+        core: &Core,
+        state: &JobState,
+        known: &Known,
+        has_outputs: bool,
+    ) -> Result<JobState, String> {
+        let id = known.job;
+        let within_s = state.reuse.as_ref().map_or(0, |reuse| reuse.within_s);
+        let until_ms = known.end_ms.saturating_add(within_s.saturating_mul(1_000));
+        if until_ms < self.now_ms {
+            let end = utc_text(known.end_ms);
+            return Err(format!(
+                "the result of job {id} is too old: it ended at {end}"
+            ));
+        }
+        let origin = self.jobs.get(&id).cloned();
+        let origin =
+            origin.ok_or_else(|| format!("job {id}, which ran the same thing, is gone"))?;
+        let is_its = origin.reuse.as_ref().map(|reuse| &reuse.key)
+            == state.reuse.as_ref().map(|reuse| &reuse.key);
+        if !is_its || outcome(&origin) != Outcome::Good {
+            return Err(format!("job {id} has no whole result of the same key"));
+        }
+        if origin.account != state.account && !core.people.accounts.shares_results(&origin.account)
+        {
+            return Err(format!(
+                "the result of job {id} belongs to another account, which does not share it"
+            ));
+        }
+        if !self.living.could_run(core, state, &known.class) {
+            let words = self.living.why_not(core, state, &known.class);
+            return Err(format!("job {id} ran the same thing, but {words}"));
+        }
+        if has_outputs && origin.outputs.is_empty() || self.gone.contains(&origin.outputs) {
+            return Err(format!("outputs of job {id} are no longer there"));
+        }
+        Ok(origin)
+    }
+}

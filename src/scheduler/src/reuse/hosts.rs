@@ -1,0 +1,96 @@
+//! Living hosts by their class: a result counts only where a host of its class could run the job now.
+
+use std::collections::{BTreeMap, HashMap};
+
+use fairlead_store::JobState;
+
+use crate::{
+    core::Core,
+    known::{
+        feasibility::Wants,
+        hosts::{GONE_MS, Host},
+        reuse::Class,
+    },
+};
+
+/// Living hosts by class, and which jobs they could run.
+#[derive(Debug, Default)]
+pub(super) struct Living {
+    by_class: BTreeMap<Class, Vec<String>>,
+    /// By what a job wants, whose it is, and the class.
+    could: HashMap<(Wants, String, Class), bool>,
+}
+
+impl Core {
+    /// The living hosts that say what they are, and are open.
+    pub(super) fn living_hosts(&self) -> Living {
+        let mut living = Living::default();
+        self.lab.hosts.each(|name, host| {
+            if self.is_alive(host)
+                && let Some(class) = Class::of(host)
+            {
+                living
+                    .by_class
+                    .entry(class)
+                    .or_default()
+                    .push(name.to_owned());
+            }
+        });
+        living.by_class.values_mut().for_each(|names| {
+            names.retain(|name| self.lab.cordons.of(name).is_none());
+        });
+        living
+    }
+
+    /// Whether a host was heard of lately.
+    fn is_alive(&self, host: &Host) -> bool {
+        host.waiting > 0 || host.seen_ms.saturating_add(GONE_MS) > self.clock.wall_ms()
+    }
+}
+
+impl Living {
+    /// Whether a host of this class could run the job.
+    pub(super) fn could_run(&mut self, core: &Core, state: &JobState, class: &Class) -> bool {
+        let Some(names) = self.by_class.get(class) else {
+            return false;
+        };
+        let asked = (Wants::of(state), state.account.clone(), class.clone());
+        if let Some(known) = self.could.get(&asked) {
+            return *known;
+        }
+        let could = names.iter().any(|name| {
+            let served = core.served_accounts(name);
+            (served.is_empty() || served.contains(&state.account)) && core.could_run(state, name)
+        });
+        self.could.insert(asked, could);
+        could
+    }
+
+    /// How the most similar class of living hosts that could run the job differs from this one, in words.
+    pub(super) fn why_not(&mut self, core: &Core, state: &JobState, class: &Class) -> String {
+        let classes: Vec<Class> = self.by_class.keys().cloned().collect();
+        let mut able = classes.into_iter();
+        let able: Vec<Class> = able
+            .by_ref()
+            .filter(|other| self.could_run(core, state, other))
+            .collect();
+        let nearest = able.iter().map(|other| class.differing(other));
+        let Some(differs) = nearest.min_by_key(Vec::len) else {
+            return "no living host that says what it is could run the job".to_owned();
+        };
+        let words = differs.iter().map(|(part, was, now)| {
+            let shown = |text: &str| {
+                if text.is_empty() {
+                    "none".to_owned()
+                } else {
+                    format!("'{text}'")
+                }
+            };
+            format!("{part} {} is now {}", shown(was), shown(now))
+        });
+        format!(
+            "no living host has its class: {}",
+            words.collect::<Vec<_>>().join(", ")
+        )
+    }
+}

@@ -1,0 +1,149 @@
+//! Notes results as jobs end. What is written says nothing twice, so it may be repeated at any time.
+
+use std::{future::ready, sync::Arc, time::Duration};
+
+use fairlead_store::{DocWrite, Expect, JobState, StoreError};
+use futures_util::{StreamExt, stream};
+use serde_json::json;
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    known::reuse::{Ended, Entry, Known, entry_id},
+    lifecycle::reuse::{Outcome, differs, outcome},
+    storage::small_doc::SmallDoc,
+};
+
+/// Ends that are written side by side.
+const ABREAST: usize = 16;
+/// How soon ends that could not be written are tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Old entries that are forgotten in one round.
+const SWEPT_MAX: u32 = 1_000;
+
+impl Core {
+    /// Writes results down, until the replica stops.
+    pub(crate) async fn watch_results(self: Arc<Self>) {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => return,
+                () = self.waiting.results.is_due.notified() => {}
+            }
+            if let Err(refusal) = self.write_results().await {
+                tracing::warn!(error = %refusal, "results of jobs that ended could not be noted; it is tried again");
+                self.clock.sleep(AGAIN).await;
+                self.waiting.results.is_due.notify_one();
+            }
+        }
+    }
+
+    /// Writes the results of jobs that ended.
+    pub(crate) async fn write_results(self: &Arc<Self>) -> Result<(), Refusal> {
+        let ends = self.waiting.results.take();
+        let writes = stream::iter(ends).map(|ended| {
+            let core = Arc::clone(self);
+            async move {
+                let learned = core.learn_result(&ended).await;
+                learned.inspect_err(|_| core.waiting.results.give_back(ended))
+            }
+        });
+        let written: Vec<Result<(), Refusal>> = writes.buffer_unordered(ABREAST).collect().await;
+        written.into_iter().collect()
+    }
+
+    async fn learn_result(&self, ended: &Ended) -> Result<(), Refusal> {
+        let state = &ended.state;
+        let is_good = match outcome(state) {
+            Outcome::Good => true,
+            Outcome::Failed => false,
+            Outcome::Open | Outcome::Nothing => return Ok(()),
+        };
+        let audited = self.audited(state).await?;
+        // An edit is no part of the key.
+        let class = ended.class.clone().filter(|_| state.edits.is_none());
+        let Some(class) = class else {
+            return Ok(());
+        };
+        let new = Known {
+            class,
+            job: state.job_id,
+            is_good,
+            outputs: state.outputs.clone(),
+            end_ms: state.end_ms,
+            ran_ms: state.end_ms.saturating_sub(state.running_ms),
+        };
+        let is_flaky = !is_good && state.health == fairlead_job::Health::Success;
+        for id in self.written_ids(state) {
+            let mut is_news = false;
+            let learn = |known: Option<Entry>| {
+                let mut entry = known.unwrap_or_default();
+                entry.learn(&new);
+                if is_flaky {
+                    let job = state.job_id;
+                    entry.is_bad(&format!(
+                        "it is flaky: job {job} succeeded only at another try"
+                    ));
+                }
+                if let Some(words) = &audited {
+                    is_news = entry.bad.is_empty();
+                    entry.is_bad(&format!("an audit failed: {words}"));
+                }
+                ready(Ok::<_, Refusal>(entry))
+            };
+            self.docs.change(&id, learn).await?;
+            if let Some(words) = audited.as_ref().filter(|_| is_news) {
+                self.tell_mismatch(state, words);
+            }
+        }
+        Ok(())
+    }
+
+    /// The documents that a result is written to.
+    fn written_ids(&self, state: &JobState) -> Vec<String> {
+        let key = state.reuse.as_ref().map_or("", |reuse| reuse.key.as_str());
+        let own = entry_id(key, Some(&state.account));
+        let is_shared = self.people.accounts.shares_results(&state.account);
+        let lab = is_shared.then(|| entry_id(key, None));
+        std::iter::once(own).chain(lab).collect()
+    }
+
+    /// How an audit that ended differs from what it checks; `None`: it does not, or it is none.
+    async fn audited(&self, state: &JobState) -> Result<Option<String>, StoreError> {
+        let origin = state.reuse.as_ref().and_then(|reuse| reuse.audit_of);
+        let Some(origin) = origin else {
+            return Ok(None);
+        };
+        let origin = self.store.get(&[origin]).await?.pop().flatten();
+        Ok(origin.and_then(|origin| differs(state, &origin.state)))
+    }
+
+    fn tell_mismatch(&self, state: &JobState, words: &str) {
+        tracing::warn!(job_id = %state.job_id, words, "an audit of a reused result failed; no result of its key is reused any more");
+        self.metrics.reuse_mismatches.inc();
+        let subject = state.job_id.to_string();
+        let origin = state.reuse.as_ref().and_then(|reuse| reuse.audit_of);
+        let key = state.reuse.as_ref().map(|reuse| &reuse.key);
+        let detail = json!({ "audit_of": origin, "key": key, "why": words });
+        self.audit(&self.config.replica, "reuse.mismatch", &subject, detail);
+    }
+
+    /// Forgets old entries, some at a time.
+    pub(crate) async fn sweep_results(&self) -> Result<(), StoreError> {
+        let due = self
+            .store
+            .due_docs(Entry::KIND, self.clock.wall_ms(), SWEPT_MAX)
+            .await?;
+        let deletes = due.into_iter().map(|doc| DocWrite {
+            id: doc.id,
+            expect: Expect::Version(doc.version),
+            body: None,
+        });
+        let deletes: Vec<DocWrite> = deletes.collect();
+        if !deletes.is_empty() {
+            // Another replica may have been faster.
+            drop(self.store.put_docs(Entry::KIND, deletes).await);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,671 @@
+//! Tests of reuse over a real store, by one replica and by two.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fairlead_api::{ReuseSettings, SubmitItem, SuiteReuse};
+use fairlead_content::{Chunk, Digest, Entry as File, Kind, Location, Manifest};
+use fairlead_job::{DataReadiness, Health, JobId, Spec, Stage, TboxType};
+use fairlead_store::{CaseCounts, JobState};
+use serde_json::{Value, json};
+
+use crate::{
+    core::Core,
+    known::{
+        accounts::Credentials,
+        reuse::{Entry, entry_id},
+    },
+    lifecycle::attempt::{cancelled, ended},
+    submission::submit::SubmitOptions,
+    testing::{core, core_beside},
+};
+
+mod parts;
+
+/// A living host of a class that its kernel names.
+fn host(core: &Core, name: &str, kernel: &str) {
+    let facts = [
+        ("kernel", kernel),
+        ("cpu-model", "intel-xeon"),
+        ("firmware", "f1"),
+    ];
+    let facts = facts.map(|(family, value)| (family.to_owned(), vec![value.to_owned()]));
+    let said = core.lab.hosts.update(name, |host| {
+        host.kinds = vec![TboxType::Dc];
+        host.arch = "x86_64".to_owned();
+        host.group = "g".to_owned();
+        host.memory_mb = 64 * 1024;
+        host.facts = facts.into();
+        host.seen_ms = core.clock.wall_ms();
+    });
+    said.unwrap();
+}
+
+async fn lab() -> (tempfile::TempDir, Arc<Core>) {
+    let (data, core) = core().await;
+    host(&core, "h1", "6.1");
+    // Audits are tested by themselves.
+    audit(&core, 0).await;
+    (data, core)
+}
+
+async fn audit(core: &Core, percent: u8) {
+    let settings = ReuseSettings {
+        audit_percent: Some(percent),
+        ..ReuseSettings::default()
+    };
+    core.set_reuse_settings(settings).await.unwrap();
+}
+
+fn spec(more: &Value) -> Spec {
+    let mut spec = Spec::from_iter([
+        ("suite".to_owned(), json!("build")),
+        ("script".to_owned(), json!("make")),
+        ("testbox".to_owned(), json!("dc")),
+        ("my_account".to_owned(), json!("ann")),
+        ("reuse".to_owned(), json!({"within": "14d"})),
+    ]);
+    spec.extend(more.as_object().cloned().unwrap_or_default());
+    spec
+}
+
+async fn submit_all(core: &Arc<Core>, specs: Vec<Spec>) -> Vec<SubmitItem> {
+    let items = specs.into_iter().map(Ok).collect();
+    let said = Credentials::default();
+    let submitted = core.submit(items, &said, SubmitOptions::default()).await;
+    submitted.unwrap().items
+}
+
+async fn submit(core: &Arc<Core>, more: &Value) -> SubmitItem {
+    submit_all(core, vec![spec(more)]).await.remove(0)
+}
+
+async fn accepted(core: &Arc<Core>, more: &Value) -> JobId {
+    id_of(&submit(core, more).await)
+}
+
+fn id_of(item: &SubmitItem) -> JobId {
+    assert_eq!(item.message, "");
+    item.job_id.parse().unwrap()
+}
+
+async fn read(core: &Core, id: JobId) -> JobState {
+    core.stored_job(id).await.unwrap().state
+}
+
+/// A testbox gets the job and runs it to this end.
+async fn run_with(core: &Arc<Core>, id: JobId, end: impl Fn(&mut JobState) + Send + Sync) {
+    let begin = |state: &JobState| {
+        assert!(state.ready, "{state:?}");
+        Ok(Some(JobState {
+            stage: Stage::Running,
+            host: "h1".to_owned(),
+            host_group: "g".to_owned(),
+            claim_token: "t".to_owned(),
+            dispatch_ms: 1,
+            running_ms: 1,
+            ..state.clone()
+        }))
+    };
+    core.change(id, begin).await.unwrap();
+    let now_ms = core.clock.wall_ms();
+    let over = |state: &JobState| {
+        let mut next = ended(state, Stage::Finish, Health::Success, now_ms, "");
+        next.data_readiness = DataReadiness::Complete;
+        end(&mut next);
+        Ok(Some(next))
+    };
+    core.change(id, over).await.unwrap();
+}
+
+async fn run(core: &Arc<Core>, id: JobId) {
+    run_with(core, id, |_| {}).await;
+}
+
+/// Runs it as one that fails.
+async fn fail(core: &Arc<Core>, id: JobId) {
+    run_with(core, id, |state| state.health = Health::Fail).await;
+}
+
+/// The job whose result a new one has; the error says why it runs.
+async fn taken(core: &Arc<Core>, more: &Value) -> Result<JobId, String> {
+    let id = accepted(core, more).await;
+    let state = read(core, id).await;
+    if let Some(from) = state.reused_from {
+        assert_eq!(
+            (state.stage, state.health),
+            (Stage::Finish, Health::Success)
+        );
+        assert_eq!((state.dispatch_ms, state.used_ms), (0, 0));
+        return Ok(from);
+    }
+    // It waits for nobody any more.
+    let gone = |state: &JobState| Ok(Some(cancelled(state, 1, "")));
+    core.change(id, gone).await.unwrap();
+    Err(state.reuse.unwrap_or_default().why)
+}
+
+fn has(answer: &Result<JobId, String>, word: &str) -> bool {
+    matches!(answer, Err(why) if why.contains(word))
+}
+
+#[tokio::test]
+async fn the_same_thing_is_answered_and_never_counts_as_run() {
+    let (_data, core) = lab().await;
+    let first = submit(&core, &json!({})).await;
+    assert_eq!(
+        (first.job_state.as_str(), first.reused_from.as_str()),
+        ("submit", "")
+    );
+    let id = id_of(&first);
+    run_with(&core, id, |state| {
+        state.cases = Some(Box::new(CaseCounts {
+            passed: 7,
+            ..CaseCounts::default()
+        }));
+        state.exit_code = Some(0);
+    })
+    .await;
+    let again = submit(
+        &core,
+        &json!({"priority": 9, "labels": ["x"], "max_run": 1}),
+    )
+    .await;
+    assert_eq!(
+        (again.job_state.as_str(), again.reused_from),
+        ("finish", first.job_id)
+    );
+    assert_eq!(again.result_root, first.result_root);
+    let state = read(&core, again.job_id.parse().unwrap()).await;
+    assert_eq!(state.cases.as_ref().map(|cases| cases.passed), Some(7));
+    assert_eq!((state.exit_code, state.fingerprint.as_str()), (Some(0), ""));
+    // The limit counts the one that ran, and none that took its result.
+    let third = submit(&core, &json!({"max_run": 1})).await;
+    assert_eq!(third.job_state, "finish");
+    let refused = submit(&core, &json!({"max_run": 1, "reuse": "no"})).await;
+    assert!(
+        refused.message.contains("max_run: 1 job"),
+        "{}",
+        refused.message
+    );
+}
+
+#[tokio::test]
+async fn each_part_of_the_key_changed_in_turn_makes_it_run() {
+    let (_data, core) = lab().await;
+    let inputs = [input(&core, "a").await, input(&core, "b").await];
+    let base = json!({"n": 1, "docker_image": "debian:12", "inputs": inputs[0]});
+    let id = accepted(&core, &base).await;
+    run(&core, id).await;
+    assert_eq!(taken(&core, &base).await, Ok(id));
+    for (field, value) in [
+        ("inputs", json!(inputs[1])),
+        ("script", json!("make all")),
+        ("n", json!(2)),
+        ("docker_image", json!("debian:13")),
+        ("need_memory", json!("2g")),
+    ] {
+        let mut changed = base.clone();
+        changed[field] = value;
+        let answer = taken(&core, &changed).await;
+        assert!(
+            has(&answer, "no earlier job succeeded"),
+            "{field}: {answer:?}"
+        );
+    }
+    let settings = ReuseSettings {
+        salt: "new".to_owned(),
+        audit_percent: Some(0),
+        ..ReuseSettings::default()
+    };
+    core.set_reuse_settings(settings).await.unwrap();
+    assert!(has(&taken(&core, &base).await, "no earlier job"));
+}
+
+#[tokio::test]
+async fn a_result_counts_only_where_a_living_host_of_its_class_could_run_the_job() {
+    let (_data, core) = lab().await;
+    let id = accepted(&core, &json!({})).await;
+    run(&core, id).await;
+    host(&core, "h1", "6.2");
+    let answer = taken(&core, &json!({})).await;
+    assert!(has(&answer, "kernel '6.1' is now '6.2'"), "{answer:?}");
+    host(&core, "h2", "6.1");
+    assert_eq!(taken(&core, &json!({})).await, Ok(id));
+    // It was silent for too long.
+    core.lab
+        .hosts
+        .update("h2", |host| host.seen_ms = 1)
+        .unwrap();
+    assert!(taken(&core, &json!({})).await.is_err());
+    host(&core, "h2", "6.1");
+    core.lab
+        .hosts
+        .update("h2", |host| host.kinds = vec![TboxType::Vm])
+        .unwrap();
+    assert!(taken(&core, &json!({})).await.is_err());
+}
+
+#[tokio::test]
+async fn a_host_that_does_not_say_what_it_is_leaves_no_result() {
+    let (_data, core) = lab().await;
+    core.lab
+        .hosts
+        .update("h1", |host| host.facts.clear())
+        .unwrap();
+    let id = accepted(&core, &json!({})).await;
+    run(&core, id).await;
+    assert!(has(&taken(&core, &json!({})).await, "no earlier job"));
+}
+
+#[tokio::test]
+async fn an_old_result_and_one_whose_job_is_gone_do_not_count() {
+    let (_data, core) = lab().await;
+    let id = accepted(&core, &json!({})).await;
+    let now_ms = core.clock.wall_ms();
+    run_with(&core, id, |state| state.end_ms = now_ms - 3_600_000).await;
+    let answer = taken(&core, &json!({"reuse": "10m"})).await;
+    assert!(has(&answer, "too old"), "{answer:?}");
+    assert_eq!(taken(&core, &json!({"reuse": "2h"})).await, Ok(id));
+    // The entry names a job that the store does not have.
+    let key = read(&core, id).await.reuse.unwrap().key;
+    let rename = async |entry: Option<Entry>| {
+        let mut entry = entry.unwrap_or_default();
+        entry.results[0].job = JobId::new(77);
+        Ok::<_, crate::base::errors::Refusal>(entry)
+    };
+    core.docs
+        .change(&entry_id(&key, Some("ann")), rename)
+        .await
+        .unwrap();
+    assert!(has(&taken(&core, &json!({"reuse": "2h"})).await, "is gone"));
+}
+
+/// Stores a file as content; its id, and that of its chunk.
+async fn put(core: &Core, text: &str) -> (Digest, Digest) {
+    let bytes = Bytes::copy_from_slice(text.as_bytes());
+    let chunk = Digest::of(&bytes);
+    core.content.put_chunk(chunk, bytes).await.unwrap();
+    let chunk_of = Chunk {
+        digest: chunk,
+        size: u32::try_from(text.len()).unwrap(),
+    };
+    let file = File {
+        path: "out".to_owned(),
+        kind: Kind::File {
+            executable: false,
+            size: u64::from(chunk_of.size),
+            digest: chunk,
+            chunks: vec![chunk_of],
+        },
+    };
+    let manifest = Manifest::new(vec![file]).unwrap().encode().unwrap();
+    let (id, _) = core.content.put_manifest(manifest.into()).await.unwrap();
+    (id, chunk)
+}
+
+/// The same as an input of ann's; its id.
+async fn input(core: &Core, text: &str) -> String {
+    let (id, _) = put(core, text).await;
+    let owned = fairlead_content::Owned::default();
+    core.content.own("ann", id, &owned).await.unwrap();
+    id.to_string()
+}
+
+#[tokio::test]
+async fn a_result_without_all_of_its_outputs_does_not_count() {
+    let (data, mut core) = lab().await;
+    let folder = data.path().join("content");
+    let content = Location::Folder(folder.clone()).open().unwrap();
+    Arc::get_mut(&mut core).expect("nobody else has it").content = content;
+    let outputs = json!({"outputs": ["."]});
+    let id = accepted(&core, &outputs).await;
+    let (content, chunk) = put(&core, "linux").await;
+    run_with(&core, id, |state| state.outputs = content.to_string()).await;
+    assert_eq!(taken(&core, &outputs).await, Ok(id));
+    let name = chunk.to_string();
+    let path = folder.join("chunks").join(&name[..2]).join(&name);
+    std::fs::remove_file(path).unwrap();
+    assert!(has(&taken(&core, &outputs).await, "no longer there"));
+    put(&core, "linux").await;
+    assert_eq!(taken(&core, &outputs).await, Ok(id));
+    // It was to leave some, and left none.
+    let none = json!({"outputs": ["x"]});
+    let id = accepted(&core, &none).await;
+    run(&core, id).await;
+    assert!(has(&taken(&core, &none).await, "no longer there"));
+}
+
+#[tokio::test]
+async fn a_flaky_key_is_never_reused() {
+    let (_data, core) = lab().await;
+    let id = accepted(&core, &json!({})).await;
+    run(&core, id).await;
+    let again = accepted(&core, &json!({"reuse": "1s", "x": null})).await;
+    assert!(read(&core, again).await.reused_from.is_none());
+    // Another job of the same key fails: it was made to run.
+    let other = accepted(&core, &json!({"n": 5})).await;
+    fail(&core, other).await;
+    let other = accepted(&core, &json!({"n": 5})).await;
+    run(&core, other).await;
+    let answer = taken(&core, &json!({"n": 5})).await;
+    assert!(has(&answer, "flaky"), "{answer:?}");
+    // So is one that passed only at its second try.
+    let retried = accepted(&core, &json!({"n": 6})).await;
+    run_with(&core, retried, |state| {
+        let attempt = json!({"attempt": 1, "host": "h1", "stage": "running", "health": "fail",
+            "dispatch_ms": 1, "end_ms": 2});
+        state
+            .attempts
+            .push(serde_json::from_value(attempt).unwrap());
+    })
+    .await;
+    assert!(has(&taken(&core, &json!({"n": 6})).await, "another try"));
+    assert_eq!(taken(&core, &json!({})).await, Ok(id), "this key is good");
+}
+
+async fn share(core: &Core, account: &str, share_results: bool) {
+    let change = fairlead_api::AccountChange {
+        share_results: Some(share_results),
+        ..fairlead_api::AccountChange::default()
+    };
+    let (_, stored) = crate::people::accounts::set_account(&core.docs, account, &change, false)
+        .await
+        .unwrap();
+    core.people
+        .accounts
+        .wrote(account, stored.version, stored.doc);
+}
+
+#[tokio::test]
+async fn a_result_of_another_account_counts_only_while_that_shares() {
+    let (_data, core) = lab().await;
+    let bob = json!({"my_account": "bob", "outputs": ["."]});
+    let ann = json!({"outputs": ["."]});
+    let id = accepted(&core, &ann).await;
+    let (content, _) = put(&core, "kernel").await;
+    run_with(&core, id, |state| state.outputs = content.to_string()).await;
+    assert!(taken(&core, &bob).await.is_err());
+    share(&core, "ann", true).await;
+    assert!(taken(&core, &bob).await.is_err(), "it ended before");
+    let more = json!({"outputs": ["."], "n": 2});
+    let shared = accepted(&core, &more).await;
+    run_with(&core, shared, |state| state.outputs = content.to_string()).await;
+    let bobs = json!({"my_account": "bob", "outputs": ["."], "n": 2});
+    assert_eq!(taken(&core, &bobs).await, Ok(shared));
+    assert!(
+        core.content.owned("bob", content).await.unwrap().is_some(),
+        "bob may read it"
+    );
+    share(&core, "ann", false).await;
+    assert!(has(&taken(&core, &bobs).await, "another account"));
+}
+
+/// What became of a job that joined one which ended so.
+async fn joined_after(end: impl Fn(&mut JobState) + Send + Sync) -> (Arc<Core>, JobId, JobState) {
+    let (_data, core) = lab().await;
+    let first = accepted(&core, &json!({})).await;
+    let second = submit(&core, &json!({})).await;
+    assert_eq!(second.joined, first.to_string());
+    let id = id_of(&second);
+    assert!(!read(&core, id).await.ready);
+    run_with(&core, first, end).await;
+    core.sweep_dependants().await;
+    let state = read(&core, id).await;
+    (core, first, state)
+}
+
+#[tokio::test]
+async fn a_job_that_runs_already_is_waited_for_and_shared() {
+    let (_core, first, state) = joined_after(|_| {}).await;
+    assert_eq!(
+        (state.stage, state.reused_from),
+        (Stage::Finish, Some(first))
+    );
+    assert_eq!(state.reuse.unwrap().joined, Some(first));
+}
+
+#[tokio::test]
+async fn a_job_whose_twin_failed_runs_itself() {
+    let (core, _, state) = joined_after(|state| state.health = Health::Fail).await;
+    assert_eq!((state.stage, state.ready), (Stage::Submit, true));
+    assert!(
+        state
+            .reuse
+            .as_ref()
+            .unwrap()
+            .why
+            .contains("ended with fail")
+    );
+    // It succeeds where its twin failed.
+    run(&core, state.job_id).await;
+    assert!(has(&taken(&core, &json!({})).await, "flaky"));
+}
+
+#[tokio::test]
+async fn equal_jobs_of_one_submit_run_once_and_a_cancelled_twin_is_no_result() {
+    let (_data, core) = lab().await;
+    let items = submit_all(&core, vec![spec(&json!({})); 3]).await;
+    let joined: Vec<&str> = items.iter().map(|item| item.joined.as_str()).collect();
+    let first = items[0].job_id.as_str();
+    assert_eq!(joined, ["", first, first]);
+    let cancel = |state: &JobState| Ok(Some(cancelled(state, 9, "")));
+    core.change(first.parse().unwrap(), cancel).await.unwrap();
+    core.sweep_dependants().await;
+    for item in &items[1..] {
+        assert!(read(&core, id_of(item)).await.ready);
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_waits_for_others_is_looked_at_after_that() {
+    let (_data, core) = lab().await;
+    let id = accepted(&core, &json!({})).await;
+    run(&core, id).await;
+    let build = accepted(&core, &json!({"n": 7})).await;
+    let waits = json!({"wait_on": {build.to_string(): {"job_health": "success"}}});
+    let test = accepted(&core, &waits).await;
+    assert_eq!(read(&core, test).await.stage, Stage::Submit, "it waits");
+    run(&core, build).await;
+    core.sweep_dependants().await;
+    assert_eq!(read(&core, test).await.reused_from, Some(id));
+}
+
+#[tokio::test]
+async fn a_job_with_outputs_of_another_one_has_a_key_once_these_are_known() {
+    let (_data, core) = lab().await;
+    let (content, _) = put(&core, "kernel").await;
+    let mut tests = Vec::new();
+    for n in [1, 2] {
+        // The build differs, and leaves the same.
+        let build = spec(&json!({"name": "build", "outputs": ["."], "n": n}));
+        let test = spec(&json!({"script": "test", "needs": "build", "inputs": {"from": "build"}}));
+        let items = submit_all(&core, vec![build, test]).await;
+        let (build, test) = (id_of(&items[0]), id_of(&items[1]));
+        assert_eq!(read(&core, test).await.reuse.unwrap().key, "");
+        run_with(&core, build, |state| state.outputs = content.to_string()).await;
+        core.sweep_dependants().await;
+        tests.push(test);
+        if n == 1 {
+            run(&core, test).await;
+        }
+    }
+    assert_eq!(read(&core, tests[1]).await.reused_from, Some(tests[0]));
+}
+
+#[tokio::test]
+async fn an_audit_that_differs_drops_the_key_and_tells() {
+    let (_data, core) = lab().await;
+    let id = accepted(&core, &json!({})).await;
+    run(&core, id).await;
+    audit(&core, 100).await;
+    let audited = accepted(&core, &json!({})).await;
+    let state = read(&core, audited).await;
+    assert_eq!(
+        (state.ready, state.reuse.unwrap().audit_of),
+        (true, Some(id))
+    );
+    run(&core, audited).await;
+    audit(&core, 0).await;
+    assert_eq!(taken(&core, &json!({})).await, Ok(audited), "it agreed");
+    audit(&core, 100).await;
+    let poisoned = accepted(&core, &json!({})).await;
+    run_with(&core, poisoned, |state| {
+        state.cases = Some(Box::new(CaseCounts {
+            failed: 1,
+            ..CaseCounts::default()
+        }));
+    })
+    .await;
+    audit(&core, 0).await;
+    let answer = taken(&core, &json!({})).await;
+    assert!(has(&answer, "an audit failed"), "{answer:?}");
+    assert_eq!(core.metrics.reuse_mismatches.get(), 1);
+}
+
+#[tokio::test]
+async fn suites_have_defaults_and_those_that_measure_always_run() {
+    let (_data, core) = lab().await;
+    let one = |suite: &str| SuiteReuse {
+        suite: suite.to_owned(),
+        within: "1d".to_owned(),
+    };
+    let settings = ReuseSettings {
+        audit_percent: Some(0),
+        performance: vec!["io*".to_owned()],
+        suites: vec![one("build"), one("io*")],
+        ..ReuseSettings::default()
+    };
+    core.set_reuse_settings(settings).await.unwrap();
+    let unsaid = json!({"reuse": null});
+    let id = accepted(&core, &unsaid).await;
+    run(&core, id).await;
+    assert_eq!(taken(&core, &unsaid).await, Ok(id));
+    assert!(taken(&core, &json!({"reuse": "no"})).await.is_err());
+    assert!(
+        taken(&core, &json!({"reuse": null, "rerun_of": "1"}))
+            .await
+            .is_err()
+    );
+    // A default refuses nothing.
+    let secret = json!({"reuse": null, "secrets": {"t": "x"}});
+    let secret = accepted(&core, &secret).await;
+    assert!(
+        read(&core, secret)
+            .await
+            .reuse
+            .unwrap()
+            .why
+            .contains("secrets")
+    );
+    let measures = json!({"reuse": null, "suite": "iozone"});
+    let measures = accepted(&core, &measures).await;
+    assert_eq!(read(&core, measures).await.reuse, None);
+    for (more, word) in [
+        (json!({"suite": "iozone"}), "measures"),
+        (json!({"secrets": {"t": "x"}}), "secrets"),
+        (json!({"reuse": "400d"}), "366d"),
+    ] {
+        let refused = submit(&core, &more).await;
+        assert_eq!(refused.code, "bad_field", "{refused:?}");
+        assert!(refused.message.contains(word), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn another_replica_takes_and_joins_what_this_one_ran() {
+    let (_data, core) = lab().await;
+    let beside = core_beside(&core);
+    host(&beside, "h1", "6.1");
+    beside.people.reuse.reload(&beside.docs).await.unwrap();
+    let first = accepted(&core, &json!({})).await;
+    let joined = submit(&beside, &json!({})).await;
+    assert_eq!(joined.joined, first.to_string());
+    run(&core, first).await;
+    core.write_results().await.unwrap();
+    beside.observe(&core.stored_job(first).await.unwrap());
+    beside.sweep_dependants().await;
+    assert_eq!(read(&beside, id_of(&joined)).await.reused_from, Some(first));
+    assert_eq!(taken(&beside, &json!({})).await, Ok(first));
+}
+
+#[tokio::test]
+async fn two_replicas_that_note_one_key_let_one_job_run() {
+    let (_data, core) = lab().await;
+    let beside = core_beside(&core);
+    host(&beside, "h1", "6.1");
+    let (here, there) = (json!({}), json!({}));
+    let (a, b) = tokio::join!(submit(&core, &here), submit(&beside, &there));
+    let joined = [&a, &b].map(|item| item.joined.clone());
+    let one_runs =
+        joined == [String::new(), a.job_id.clone()] || joined == [b.job_id.clone(), String::new()];
+    assert!(one_runs, "{joined:?}");
+}
+
+#[tokio::test]
+async fn an_explanation_names_what_differs_from_the_nearest_earlier_job() {
+    let (_data, core) = lab().await;
+    let far = accepted(&core, &json!({"n": 1, "script": "x", "os": "debian"})).await;
+    run(&core, far).await;
+    let near = accepted(&core, &json!({"n": 1, "m": 2})).await;
+    run(&core, near).await;
+    let id = accepted(&core, &json!({"n": 5, "m": 2})).await;
+    let why = core.explain_reuse(id).await.unwrap();
+    assert_eq!((why.verdict.as_str(), why.parts.len()), ("ran", 7));
+    assert!(
+        why.summary.contains("no earlier job succeeded"),
+        "{}",
+        why.summary
+    );
+    let nearest = why.nearest.unwrap();
+    assert_eq!(nearest.job_id, near.to_string());
+    assert_eq!(json!(nearest.differs), json!({"parameters": ["n"]}));
+    let same = accepted(&core, &json!({"n": 1, "m": 2})).await;
+    let why = core.explain_reuse(same).await.unwrap();
+    assert_eq!(
+        (why.verdict.as_str(), why.reused_from),
+        ("reused", near.to_string())
+    );
+    assert!(why.nearest.unwrap().differs.is_empty());
+    let never = accepted(&core, &json!({"reuse": "no"})).await;
+    assert_eq!(core.explain_reuse(never).await.unwrap().verdict, "never");
+}
+
+#[tokio::test]
+async fn a_check_of_a_submit_takes_and_notes_nothing() {
+    let (_data, core) = lab().await;
+    let how = SubmitOptions {
+        dry_run: true,
+        ..SubmitOptions::default()
+    };
+    let said = Credentials::default();
+    let checked = core
+        .submit(vec![Ok(spec(&json!({})))], &said, how)
+        .await
+        .unwrap();
+    assert_eq!(checked.items[0].message, "");
+    let first = submit(&core, &json!({})).await;
+    assert_eq!(first.joined, "", "nothing was noted");
+}
+
+#[tokio::test]
+async fn old_entries_are_forgotten() {
+    let (_data, core) = lab().await;
+    let id = accepted(&core, &json!({})).await;
+    run(&core, id).await;
+    core.write_results().await.unwrap();
+    let key = read(&core, id).await.reuse.unwrap().key;
+    let doc = entry_id(&key, Some("ann"));
+    core.sweep_results().await.unwrap();
+    assert!(core.docs.read::<Entry>(&doc).await.unwrap().is_some());
+    let aged = async |entry: Option<Entry>| {
+        let entry = Entry {
+            at_ms: 1,
+            ..entry.unwrap_or_default()
+        };
+        Ok::<_, crate::base::errors::Refusal>(entry)
+    };
+    core.docs.change(&doc, aged).await.unwrap();
+    core.sweep_results().await.unwrap();
+    assert_eq!(core.docs.read::<Entry>(&doc).await.unwrap(), None);
+}
