@@ -8,7 +8,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use fairlead_tests::{Ran, Scheduler, Store, fairlead, settings, until};
+use fairlead_tests::{Ran, Scheduler, Store, fairlead, on_terminal, settings, until};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -193,6 +193,14 @@ async fn a_folder_comes_back_as_it_was_and_is_sent_once() {
     let ran = bench.run(&["put", "to/here"]);
     assert_eq!(ran.expect_code(0), format!("{id}\n"));
     assert!(ran.err.contains("sent 0 of "), "{}", ran.err);
+
+    // On a terminal there is a bar meanwhile, and the id stays.
+    let url = bench.scheduler.url();
+    let variables = [("FAIRLEAD_SERVER", url.as_str())];
+    let folder = bench.folder.path();
+    let shown = on_terminal(folder, &variables, &["put", "from"], 120, "");
+    assert!(shown.expect_code(0).contains(id), "{shown:?}");
+    assert!(shown.out.contains("sent 0 of "), "{shown:?}");
 
     let listed = bench.json(&["content", "ls"]);
     assert_eq!(listed[0]["id"], id, "{listed}");
