@@ -9,7 +9,7 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use fairlead_content::{ContentError, Digest, Manifest, Marks, Owned};
+use fairlead_content::{Clock, ContentError, Digest, Manifest, Marks, Owned};
 use futures_util::{StreamExt, stream, stream::BoxStream};
 use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
@@ -203,6 +203,10 @@ impl Marks for World {
     async fn named(&self, ids: &[Digest]) -> Result<Vec<bool>, ContentError> {
         step().await;
         let marks: BTreeSet<Digest> = self.mirror.lock().marks.values().copied().collect();
+        // The collector's process stands still in the middle of a batch, and then goes on as if nothing had been.
+        if *self.faults.lock() && self.chance.is(12) {
+            self.clock.sleep(Duration::from_mins(7)).await;
+        }
         step().await;
         Ok(ids.iter().map(|id| marks.contains(id)).collect())
     }
