@@ -14,7 +14,7 @@ use rustix::fs::{
     AtFlags, CWD, FlockOperation, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, flock, utimensat,
 };
 
-use super::{FileKey, place::open, unfinished::Unfinished};
+use super::{key::FileKey, reading::open, unfinished::Unfinished};
 
 /// Most files of a cache.
 pub(crate) const CACHED_FILES_MAX: usize = 1_000_000;

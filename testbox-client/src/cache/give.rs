@@ -7,7 +7,9 @@ use tokio::sync::{OwnedMutexGuard, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    FileKey, Files, Hold, Manifests, Wanted,
+    files::{Files, Hold},
+    key::{FileKey, Wanted},
+    manifests::Manifests,
     place::{Placed, Way, place},
     unfinished::Unfinished,
 };
