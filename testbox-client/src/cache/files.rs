@@ -14,7 +14,7 @@ use rustix::fs::{
     AtFlags, CWD, FlockOperation, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, flock, utimensat,
 };
 
-use super::{FileKey, place::open, unfinished::Unfinished};
+use super::{key::FileKey, reading::open, unfinished::Unfinished};
 
 /// Most files of a cache.
 pub(crate) const CACHED_FILES_MAX: usize = 1_000_000;
@@ -225,9 +225,9 @@ impl Room {
         self.files.folder.join(NEW).join(number.to_string())
     }
 
-    /// A file is complete: it is the one of this key. Nothing is synced, because a file is hashed whenever it is read.
-    /// Blocks.
-    pub(super) fn keep(self, key: FileKey, file: Unfinished) -> io::Result<()> {
+    /// A file is complete: it is the one of this key, and in use. Nothing is synced, because a file is hashed whenever it
+    /// is read. Blocks.
+    pub(super) fn keep(self, key: FileKey, file: Unfinished) -> io::Result<Hold> {
         let files = &self.files;
         let to = files.path(key);
         if let Some(folder) = to.parent() {
@@ -239,8 +239,14 @@ impl Room {
         let mut state = files.state.lock();
         file.move_to(&to, key.mode())?;
         state.remove(key);
-        state.add(key, self.bytes);
-        Ok(())
+        let made = state.add(key, self.bytes);
+        state.use_more(key);
+        drop(state);
+        Ok(Hold {
+            files: Arc::clone(files),
+            key,
+            made,
+        })
     }
 }
 
@@ -257,7 +263,8 @@ impl State {
         self.last
     }
 
-    fn add(&mut self, key: FileKey, bytes: u64) {
+    /// Returns the number of its making.
+    fn add(&mut self, key: FileKey, bytes: u64) -> u64 {
         let number = self.next();
         self.bytes = self.bytes.saturating_add(bytes);
         self.by_use.insert(number, key);
@@ -269,6 +276,7 @@ impl State {
                 made: number,
             },
         );
+        number
     }
 
     fn remove(&mut self, key: FileKey) {

@@ -7,7 +7,9 @@ use tokio::sync::{OwnedMutexGuard, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    FileKey, Files, Hold, Manifests, Wanted,
+    files::{Files, Hold},
+    key::{FileKey, Wanted},
+    manifests::Manifests,
     place::{Placed, Way, place},
     unfinished::Unfinished,
 };
@@ -115,8 +117,10 @@ impl Cache {
         from: &impl Fetch,
     ) -> Result<Option<Hold>, GiveError> {
         let mut fetches = 0;
+        let mut held = None;
         for _ in 0..TRIES_MAX {
-            if let Some(hold) = self.files.hold(wanted.key) {
+            let here = held.take().or_else(|| self.files.hold(wanted.key));
+            if let Some(hold) = here {
                 match self.placed(&hold, wanted, to, way, stop).await? {
                     Placed::Whole => return Ok(Some(hold)),
                     Placed::Stopped => return Err(GiveError::Stopped),
@@ -147,7 +151,7 @@ impl Cache {
             };
             let fetched = self.fetched(wanted, &room.path(), stop, from).await?;
             fetches += 1;
-            blocking(move || room.keep(wanted.key, fetched)).await?;
+            held = Some(blocking(move || room.keep(wanted.key, fetched)).await?);
             drop(turn);
         }
         Err(GiveError::Lab(NOT_ITSELF.to_owned()))

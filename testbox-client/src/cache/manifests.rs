@@ -12,7 +12,7 @@ use fairlead_content::{Chunk, Digest, Entry, Kind, Manifest, sketch, words};
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 
-use super::{FileKey, Files};
+use super::{files::Files, key::FileKey};
 
 /// Most manifests that are kept.
 pub(crate) const MANIFESTS_MAX: usize = 256;

@@ -17,14 +17,15 @@ mod give;
 mod key;
 mod manifests;
 mod place;
+mod reading;
 mod source;
 #[cfg(test)]
 mod tests;
 mod unfinished;
 
-pub(crate) use files::{Files, Hold};
+pub(crate) use files::Hold;
 pub(crate) use give::{Cache, Fetch, GiveError};
-pub(crate) use key::{FileKey, Wanted};
-pub(crate) use manifests::{Manifests, file_of};
+pub(crate) use key::Wanted;
+pub(crate) use manifests::file_of;
 pub(crate) use place::Way;
 pub(crate) use source::Source;

@@ -1,20 +1,22 @@
 //! The way of a file out of the cache into the folder of a job: hashed on its way, and read-only there.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Read, Write},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::MetadataExt,
     path::Path,
 };
 
 use fairlead_content::Digest;
-use rustix::fs::{AtFlags, CWD, OFlags, ioctl_ficlone, linkat};
+use rustix::fs::{AtFlags, CWD, ioctl_ficlone, linkat};
 use tokio_util::sync::CancellationToken;
 
-use super::{FileKey, Wanted, unfinished::Unfinished};
+use super::{
+    key::{FileKey, Wanted},
+    reading::{STEP_BYTES, hashed, open},
+    unfinished::Unfinished,
+};
 
-/// How much is read at a time, bytes.
-const STEP_BYTES: usize = 256 << 10;
 /// The bits of a mode that count.
 const MODE_BITS: u32 = 0o7777;
 
@@ -91,14 +93,6 @@ fn settled(to: &Path, read: &io::Result<Option<Digest>>, key: FileKey) -> io::Re
     Ok(placed)
 }
 
-/// Opens a file itself, and never what a link names.
-pub(super) fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let mut options = OpenOptions::new();
-    options.read(true).custom_flags(flags.bits().cast_signed());
-    options.open(path)
-}
-
 fn fits(file: &File, bytes: u64) -> io::Result<bool> {
     let about = file.metadata()?;
     Ok(about.is_file() && about.len() == bytes)
@@ -109,25 +103,6 @@ fn is_safe(file: &File, key: FileKey) -> io::Result<bool> {
     let about = file.metadata()?;
     let is_own = about.uid() == rustix::process::geteuid().as_raw();
     Ok(is_own && about.mode() & MODE_BITS == key.mode())
-}
-
-/// The hash of what is read; `None`: stopped.
-pub(super) fn hashed(
-    mut source: impl Read,
-    stop: &CancellationToken,
-) -> io::Result<Option<Digest>> {
-    let mut hasher = blake3::Hasher::new();
-    let mut step = vec![0; STEP_BYTES];
-    loop {
-        let many = source.read(&mut step)?;
-        if many == 0 {
-            return Ok(Some(hasher.finalize().into()));
-        }
-        hasher.update(step.get(..many).unwrap_or_default());
-        if stop.is_cancelled() {
-            return Ok(None);
-        }
-    }
 }
 
 /// Which end of a copy cannot be used.

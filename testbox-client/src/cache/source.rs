@@ -13,7 +13,7 @@ use fairlead_content::{
     transfer::{Place, Remote, TransferError},
 };
 
-use super::Cache;
+use super::give::Cache;
 use crate::{
     protocol::Backoff,
     timer::{pause, seed},

@@ -10,7 +10,7 @@ use std::{
 use fairlead_content::Digest;
 use tokio_util::sync::CancellationToken;
 
-use super::place::hashed;
+use super::reading::hashed;
 
 /// A file that is removed when this is dropped.
 #[derive(Debug)]

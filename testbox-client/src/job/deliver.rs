@@ -1,4 +1,4 @@
-//! Delivers the end of a job: its outputs, the rest of its log, its files, and then one last update with stage, health and data
+//! Delivers the end of a job: the rest of its log, its files, its outputs, and then one last update with stage, health and data
 //! readiness. So no job looks finished while its results are missing. Each step may be repeated from the start, also by
 //! a restarted agent.
 
@@ -30,14 +30,16 @@ pub(crate) async fn deliver(
     line: &mut JobLine,
 ) -> Result<(), Failure> {
     let mut readiness = DataReadiness::Norun;
-    let (end, outputs) = outputs::put(context, folder, journal, end).await;
-    let mut reason = end.reason.clone();
     let mut has_cases = false;
+    let mut left_out = Vec::new();
     if end.ran {
         shipper.rest().await;
-        let left_out;
         (left_out, has_cases) = upload_all(context, folder, journal).await;
         readiness = DataReadiness::Uploaded;
+    }
+    let (end, outputs) = outputs::put(context, folder, journal, end).await;
+    let mut reason = end.reason.clone();
+    if end.ran {
         let left_out = (!left_out.is_empty())
             .then(|| format!("results were left out: {}", left_out.join("; ")));
         for missing in end.lost.iter().chain(&left_out) {

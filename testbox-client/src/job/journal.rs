@@ -1,4 +1,4 @@
-//! What an agent must know of a job after a restart: whose it is, how far it is, and how it ended.
+//! The notes on a job that outlive the agent: whose it is, how far it is, and how it ended.
 
 use fairlead_api::{Grant, HeldJob};
 use fairlead_job::Health;
