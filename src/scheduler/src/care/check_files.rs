@@ -59,9 +59,11 @@ impl Folders {
         if self.0.is_empty() || !should_have {
             return;
         }
+        // Results that it took are files of the job that ran.
+        let id = state.reused_from.unwrap_or(state.job_id);
         let has_some = |data: &PathBuf| {
             folder_in(data, &state.result_root).is_ok_and(|path| path.exists())
-                || log_in(data, state.job_id, state.attempt).exists()
+                || log_in(data, id, state.attempt).exists()
         };
         if !self.0.iter().any(has_some) {
             found.add(&NONE, || state.job_id.to_string());

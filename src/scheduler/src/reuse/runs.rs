@@ -13,7 +13,7 @@ use crate::{
     base::errors::Refusal,
     core::Core,
     known::reuse::{Entry, entry_id},
-    lifecycle::reuse::joining,
+    lifecycle::{attempt::MISSING_MS, reuse::joining},
     storage::small_doc::Stored,
 };
 
@@ -94,23 +94,17 @@ impl Core {
         let ids: Vec<String> = states.iter().map(|state| self.noted_id(state)).collect();
         let read = self.docs.read_some::<Entry>(&ids).await?;
         let read: BTreeMap<String, Stored<Entry>> = read.into_iter().collect();
-        let running = self.running(&read).await?;
+        let found = self.noted(&read).await?;
         let now_ms = self.clock.wall_ms();
         states.retain_mut(|state| {
             let entry = read.get(&self.noted_id(state)).map(|stored| &stored.doc);
-            let other = entry
-                .filter(|entry| entry.bad.is_empty())
-                .and_then(|entry| entry.running);
-            let other = other.and_then(|id| running.get(&id));
-            let same = other.filter(|other| {
-                let is_same = other.reuse.as_ref().map(|it| &it.key)
-                    == state.reuse.as_ref().map(|it| &it.key);
-                is_same && other.job_id != state.job_id
-            });
-            if let Some(other) = same {
-                **state = joining(state, other.job_id);
+            let entry = entry.filter(|entry| entry.bad.is_empty());
+            let other = entry.and_then(|entry| entry.running);
+            let other = other.filter(|id| self.is_twin(state, *id, found.get(id), now_ms));
+            if let Some(other) = other {
+                **state = joining(state, other);
             }
-            same.is_none()
+            other.is_none()
         });
         let writes: Vec<(String, Option<Stored<Entry>>, JobId)> = states
             .iter()
@@ -140,8 +134,31 @@ impl Core {
         Ok(states)
     }
 
-    /// The noted jobs that wait or run.
-    async fn running(
+    /// Whether a noted job runs the same thing for the same account. One that is not in the store was noted by a submit
+    /// that goes on: it comes, or the job that waits for it runs itself a minute later.
+    fn is_twin(
+        &self,
+        state: &JobState,
+        other: JobId,
+        found: Option<&JobState>,
+        now_ms: u64,
+    ) -> bool {
+        if other == state.job_id {
+            return false;
+        }
+        let Some(found) = found else {
+            let born_ms = other.born_s().saturating_mul(1_000);
+            let is_young = now_ms < born_ms.saturating_add(MISSING_MS);
+            return is_young && !self.people.accounts.shares_results(&state.account);
+        };
+        let key = |state: &JobState| state.reuse.as_ref().map(|reuse| reuse.key.clone());
+        let is_live = !found.stage.is_terminal() && !found.stop_asked;
+        // Outputs are its account's alone until somebody takes them.
+        is_live && found.account == state.account && key(found) == key(state)
+    }
+
+    /// The noted jobs that are in the store.
+    async fn noted(
         &self,
         read: &BTreeMap<String, Stored<Entry>>,
     ) -> Result<BTreeMap<JobId, JobState>, StoreError> {
@@ -154,8 +171,7 @@ impl Core {
         }
         let noted: Vec<JobId> = noted.into_iter().collect();
         let found = self.store.get_readable(&noted).await?;
-        let live = found.into_iter().map(|job| job.state);
-        let live = live.filter(|state| !state.stage.is_terminal() && !state.stop_asked);
-        Ok(live.map(|state| (state.job_id, state)).collect())
+        let states = found.into_iter().map(|job| job.state);
+        Ok(states.map(|state| (state.job_id, state)).collect())
     }
 }

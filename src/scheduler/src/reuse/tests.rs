@@ -194,7 +194,7 @@ async fn the_same_thing_is_answered_and_never_counts_as_run() {
 async fn each_part_of_the_key_changed_in_turn_makes_it_run() {
     let (_data, core) = lab().await;
     let inputs = [input(&core, "a").await, input(&core, "b").await];
-    let base = json!({"n": 1, "docker_image": "debian:12", "inputs": inputs[0]});
+    let base = json!({"n": 1, "os_version": "12", "inputs": inputs[0]});
     let id = accepted(&core, &base).await;
     run(&core, id).await;
     assert_eq!(taken(&core, &base).await, Ok(id));
@@ -202,7 +202,7 @@ async fn each_part_of_the_key_changed_in_turn_makes_it_run() {
         ("inputs", json!(inputs[1])),
         ("script", json!("make all")),
         ("n", json!(2)),
-        ("docker_image", json!("debian:13")),
+        ("os_version", json!("13")),
         ("need_memory", json!("2g")),
     ] {
         let mut changed = base.clone();
