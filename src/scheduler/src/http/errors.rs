@@ -7,7 +7,7 @@ use fairlead_api::{
     ErrorCode::{
         self, BadBody, BadField, BadName, BadQuery, Closed, Conflict, Forbidden, HostConflict,
         Internal, NotFound, Quota, SessionOver, TooLarge, TooMany, Unauthorized, Unavailable,
-        Unknown, UnreadableDocument, WrongStage,
+        Unknown, WrongStage,
     },
 };
 use fairlead_job::{Fault, Stage};
