@@ -23,8 +23,12 @@ pub(crate) fn text(answer: &JobAnswer, paper: Paper) -> String {
     }
     if let Some(shards) = &answer.shards {
         let many = counted(u64::from(shards.count), "shard", "shards");
+        let reused = match shards.reused {
+            0 => String::new(),
+            reused => format!(", {reused} reused"),
+        };
         lines.push(format!(
-            "{many}: {} run, {} ended, {} failed",
+            "{many}: {} run, {} ended, {} failed{reused}",
             shards.running, shards.over, shards.failed
         ));
     }
@@ -65,7 +69,11 @@ fn table(parts: &[ShardAnswer], paper: Paper) -> String {
             part.job_id.clone(),
             or_dash(&part.job_stage),
             or_dash(&part.job_health),
-            or_dash(&part.host),
+            if part.reused_from.is_empty() {
+                or_dash(&part.host)
+            } else {
+                "reused".to_owned()
+            },
             or_dash(&failed.unwrap_or_default()),
             or_dash(&harmless(&part.reason)),
         ]);

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use fairlead_api::JobSummary;
 use fairlead_job::Stage;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
@@ -134,7 +135,8 @@ fn news(job: &Tracked, before: Stage, now: Stage) -> Option<String> {
         let end_ms = seen.end_ms.unwrap_or_default();
         let began_ms = seen.running_ms.unwrap_or(end_ms);
         let took = clock::length(end_ms.saturating_sub(began_ms));
-        return Some(harmless(&format!("{head}: {} after {took}", job.health())));
+        let end = format!("{head}: {} after {took}", job.health());
+        return Some(harmless(&format!("{end}{}", reused(seen))));
     }
     if now >= Stage::Running && before < Stage::Running {
         return Some(harmless(&format!("{head}: running on {}", seen.host)));
@@ -146,6 +148,17 @@ fn news(job: &Tracked, before: Stage, now: Stage) -> Option<String> {
         )));
     }
     None
+}
+
+/// What of a job's result is another one's; empty: nothing.
+fn reused(seen: &JobSummary) -> String {
+    match &seen.shards {
+        _ if !seen.reused_from.is_empty() => format!(", reused from job {}", seen.reused_from),
+        Some(shards) if shards.reused > 0 => {
+            format!(", {} of {} shards reused", shards.reused, shards.count)
+        }
+        _ => String::new(),
+    }
 }
 
 impl Bars {
