@@ -30,8 +30,6 @@ use crate::{
     store_args::StoreArgs,
 };
 
-/// Shortest grace period of inputs and outputs, ms: an hour.
-const GRACE_MS_MIN: u64 = 3_600_000;
 /// Shortest lease: heartbeats must fit in it several times.
 const LEASE_MS_MIN: u64 = 1000;
 /// Heartbeats in a lease: some may be lost.
@@ -182,28 +180,6 @@ fn seconds(ms: u64) -> u64 {
     ms.div_ceil(1000).max(1)
 }
 
-/// `0640`: owner reads and writes, and others do not write.
-fn results_mode(text: &str) -> Result<u32, String> {
-    let mode = u32::from_str_radix(text, 8).ok();
-    mode.filter(|mode| mode & 0o600 == 0o600 && mode & !0o664 == 0)
-        .ok_or_else(|| {
-            "expected an octal mode with which the owner reads and writes: 0600, 0640, 0644, 0660 or 0664"
-                .to_owned()
-        })
-}
-
-/// A group's number, or the number of the one of this name.
-fn results_group(text: &str) -> Result<u32, String> {
-    if let Ok(number) = text.parse() {
-        return Ok(number);
-    }
-    match nix::unistd::Group::from_name(text) {
-        Ok(Some(group)) => Ok(group.gid.as_raw()),
-        Ok(None) => Err("this machine has no such group".to_owned()),
-        Err(error) => Err(format!("cannot look up groups: {error}")),
-    }
-}
-
 /// `boot=20m`.
 fn stage_timeout(text: &str) -> Result<(Stage, u64), String> {
     let (stage, time) = text
@@ -272,15 +248,7 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
             ));
         }
     };
-    if args.lease < LEASE_MS_MIN {
-        return Err(Failure::usage(
-            format!(
-                "a lease of {} ms; expected at least {LEASE_MS_MIN} ms",
-                args.lease
-            ),
-            "omit --lease for 60s",
-        ));
-    }
+    check_lease(args.lease)?;
     let replica = args
         .replica
         .clone()
@@ -322,21 +290,12 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
     })
 }
 
-fn files_in(text: &str) -> Result<FilesIn, String> {
-    match text {
-        "data" => Ok(FilesIn::DataFolder),
-        "content" => Ok(FilesIn::Content),
-        _ => Err("expected data or content".to_owned()),
+fn check_lease(lease_ms: u64) -> Result<(), Failure> {
+    if lease_ms >= LEASE_MS_MIN {
+        return Ok(());
     }
-}
-
-/// A put of a large folder must be over before a collection.
-fn grace_ms(text: &str) -> Result<u64, String> {
-    let ms = amounts::length_ms(text)?;
-    if ms < GRACE_MS_MIN {
-        return Err(format!("'{text}' is shorter than an hour"));
-    }
-    Ok(ms)
+    let message = format!("a lease of {lease_ms} ms; expected at least {LEASE_MS_MIN} ms");
+    Err(Failure::usage(message, "omit --lease for 60s"))
 }
 
 /// The one job of this file.

@@ -148,9 +148,6 @@ impl JobFields {
         let devices = alternatives::tags("sched.devices", devices(spec)?)?;
         let needs = Needs::of(spec)?;
         let inputs = Input::all_of(spec, &needs.names)?;
-        let dirs = present(spec, "cache_dirs");
-        let most = (CACHE_DIR_BYTES_MAX, LIST_ITEMS_MAX);
-        let cache_dirs = names("cache_dirs", dirs, Charset::Text, most.0, most.1)?;
         Ok(Self {
             suite: suite(spec)?,
             category: name(spec, "category", Charset::Text)?,
@@ -172,7 +169,7 @@ impl JobFields {
             otherwise: wanted.otherwise,
             prefer: prefer(spec, place.tbox_type)?,
             devices,
-            cache_dirs,
+            cache_dirs: cache_dirs(spec)?,
             timeout_s: timeout_s(spec, defaults)?,
             stage_limits_s: stage_limits_s(spec, defaults)?,
             queue_timeout_s: limit_s(spec, "queue_timeout")?.unwrap_or(defaults.queue_timeout_s),
@@ -212,6 +209,12 @@ impl JobFields {
     pub fn times(&self, now_ms: u64) -> Result<Times, FieldError> {
         Times::of(self.start, self.deadline, now_ms)
     }
+}
+
+fn cache_dirs(spec: &Spec) -> Result<Vec<String>, FieldError> {
+    let said = present(spec, "cache_dirs");
+    let (bytes, items) = (CACHE_DIR_BYTES_MAX, LIST_ITEMS_MAX);
+    names("cache_dirs", said, Charset::Text, bytes, items)
 }
 
 /// A name of an account or a queue; empty when nothing is said.

@@ -169,6 +169,15 @@ impl States {
                 "Messages that the engine has not processed yet",
                 &self.inbox,
             ),
+        ];
+        for (name, help, gauge) in states {
+            to.register(name, help, gauge.clone());
+        }
+        self.register_content(to);
+    }
+
+    fn register_content(&self, to: &mut Registry) {
+        let states = [
             (
                 "content_available",
                 "1 if the store of inputs and outputs answers",
@@ -318,6 +327,15 @@ impl Metrics {
         to.register("timer_lateness_seconds", help, self.timer_lateness.clone());
         let help = "Duration of each chore of a round, in seconds";
         to.register("chore_seconds", help, self.chore_time.clone());
+        self.register_counters(to);
+        let help = "Jumps of the wall clock by more than 5 s";
+        to.register("clock_steps", help, self.steps.clone());
+        let help = "Last jump of the wall clock, in seconds; negative: backwards";
+        to.register("clock_step_seconds", help, self.last_step_s.clone());
+        self.states.register(to);
+    }
+
+    fn register_counters(&self, to: &mut Registry) {
         let counters = [
             ("jobs_submitted", "Jobs acknowledged", &self.submitted),
             ("jobs_granted", "Jobs assigned to hosts", &self.granted),
@@ -362,11 +380,6 @@ impl Metrics {
         for (name, help, counter) in counters {
             to.register(name, help, counter.clone());
         }
-        let help = "Jumps of the wall clock by more than 5 s";
-        to.register("clock_steps", help, self.steps.clone());
-        let help = "Last jump of the wall clock, in seconds; negative: backwards";
-        to.register("clock_step_seconds", help, self.last_step_s.clone());
-        self.states.register(to);
     }
 
     pub(crate) fn claim(&self, outcome: Claimed) {

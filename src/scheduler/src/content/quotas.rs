@@ -1,7 +1,7 @@
 //! Limits of accounts: what they keep, and what they put within a day.
 //!
-//! What an account has is summed up from its notes in the content store, and remembered for a minute with what came
-//! through this replica since. So puts of the last minute at other replicas may exceed a limit.
+//! The sum of an account comes from its notes in the content store. It is remembered for a minute, with what came through
+//! this replica since. So puts of the last minute at other replicas may exceed a limit.
 
 use fairlead_content::Owned;
 

@@ -1,4 +1,4 @@
-//! What people and jobs read: manifests, chunks, and what is known of them.
+//! Reads of people and jobs: manifests, chunks, and what is known of them.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 

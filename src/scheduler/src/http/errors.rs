@@ -250,16 +250,13 @@ fn of_submit(error: &SubmitError) -> Told {
             "use cs-localhost to run all roles on one machine, or omit the cluster",
         ),
         E::UnknownParent(_) => (BadField, "submit that job first"),
-        E::UnknownInput(..) => (BadField, "put it first: fairlead put DIR prints the id"),
-        E::SeveralOfName { .. } => (
-            BadField,
-            "give one of them a name of its own: a matrix makes several jobs of one name",
-        ),
         E::NoHost(_) => (
             BadField,
             "see the offers of hosts with GET hosts, or submit without strict to wait for one",
         ),
-        E::Measures(_) => (BadField, "leave out 'reuse', or write reuse: no"),
+        E::UnknownInput(..) | E::SeveralOfName { .. } | E::Measures(_) => {
+            (BadField, of_content_field(error))
+        }
         E::NoReceiver => (
             Forbidden,
             "the operator allows receivers with: fairlead serve --webhooks-to HOST",
@@ -290,6 +287,18 @@ fn of_submit(error: &SubmitError) -> Told {
         E::GroupFull { .. } => (Quota, "open another group for the rest"),
     };
     (code, hint.into())
+}
+
+/// What helps with `inputs` and `reuse`.
+fn of_content_field(error: &SubmitError) -> &'static str {
+    use SubmitError as E;
+    match error {
+        E::UnknownInput(..) => "put it first: fairlead put DIR prints the id",
+        E::SeveralOfName { .. } => {
+            "give one of them a name of its own: a matrix makes several jobs of one name"
+        }
+        _ => "leave out 'reuse', or write reuse: no",
+    }
 }
 
 /// What helps whoever is over a limit.

@@ -1,4 +1,4 @@
-//! What is remembered of inputs and outputs, so that the content store is asked less often. Nothing of it ever changes:
+//! Facts about inputs and outputs, kept so that the content store is asked less often. Nothing of it ever changes:
 //! a manifest's id says what is in it.
 
 use std::{collections::BTreeMap, sync::Arc};

@@ -1,4 +1,4 @@
-//! How long the logs are that this replica appended to. What is wrong here costs one more look at the log.
+//! How long the logs are that this replica appended to. A wrong number costs one more look at the log.
 
 use std::collections::HashMap;
 

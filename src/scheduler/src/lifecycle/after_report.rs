@@ -45,33 +45,12 @@ pub(crate) fn after_report(
     if state.stage == Stage::Submit && (report.stage.is_some() || report.health.is_some()) {
         return Err(JobError::NoTestbox(state.job_id));
     }
-    for milestone in &report.milestones {
-        if !next.milestones.contains(milestone) && next.milestones.len() < MILESTONES_MAX {
-            next.milestones.push(milestone.clone());
-        }
-    }
-    if let Some(health) = report.health {
-        next.health = health;
-    }
-    if let Some(code) = report.exit_code {
-        next.exit_code = Some(code);
-    }
+    note_facts(&mut next, report);
     let begins = state.stage == Stage::Dispatch && report.stage.is_some_and(|s| s != state.stage);
     if !report.reason.is_empty() || begins && !state.stop_asked {
         // Why it waited is over.
         next.reason.clone_from(&report.reason);
     }
-    if !report.crash_signature.is_empty() {
-        next.crash_signature.clone_from(&report.crash_signature);
-    }
-    if let Some(outputs) = report
-        .outputs
-        .filter(|_| report.stage.is_some_and(Stage::is_terminal))
-    {
-        next.outputs = outputs.to_string();
-    }
-    next.peak_memory_mb = next.peak_memory_mb.max(report.peak_memory_mb);
-    next.cpu_ms = next.cpu_ms.max(report.cpu_ms);
     if let (Some(address), Some(place)) = (&report.address, &mut next.cluster) {
         place.address.clone_from(address);
     }
@@ -94,6 +73,28 @@ pub(crate) fn after_report(
 }
 
 /// Moves on to `stage`.
+/// What the report tells of the attempt, whatever stage it is in.
+fn note_facts(next: &mut JobState, report: &Report) {
+    for milestone in &report.milestones {
+        if !next.milestones.contains(milestone) && next.milestones.len() < MILESTONES_MAX {
+            next.milestones.push(milestone.clone());
+        }
+    }
+    if let Some(health) = report.health {
+        next.health = health;
+    }
+    next.exit_code = report.exit_code.or(next.exit_code);
+    if !report.crash_signature.is_empty() {
+        next.crash_signature.clone_from(&report.crash_signature);
+    }
+    let at_end = report.stage.is_some_and(Stage::is_terminal);
+    if let Some(outputs) = report.outputs.filter(|_| at_end) {
+        next.outputs = outputs.to_string();
+    }
+    next.peak_memory_mb = next.peak_memory_mb.max(report.peak_memory_mb);
+    next.cpu_ms = next.cpu_ms.max(report.cpu_ms);
+}
+
 fn enter(mut next: JobState, stage: Stage, now_ms: u64) -> Result<JobState, JobError> {
     if !next.stage.may_become(stage) || stage == Stage::Cancel {
         return Err(JobError::NotForward {

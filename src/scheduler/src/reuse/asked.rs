@@ -1,4 +1,4 @@
-//! What a new job says of results of others, with the lab's settings.
+//! Wishes of a new job about results of others, with the lab's settings.
 
 use fairlead_job::{Input, JobFields, Reuse, ReuseKey, Spec, never_reusable};
 use fairlead_store::Reusing;

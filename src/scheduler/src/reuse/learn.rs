@@ -1,4 +1,4 @@
-//! Notes results as jobs end. What is written says nothing twice, so it may be repeated at any time.
+//! Notes results as jobs end. Each note may be written again at any time.
 
 use std::{future::ready, sync::Arc, time::Duration};
 

@@ -39,11 +39,8 @@ pub(super) fn admin(core: &Core, request: &Request) -> Result<Who, Refusal> {
 /// How a replica is: JSON where that is accepted, else text.
 pub(super) fn health(core: &Core, request: &Request) -> Response {
     let store = core.store.health();
-    let status = if store.is_well() && !core.draining.is_cancelled() {
-        200
-    } else {
-        503
-    };
+    let well = store.is_well() && !core.draining.is_cancelled();
+    let status = if well { 200 } else { 503 };
     let mut lines = format!(
         "fairlead scheduler is alive. Time: {}. Version: {}. Replica: {}. Store: {}.\n",
         crate::base::clock::utc_text(core.clock.wall_ms()),
