@@ -25,6 +25,7 @@ use crate::{
     context::Context,
     exit::{self, Failure},
     logging::{self, LogFormat},
+    serving::values::{files_in, grace_ms, results_group, results_mode},
     settings::Environment,
     signals::Signals,
     store_args::StoreArgs,

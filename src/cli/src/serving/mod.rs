@@ -6,6 +6,7 @@
 mod file;
 mod keys;
 mod layers;
+pub(crate) mod values;
 
 pub(crate) use keys::{Kind, keys};
 pub(crate) use layers::{Layers, Resolved};

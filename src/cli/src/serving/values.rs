@@ -45,4 +45,3 @@ pub(crate) fn grace_ms(text: &str) -> Result<u64, String> {
     }
     Ok(ms)
 }
-

@@ -45,12 +45,21 @@ impl Core {
             digests: chunks.iter().copied().collect(),
         };
         self.content.pin(&kept).await?;
+        let headers = self.content.headers_to_put().iter();
+        let headers: Vec<(String, String)> = headers
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
         let mut missing = Vec::new();
         for chunk in self.content.missing(&chunks).await? {
+            let url = self.content.url_to_put(chunk, URL_LASTS).await?;
             missing.push(MissingChunk {
                 digest: chunk.to_string(),
-                url: self.content.url_to_put(chunk, URL_LASTS).await?,
-                headers: Vec::new(),
+                headers: if url.is_some() {
+                    headers.clone()
+                } else {
+                    Vec::new()
+                },
+                url,
             });
         }
         Ok(ContentMissing { missing, until_ms })
@@ -69,7 +78,7 @@ impl Core {
     pub(crate) async fn put_manifest(
         &self,
         holder: &Holder,
-        name: &str,
+        (put, name): (&str, &str),
         bytes: Bytes,
     ) -> Result<ContentView, Refusal> {
         check_name(name)?;
@@ -96,6 +105,10 @@ impl Core {
             bytes: about.bytes,
         };
         self.content.own(&holder.account, id, &owned).await?;
+        if !put.is_empty() {
+            // The manifest and its own pin protect the chunks from here on.
+            self.content.unpin(put).await?;
+        }
         Ok(view(id, &holder.account, owned, &about))
     }
 

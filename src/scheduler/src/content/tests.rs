@@ -58,7 +58,7 @@ async fn try_put(core: &Core, holder: &Holder, bytes: &[u8]) -> Result<(String, 
     let path = "a".to_owned();
     let manifest = Manifest::new(vec![Entry { path, kind }]).unwrap();
     let manifest = manifest.encode().unwrap().into();
-    let view = core.put_manifest(holder, "", manifest).await?;
+    let view = core.put_manifest(holder, ("", ""), manifest).await?;
     Ok((view.id, text))
 }
 
@@ -107,7 +107,9 @@ async fn what_is_put_again_keeps_its_name_and_its_time() {
     let ann = user("ann");
     let (id, _) = put(&core, &ann, b"abc").await;
     let manifest = core.manifest_of(&ann, &id).await.unwrap();
-    core.put_manifest(&ann, "kernel", manifest).await.unwrap();
+    core.put_manifest(&ann, ("", "kernel"), manifest)
+        .await
+        .unwrap();
     let keep = ContentKeep {
         until: "+14d".to_owned(),
     };

@@ -97,16 +97,14 @@ fn optional(state: &JobState) -> Map<String, Value> {
     if let Some(waits) = &state.waits {
         put("waits", json!(waits));
     }
-    if let Some(from) = state.reused_from {
-        put("reused_from", json!(from));
-    }
-    if let Some(reuse) = &state.reuse {
-        let links = [("joined", reuse.joined), ("audit_of", reuse.audit_of)];
-        for (name, id) in links {
-            if let Some(id) = id {
-                put(name, json!(id));
-            }
-        }
+    let reuse = state.reuse.as_ref();
+    let links = [
+        ("reused_from", state.reused_from),
+        ("joined", reuse.and_then(|reuse| reuse.joined)),
+        ("audit_of", reuse.and_then(|reuse| reuse.audit_of)),
+    ];
+    for (name, id) in links.into_iter().filter_map(|(name, id)| Some((name, id?))) {
+        put(name, json!(id));
     }
     if !state.attempts.is_empty() {
         put("attempts", state.attempts.iter().map(attempt).collect());

@@ -100,11 +100,7 @@ impl Report {
                     report.exit_code = Some(value.parse().map_err(|_| bad("a whole number"))?);
                 }
                 "address" => {
-                    let is_one = (1..=ADDRESS_MAX).contains(&value.len())
-                        && value
-                            .bytes()
-                            .all(|b| b.is_ascii_alphanumeric() || b".:-%_".contains(&b));
-                    let address = is_one.then(|| value.to_owned());
+                    let address = read_address(value);
                     report.address = Some(address.ok_or_else(|| bad("an address or a host name"))?);
                 }
                 "attempt" => report.attempt = Some(value.parse().map_err(|_| bad("1 to 65535"))?),
@@ -128,6 +124,12 @@ impl Report {
         }
         Ok(report)
     }
+}
+
+fn read_address(value: &str) -> Option<String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".:-%_".contains(&byte);
+    let is_one = (1..=ADDRESS_MAX).contains(&value.len()) && value.bytes().all(is_plain);
+    is_one.then(|| value.to_owned())
 }
 
 fn renewal(value: &str) -> Option<u64> {

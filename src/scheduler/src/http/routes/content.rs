@@ -107,12 +107,12 @@ async fn put_chunk(
 
 async fn put_manifest(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
     let holder = putter(&core, &request).await?;
-    put_of(&request)?;
+    let put = put_of(&request)?.to_owned();
     let name = request.query.get("name").unwrap_or_default().to_owned();
     let bytes = request.read_body(MANIFEST_BYTES_MAX).await?;
     let mut charge = request.another_charge();
     charge.grow(size_of_body(&bytes).saturating_mul(MANIFEST_COPIES))?;
-    let view = core.put_manifest(&holder, &name, bytes).await?;
+    let view = core.put_manifest(&holder, (&put, &name), bytes).await?;
     drop(charge);
     Ok(ok(&view))
 }
