@@ -8,6 +8,7 @@
 //! Entry point: [`simulate`].
 
 mod admins;
+mod answers;
 mod chance;
 mod chaos;
 mod check;

@@ -11,6 +11,7 @@ use fairlead_store::{
 };
 
 use super::{
+    answers::{not_taken, unavailable, unknown},
     process::Process,
     query,
     timer::pause,
@@ -63,24 +64,6 @@ impl fmt::Debug for Handle {
         f.debug_struct("Handle")
             .field("of", &self.process.name)
             .finish_non_exhaustive()
-    }
-}
-
-fn unavailable() -> StoreError {
-    StoreError::Unavailable {
-        reason: "no node answers".to_owned(),
-    }
-}
-
-fn unknown() -> ItemError {
-    ItemError::Unknown {
-        reason: "no answer".to_owned(),
-    }
-}
-
-fn not_taken() -> ItemError {
-    ItemError::NotTaken {
-        reason: "busy".to_owned(),
     }
 }
 
@@ -429,10 +412,8 @@ impl JobStore for Handle {
 
     async fn named(&self, content: &[String]) -> Result<Vec<bool>, StoreError> {
         self.refresh().await?;
-        self.read("named", |truth| {
-            query::named(&truth.seen(|| false), content)
-        })
-        .await
+        let named = |truth: &mut Truth| query::named(&truth.seen(|| false), content);
+        self.read("named", named).await
     }
 
     async fn get_docs(

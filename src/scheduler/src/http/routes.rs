@@ -173,8 +173,6 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::Job { id } => jobs::show(core, request, id).boxed(),
         R::Explain { id } => jobs::explain(core, request, id).boxed(),
         R::ExplainReuse { id } => jobs::explain_reuse(core, request, id).boxed(),
-        R::ReuseRules => admin::reuse(core, request).boxed(),
-        R::SetReuseRules => admin::set_reuse(core, request).boxed(),
         R::SubmitEvents { submit } => submits::events(core, request, submit).boxed(),
         R::Group { group } => groups::show(core, request, group).boxed(),
         R::CloseGroup { group } => groups::close(core, request, group).boxed(),
@@ -191,6 +189,24 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::Webhooks => webhooks::list(core, request).boxed(),
         R::TestWebhook => webhooks::test(core, request).boxed(),
         R::RedeliverWebhook { webhook: id } => webhooks::redeliver(core, request, id).boxed(),
+        R::Consume { hostname } => testboxes::consume(core, request, hostname).boxed(),
+        R::Heartbeat { hostname } => testboxes::heartbeat(core, request, hostname).boxed(),
+        R::JobInitrd { id } => files::job_initrd(core, request, id).boxed(),
+        R::BootFile { path } => files::boot_file(core, request, path).boxed(),
+        R::Upload { path } => files::upload(core, request, path).boxed(),
+        R::Download { path } => files::download(core, request, path).boxed(),
+        // All others are about the site, content, timers or hosts.
+        _ if route.endpoint().path.contains("content") => content::handler(core, request, route),
+        _ if route.endpoint().path.contains("timers") => timers::handler(core, request, route),
+        _ => of_the_site(core, request, route),
+    }
+}
+
+/// Who answers about accounts, queues, rules and hosts.
+fn of_the_site(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
+    match route {
+        R::ReuseRules => admin::reuse(core, request).boxed(),
+        R::SetReuseRules => admin::set_reuse(core, request).boxed(),
         R::Usage => admin::usage(core, request).boxed(),
         R::Queues => admin::queues(core, request).boxed(),
         R::SetQueue { name } => admin::set_queue(core, request, name).boxed(),
@@ -199,20 +215,11 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::SetRetention => admin::set_retention(core, request).boxed(),
         R::Rules => admin::rules(core, request).boxed(),
         R::SetRules => admin::set_rules(core, request).boxed(),
-        R::Consume { hostname } => testboxes::consume(core, request, hostname).boxed(),
-        R::Heartbeat { hostname } => testboxes::heartbeat(core, request, hostname).boxed(),
         R::Whoami => ready(admin::whoami(&core, &request)).boxed(),
         R::Accounts => admin::accounts(core, request).boxed(),
         R::SetAccount { my_account } => admin::set_account(core, request, my_account).boxed(),
         R::DeleteAccount { my_account } => admin::delete_account(core, request, my_account).boxed(),
         R::Hints => admin::hints(core, request).boxed(),
-        R::JobInitrd { id } => files::job_initrd(core, request, id).boxed(),
-        R::BootFile { path } => files::boot_file(core, request, path).boxed(),
-        R::Upload { path } => files::upload(core, request, path).boxed(),
-        R::Download { path } => files::download(core, request, path).boxed(),
-        // All others are about content, timers or hosts.
-        _ if route.endpoint().path.contains("content") => content::handler(core, request, route),
-        _ if route.endpoint().path.contains("timers") => timers::handler(core, request, route),
         _ => hosts::handler(core, request, route),
     }
 }

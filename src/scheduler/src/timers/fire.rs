@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use crate::{
     base::{
         clock::utc_text,
-        errors::{ContentFault, JobError, Refusal, StoreFault, TimerError},
+        errors::{JobError, Refusal, TimerError},
     },
     core::Core,
     jobs::alarms::AHEAD_MS,
@@ -359,7 +359,7 @@ impl Core {
                     self.metrics.timer_ran(late_ms);
                     done.push((version, timer.started()));
                 }
-                Err(refusal) if may_pass(&refusal) => {
+                Err(refusal) if refusal.may_pass() => {
                     tracing::warn!(
                         timer = timer.id(),
                         error = %refusal,
@@ -485,19 +485,5 @@ fn wait_for_the_last(spec: &mut Spec, timer: &Timer) {
     }
     if let Some(waits) = waits.as_object_mut() {
         waits.insert(last.to_string(), Value::Null);
-    }
-}
-
-/// Whether the store may take it later.
-fn may_pass(refusal: &Refusal) -> bool {
-    match refusal {
-        Refusal::Store(fault) => {
-            !matches!(fault, StoreFault::RefusedDocument | StoreFault::Missing)
-        }
-        Refusal::NoKey(_)
-        | Refusal::Content(ContentFault::Unreachable | ContentFault::Damaged(_))
-        | Refusal::Stopping
-        | Refusal::Job(JobError::Contended(_)) => true,
-        _ => false,
     }
 }

@@ -79,6 +79,20 @@ impl Refusal {
     ) -> Self {
         ErrorBody::new(code, message, hint).into()
     }
+
+    /// Whether a store may take it later.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Store(fault) => {
+                !matches!(fault, StoreFault::RefusedDocument | StoreFault::Missing)
+            }
+            Self::NoKey(_)
+            | Self::Content(ContentFault::Unreachable | ContentFault::Damaged(_))
+            | Self::Stopping
+            | Self::Job(JobError::Contended(_)) => true,
+            _ => false,
+        }
+    }
 }
 
 impl From<StoreError> for Refusal {

@@ -107,7 +107,7 @@ async fn put_chunk(
 
 async fn put_manifest(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
     let holder = putter(&core, &request).await?;
-    let put = put_of(&request)?.to_owned();
+    let put = put_of(&request)?;
     let name = request.query.get("name").unwrap_or_default().to_owned();
     let bytes = request.read_body(MANIFEST_BYTES_MAX).await?;
     let mut charge = request.another_charge();

@@ -1,0 +1,158 @@
+//! The rights as they are meant: what each role is told by each route.
+
+use fairlead_api::{Caller, Endpoint};
+
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Actor {
+    Nobody,
+    UnknownToken,
+    /// The owner of the job, timer and files.
+    Owner,
+    OtherUser,
+    /// A testbox account that names the host.
+    Testbox,
+    /// One that names others.
+    OtherTestbox,
+    Admin,
+    /// Nobody, with the token of the job's present attempt.
+    Holder,
+    /// Nobody, with another job's token.
+    OtherHolder,
+}
+
+pub(super) const ACTORS: [Actor; 9] = [
+    Actor::Nobody,
+    Actor::UnknownToken,
+    Actor::Owner,
+    Actor::OtherUser,
+    Actor::Testbox,
+    Actor::OtherTestbox,
+    Actor::Admin,
+    Actor::Holder,
+    Actor::OtherHolder,
+];
+
+/// What an actor is told: let through (whatever comes of it then), or refused with this status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    Through,
+    Refused(u16),
+}
+
+/// Whether a route of accounts shows everybody's things.
+fn is_everybodys(row: &Endpoint) -> bool {
+    matches!(
+        (row.methods[0], row.path),
+        (
+            "GET",
+            "/scheduler/v1/jobs"
+                | "/scheduler/v1/jobs/:id"
+                | "/scheduler/v1/jobs/:id/explain"
+                | "/scheduler/v1/queues"
+                | "/scheduler/v1/hosts"
+                | "/scheduler/v1/hosts/:hostname"
+                | "/scheduler/v1/timers"
+                | "/scheduler/v1/timers/:timer"
+                | "/scheduler/v1/whoami"
+                | "/r/:id"
+                | "/scheduler/v1/tests"
+                | "/scheduler/v1/webhooks"
+                | "/scheduler/v1/usage"
+                | "/scheduler/v1/submits/:submit/events"
+                | "/scheduler/v1/content"
+        ) | (
+            "POST",
+            "/scheduler/v1/jobs/wait" | "/scheduler/v1/webhooks/test"
+        )
+    )
+}
+
+/// Whether the body says whose it is to be: a token of another account is a wrong one then.
+fn names_its_account(row: &Endpoint) -> bool {
+    matches!(
+        (row.methods[0], row.path),
+        (
+            "POST",
+            "/scheduler/v1/jobs/submit" | "/submit_job" | "/scheduler/v1/timers"
+        )
+    )
+}
+
+/// Whether another's thing is answered as an unknown one.
+fn hides_others(row: &Endpoint) -> bool {
+    row.path == "/scheduler/v1/webhooks/:webhook/redeliver"
+        || row.path.contains(":group")
+        || reads_content(row)
+}
+
+/// Of the routes for accounts and jobs, those that read what somebody put.
+fn reads_content(row: &Endpoint) -> bool {
+    matches!(
+        (row.methods[0], row.path),
+        ("GET", "/scheduler/v1/content/chunks/:digest")
+            | ("GET", "/scheduler/v1/content/manifests/:content")
+            | ("POST", "/scheduler/v1/content/urls")
+    )
+}
+
+/// Whether the holder of a job's token may use it.
+pub(super) fn takes_jobs(row: &Endpoint) -> bool {
+    matches!(row.caller, Caller::JobToken | Caller::AccountOrJob)
+}
+
+/// Of the routes for a job's token, those that an admin may use without.
+fn takes_admin(row: &Endpoint) -> bool {
+    !matches!(
+        row.path,
+        "/scheduler/v1/jobs/:id/wait_peer" | "/srv/scheduler/pending-jobs/:id/job.cgz"
+    )
+}
+
+/// The rights as they are meant.
+pub(super) fn meant(row: &Endpoint, actor: Actor) -> Told {
+    use Actor::{Admin, Holder, OtherHolder, OtherTestbox, OtherUser, Owner, Testbox};
+    use Told::{Refused, Through};
+    let has_account = matches!(actor, Owner | OtherUser | Testbox | OtherTestbox | Admin);
+    match row.caller {
+        Caller::Anybody => Through,
+        Caller::Replica => Refused(403),
+        Caller::JobToken => match actor {
+            Holder => Through,
+            OtherHolder => Refused(403),
+            Admin if takes_admin(row) => Through,
+            _ => Refused(401),
+        },
+        Caller::AccountOrJob => match actor {
+            Owner | Admin | Holder => Through,
+            OtherHolder => Refused(403),
+            _ if !has_account => Refused(401),
+            _ if reads_content(row) => Refused(404),
+            _ => Through,
+        },
+        _ if !has_account => Refused(401),
+        Caller::Account => match actor {
+            Owner | Admin => Through,
+            _ if is_everybodys(row) => Through,
+            _ if names_its_account(row) => Refused(401),
+            _ if hides_others(row) => Refused(404),
+            _ => Refused(403),
+        },
+        Caller::Testbox => match actor {
+            Testbox | Admin => Through,
+            _ => Refused(403),
+        },
+        Caller::Admin => match actor {
+            Admin => Through,
+            _ => Refused(403),
+        },
+    }
+}
+
+pub(super) fn told(row: &Endpoint, status: u16) -> Told {
+    match status {
+        401 | 403 => Told::Refused(status),
+        404 if hides_others(row) => Told::Refused(status),
+        _ => Told::Through,
+    }
+}
