@@ -213,6 +213,7 @@ mod tests {
             store: "embedded".to_owned(),
             reads: None,
             writes: None,
+            content: None,
             peers: Vec::new(),
             stopping: false,
         };

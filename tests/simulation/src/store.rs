@@ -412,7 +412,7 @@ impl JobStore for Handle {
 
     async fn named(&self, content: &[String]) -> Result<Vec<bool>, StoreError> {
         self.refresh().await?;
-        let named = |truth: &mut Truth| query::named(&truth.seen(|| false), content);
+        let named = |truth: &Truth| query::named(&truth.seen(|| false), content);
         self.read("named", named).await
     }
 

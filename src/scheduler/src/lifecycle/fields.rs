@@ -97,20 +97,26 @@ fn optional(state: &JobState) -> Map<String, Value> {
     if let Some(waits) = &state.waits {
         put("waits", json!(waits));
     }
+    if !state.attempts.is_empty() {
+        put("attempts", state.attempts.iter().map(attempt).collect());
+    }
+    view.extend(parts(state));
+    view.extend(reuse_links(state));
+    view
+}
+
+/// Jobs whose result it has, shares or is compared with.
+fn reuse_links(state: &JobState) -> Map<String, Value> {
     let reuse = state.reuse.as_ref();
     let links = [
         ("reused_from", state.reused_from),
         ("joined", reuse.and_then(|reuse| reuse.joined)),
         ("audit_of", reuse.and_then(|reuse| reuse.audit_of)),
     ];
-    for (name, id) in links.into_iter().filter_map(|(name, id)| Some((name, id?))) {
-        put(name, json!(id));
-    }
-    if !state.attempts.is_empty() {
-        put("attempts", state.attempts.iter().map(attempt).collect());
-    }
-    view.extend(parts(state));
-    view
+    let known = links.into_iter().filter_map(|(name, id)| Some((name, id?)));
+    known
+        .map(|(name, id)| (name.to_owned(), json!(id)))
+        .collect()
 }
 
 /// Its shards and its test cases.

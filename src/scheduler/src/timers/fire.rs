@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use crate::{
     base::{
         clock::utc_text,
-        errors::{JobError, Refusal, TimerError},
+        errors::{Refusal, TimerError},
     },
     core::Core,
     jobs::alarms::AHEAD_MS,

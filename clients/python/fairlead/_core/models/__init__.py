@@ -14,6 +14,16 @@ from .change_request import ChangeRequest
 from .change_request_set import ChangeRequestSet
 from .closed_view import ClosedView
 from .conflict_view import ConflictView
+from .content_care_request import ContentCareRequest
+from .content_checked import ContentChecked
+from .content_collected import ContentCollected
+from .content_keep import ContentKeep
+from .content_list import ContentList
+from .content_missing import ContentMissing
+from .content_pin import ContentPin
+from .content_urls import ContentUrls
+from .content_urls_request import ContentUrlsRequest
+from .content_view import ContentView
 from .edit_view import EditView
 from .error_body import ErrorBody
 from .executor_said import ExecutorSaid
@@ -38,6 +48,9 @@ from .jobs_order import JobsOrder
 from .jobs_parts import JobsParts
 from .limits import Limits
 from .limits_change import LimitsChange
+from .missing_chunk import MissingChunk
+from .nearest_run import NearestRun
+from .nearest_run_differs import NearestRunDiffers
 from .queue_change import QueueChange
 from .queue_users_type_0 import QueueUsersType0
 from .queue_view import QueueView
@@ -47,6 +60,9 @@ from .rerun_request_set import RerunRequestSet
 from .reserved_view import ReservedView
 from .retention_change import RetentionChange
 from .retention_view import RetentionView
+from .reuse_explanation import ReuseExplanation
+from .reuse_explanation_parts import ReuseExplanationParts
+from .reuse_settings import ReuseSettings
 from .rule_applied import RuleApplied
 from .rule_applied_changes import RuleAppliedChanges
 from .shard_answer import ShardAnswer
@@ -57,6 +73,7 @@ from .submit_item import SubmitItem
 from .submit_rule import SubmitRule
 from .submit_rule_then import SubmitRuleThen
 from .submit_rules import SubmitRules
+from .suite_reuse import SuiteReuse
 from .terminate_request import TerminateRequest
 from .test_history import TestHistory
 from .timer_list import TimerList
@@ -78,6 +95,7 @@ from .wait_request_wait_options import WaitRequestWaitOptions
 from .webhook_test import WebhookTest
 from .webhook_tested import WebhookTested
 from .webhook_view import WebhookView
+from .written import Written
 
 __all__ = (
     "AccountChange",
@@ -94,6 +112,16 @@ __all__ = (
     "ChangeRequestSet",
     "ClosedView",
     "ConflictView",
+    "ContentCareRequest",
+    "ContentChecked",
+    "ContentCollected",
+    "ContentKeep",
+    "ContentList",
+    "ContentMissing",
+    "ContentPin",
+    "ContentUrls",
+    "ContentUrlsRequest",
+    "ContentView",
     "EditView",
     "ErrorBody",
     "ExecutorSaid",
@@ -118,6 +146,9 @@ __all__ = (
     "JobsParts",
     "Limits",
     "LimitsChange",
+    "MissingChunk",
+    "NearestRun",
+    "NearestRunDiffers",
     "QueueChange",
     "QueueUsersType0",
     "QueueView",
@@ -127,6 +158,9 @@ __all__ = (
     "ReservedView",
     "RetentionChange",
     "RetentionView",
+    "ReuseExplanation",
+    "ReuseExplanationParts",
+    "ReuseSettings",
     "RuleApplied",
     "RuleAppliedChanges",
     "ShardAnswer",
@@ -137,6 +171,7 @@ __all__ = (
     "SubmitRule",
     "SubmitRuleThen",
     "SubmitRules",
+    "SuiteReuse",
     "TerminateRequest",
     "TestHistory",
     "TimerList",
@@ -156,4 +191,5 @@ __all__ = (
     "WebhookTest",
     "WebhookTested",
     "WebhookView",
+    "Written",
 )

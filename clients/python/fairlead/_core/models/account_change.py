@@ -24,6 +24,7 @@ class AccountChange:
         hosts (list[str] | None | Unset): Of a testbox: the hosts that it acts for, 1 to 64 names and patterns
             (`rack1-*`, `a6?`); replaced whole.
         vip (bool | None | Unset): Whether it may use queue `vip`.
+        share_results (bool | None | Unset): Whether jobs of all accounts may take results of its jobs.
         limits (LimitsChange | Unset): A change of limits: each that is given is replaced whole, so `{}` takes it away.
         new_token (bool | Unset): Make a new token even if it has one. Default: False.
     """
@@ -31,6 +32,7 @@ class AccountChange:
     role: None | str | Unset = UNSET
     hosts: list[str] | None | Unset = UNSET
     vip: bool | None | Unset = UNSET
+    share_results: bool | None | Unset = UNSET
     limits: LimitsChange | Unset = UNSET
     new_token: bool | Unset = False
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -57,6 +59,12 @@ class AccountChange:
         else:
             vip = self.vip
 
+        share_results: bool | None | Unset
+        if isinstance(self.share_results, Unset):
+            share_results = UNSET
+        else:
+            share_results = self.share_results
+
         limits: dict[str, Any] | Unset = UNSET
         if not isinstance(self.limits, Unset):
             limits = self.limits.to_dict()
@@ -72,6 +80,8 @@ class AccountChange:
             field_dict["hosts"] = hosts
         if vip is not UNSET:
             field_dict["vip"] = vip
+        if share_results is not UNSET:
+            field_dict["share_results"] = share_results
         if limits is not UNSET:
             field_dict["limits"] = limits
         if new_token is not UNSET:
@@ -120,6 +130,15 @@ class AccountChange:
 
         vip = _parse_vip(d.pop("vip", UNSET))
 
+        def _parse_share_results(data: object) -> bool | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(bool | None | Unset, data)
+
+        share_results = _parse_share_results(d.pop("share_results", UNSET))
+
         _limits = d.pop("limits", UNSET)
         limits: LimitsChange | Unset
         if isinstance(_limits, Unset):
@@ -133,6 +152,7 @@ class AccountChange:
             role=role,
             hosts=hosts,
             vip=vip,
+            share_results=share_results,
             limits=limits,
             new_token=new_token,
         )

@@ -25,6 +25,7 @@ class AccountView:
         vip (bool): Whether it may use queue `vip`. Default: False.
         hosts (list[str] | Unset): Of a testbox: the hosts that it acts for, names and patterns (`rack1-*`, `a6?`).
         hint (str | Unset): What an admin should do about it; empty: nothing.
+        share_results (bool | Unset): Whether jobs of all accounts may take results of its jobs, see `reuse` of a job.
         limits (Limits | Unset): The limits of an account or a queue.
         my_token (None | str | Unset): A new token, once.
     """
@@ -34,6 +35,7 @@ class AccountView:
     vip: bool = False
     hosts: list[str] | Unset = UNSET
     hint: str | Unset = UNSET
+    share_results: bool | Unset = UNSET
     limits: Limits | Unset = UNSET
     my_token: None | str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -50,6 +52,8 @@ class AccountView:
             hosts = self.hosts
 
         hint = self.hint
+
+        share_results = self.share_results
 
         limits: dict[str, Any] | Unset = UNSET
         if not isinstance(self.limits, Unset):
@@ -74,6 +78,8 @@ class AccountView:
             field_dict["hosts"] = hosts
         if hint is not UNSET:
             field_dict["hint"] = hint
+        if share_results is not UNSET:
+            field_dict["share_results"] = share_results
         if limits is not UNSET:
             field_dict["limits"] = limits
         if my_token is not UNSET:
@@ -95,6 +101,8 @@ class AccountView:
         hosts = cast(list[str], d.pop("hosts", UNSET))
 
         hint = d.pop("hint", UNSET)
+
+        share_results = d.pop("share_results", UNSET)
 
         _limits = d.pop("limits", UNSET)
         limits: Limits | Unset
@@ -118,6 +126,7 @@ class AccountView:
             vip=vip,
             hosts=hosts,
             hint=hint,
+            share_results=share_results,
             limits=limits,
             my_token=my_token,
         )

@@ -29,6 +29,8 @@ class HealthView:
         stopping (bool): Whether it is stopping: it takes no new request. Default: False.
         reads (None | StoreProblem | Unset): Why the store answers no reads; absent: it does.
         writes (None | StoreProblem | Unset): Why the store takes no writes; absent: it does.
+        content (None | StoreProblem | Unset): What is wrong with the content store; absent: nothing. Jobs without
+            inputs and outputs run all the same.
     """
 
     peers: list[str]
@@ -40,6 +42,7 @@ class HealthView:
     stopping: bool = False
     reads: None | StoreProblem | Unset = UNSET
     writes: None | StoreProblem | Unset = UNSET
+    content: None | StoreProblem | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,6 +78,14 @@ class HealthView:
         else:
             writes = self.writes
 
+        content: dict[str, Any] | None | Unset
+        if isinstance(self.content, Unset):
+            content = UNSET
+        elif isinstance(self.content, StoreProblem):
+            content = self.content.to_dict()
+        else:
+            content = self.content
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -92,6 +103,8 @@ class HealthView:
             field_dict["reads"] = reads
         if writes is not UNSET:
             field_dict["writes"] = writes
+        if content is not UNSET:
+            field_dict["content"] = content
 
         return field_dict
 
@@ -148,6 +161,23 @@ class HealthView:
 
         writes = _parse_writes(d.pop("writes", UNSET))
 
+        def _parse_content(data: object) -> None | StoreProblem | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                content_type_0 = StoreProblem.from_dict(data)
+
+                return content_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | StoreProblem | Unset, data)
+
+        content = _parse_content(d.pop("content", UNSET))
+
         health_view = cls(
             well=well,
             replica=replica,
@@ -158,6 +188,7 @@ class HealthView:
             stopping=stopping,
             reads=reads,
             writes=writes,
+            content=content,
         )
 
         health_view.additional_properties = d

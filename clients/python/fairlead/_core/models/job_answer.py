@@ -30,6 +30,7 @@ class JobAnswer:
         my_account (str): Who is charged.
         submit_ms (int): When submitted, UTC epoch ms.
         reason (str | Unset): Why it is as it is.
+        reused_from (str | Unset): The job whose result it has; absent: it runs or ran itself.
         end_ms (int | None | Unset): When it ended, UTC epoch ms; absent: not yet.
         cases (CaseTotals | None | Unset): Its test cases, of all shards that have ended; absent: none is known.
         group (str | Unset): The name of the group whose result this is; absent: it is of no group.
@@ -47,6 +48,7 @@ class JobAnswer:
     my_account: str
     submit_ms: int
     reason: str | Unset = UNSET
+    reused_from: str | Unset = UNSET
     end_ms: int | None | Unset = UNSET
     cases: CaseTotals | None | Unset = UNSET
     group: str | Unset = UNSET
@@ -75,6 +77,8 @@ class JobAnswer:
         submit_ms = self.submit_ms
 
         reason = self.reason
+
+        reused_from = self.reused_from
 
         end_ms: int | None | Unset
         if isinstance(self.end_ms, Unset):
@@ -126,6 +130,8 @@ class JobAnswer:
         )
         if reason is not UNSET:
             field_dict["reason"] = reason
+        if reused_from is not UNSET:
+            field_dict["reused_from"] = reused_from
         if end_ms is not UNSET:
             field_dict["end_ms"] = end_ms
         if cases is not UNSET:
@@ -165,6 +171,8 @@ class JobAnswer:
         submit_ms = d.pop("submit_ms")
 
         reason = d.pop("reason", UNSET)
+
+        reused_from = d.pop("reused_from", UNSET)
 
         def _parse_end_ms(data: object) -> int | None | Unset:
             if data is None:
@@ -233,6 +241,7 @@ class JobAnswer:
             my_account=my_account,
             submit_ms=submit_ms,
             reason=reason,
+            reused_from=reused_from,
             end_ms=end_ms,
             cases=cases,
             group=group,

@@ -51,6 +51,7 @@ class JobSummary:
         crash_signature (str | Unset): The title of the kernel crash that it printed.
         shards (None | ShardCounts | Unset): Of a job that runs in parts: how far its shards are.
         shard_of (str | Unset): Of a shard: its parent.
+        reused_from (str | Unset): The job whose result it has; empty: it runs or ran itself.
     """
 
     job_id: str
@@ -82,6 +83,7 @@ class JobSummary:
     crash_signature: str | Unset = UNSET
     shards: None | ShardCounts | Unset = UNSET
     shard_of: str | Unset = UNSET
+    reused_from: str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -169,6 +171,8 @@ class JobSummary:
 
         shard_of = self.shard_of
 
+        reused_from = self.reused_from
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -214,6 +218,8 @@ class JobSummary:
             field_dict["shards"] = shards
         if shard_of is not UNSET:
             field_dict["shard_of"] = shard_of
+        if reused_from is not UNSET:
+            field_dict["reused_from"] = reused_from
 
         return field_dict
 
@@ -323,6 +329,8 @@ class JobSummary:
 
         shard_of = d.pop("shard_of", UNSET)
 
+        reused_from = d.pop("reused_from", UNSET)
+
         job_summary = cls(
             job_id=job_id,
             job_stage=job_stage,
@@ -353,6 +361,7 @@ class JobSummary:
             crash_signature=crash_signature,
             shards=shards,
             shard_of=shard_of,
+            reused_from=reused_from,
         )
 
         job_summary.additional_properties = d

@@ -62,6 +62,11 @@ class JobView:
         edits (JobViewEdits | Unset): Fields that were changed while it waited, each with `submitted` and `now`.
         submit_rule (None | RuleApplied | Unset): The submit rule that it met, and what it changed.
         rerun_of (None | str | Unset): The job that it runs again.
+        reused_from (None | str | Unset): The job whose result it has: nothing ran for it.
+        joined (None | str | Unset): The job that ran the same thing when it was submitted, and for whose result it
+            waits or waited.
+        audit_of (None | str | Unset): The job whose result it could have had: it runs all the same, and both are
+            compared.
         host (None | str | Unset): The host that has or had it.
         host_machine (None | str | Unset): compass-ci's name of `host`.
         reason (None | str | Unset): Why it is as it is.
@@ -71,6 +76,11 @@ class JobView:
         crash_signature (None | str | Unset): The title of the kernel crash that it printed.
         peak_memory_mb (int | None | Unset): The most memory that it had at one time, MB.
         cpu_ms (int | None | Unset): CPU time of all of its processes, ms.
+        inputs (list[str] | Unset): The ids of its inputs, in the order of the job file; `job:ID` stands for the outputs
+            of a job that it waits for.
+        outputs (None | str | Unset): The id of its outputs.
+        declared_inputs (Any | Unset): `inputs` of the job file.
+        declared_outputs (Any | Unset): `outputs` of the job file.
         milestones (list[str] | Unset): Milestones that it reached.
         cases (CaseTotals | None | Unset): Its test cases.
         waits (JobViewWaitsType0 | None | Unset): What it waits for.
@@ -136,6 +146,9 @@ class JobView:
     edits: JobViewEdits | Unset = UNSET
     submit_rule: None | RuleApplied | Unset = UNSET
     rerun_of: None | str | Unset = UNSET
+    reused_from: None | str | Unset = UNSET
+    joined: None | str | Unset = UNSET
+    audit_of: None | str | Unset = UNSET
     host: None | str | Unset = UNSET
     host_machine: None | str | Unset = UNSET
     reason: None | str | Unset = UNSET
@@ -145,6 +158,10 @@ class JobView:
     crash_signature: None | str | Unset = UNSET
     peak_memory_mb: int | None | Unset = UNSET
     cpu_ms: int | None | Unset = UNSET
+    inputs: list[str] | Unset = UNSET
+    outputs: None | str | Unset = UNSET
+    declared_inputs: Any | Unset = UNSET
+    declared_outputs: Any | Unset = UNSET
     milestones: list[str] | Unset = UNSET
     cases: CaseTotals | None | Unset = UNSET
     waits: JobViewWaitsType0 | None | Unset = UNSET
@@ -299,6 +316,24 @@ class JobView:
         else:
             rerun_of = self.rerun_of
 
+        reused_from: None | str | Unset
+        if isinstance(self.reused_from, Unset):
+            reused_from = UNSET
+        else:
+            reused_from = self.reused_from
+
+        joined: None | str | Unset
+        if isinstance(self.joined, Unset):
+            joined = UNSET
+        else:
+            joined = self.joined
+
+        audit_of: None | str | Unset
+        if isinstance(self.audit_of, Unset):
+            audit_of = UNSET
+        else:
+            audit_of = self.audit_of
+
         host: None | str | Unset
         if isinstance(self.host, Unset):
             host = UNSET
@@ -352,6 +387,20 @@ class JobView:
             cpu_ms = UNSET
         else:
             cpu_ms = self.cpu_ms
+
+        inputs: list[str] | Unset = UNSET
+        if not isinstance(self.inputs, Unset):
+            inputs = self.inputs
+
+        outputs: None | str | Unset
+        if isinstance(self.outputs, Unset):
+            outputs = UNSET
+        else:
+            outputs = self.outputs
+
+        declared_inputs = self.declared_inputs
+
+        declared_outputs = self.declared_outputs
 
         milestones: list[str] | Unset = UNSET
         if not isinstance(self.milestones, Unset):
@@ -570,6 +619,12 @@ class JobView:
             field_dict["submit_rule"] = submit_rule
         if rerun_of is not UNSET:
             field_dict["rerun_of"] = rerun_of
+        if reused_from is not UNSET:
+            field_dict["reused_from"] = reused_from
+        if joined is not UNSET:
+            field_dict["joined"] = joined
+        if audit_of is not UNSET:
+            field_dict["audit_of"] = audit_of
         if host is not UNSET:
             field_dict["host"] = host
         if host_machine is not UNSET:
@@ -588,6 +643,14 @@ class JobView:
             field_dict["peak_memory_mb"] = peak_memory_mb
         if cpu_ms is not UNSET:
             field_dict["cpu_ms"] = cpu_ms
+        if inputs is not UNSET:
+            field_dict["inputs"] = inputs
+        if outputs is not UNSET:
+            field_dict["outputs"] = outputs
+        if declared_inputs is not UNSET:
+            field_dict["declared_inputs"] = declared_inputs
+        if declared_outputs is not UNSET:
+            field_dict["declared_outputs"] = declared_outputs
         if milestones is not UNSET:
             field_dict["milestones"] = milestones
         if cases is not UNSET:
@@ -817,6 +880,33 @@ class JobView:
 
         rerun_of = _parse_rerun_of(d.pop("rerun_of", UNSET))
 
+        def _parse_reused_from(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        reused_from = _parse_reused_from(d.pop("reused_from", UNSET))
+
+        def _parse_joined(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        joined = _parse_joined(d.pop("joined", UNSET))
+
+        def _parse_audit_of(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        audit_of = _parse_audit_of(d.pop("audit_of", UNSET))
+
         def _parse_host(data: object) -> None | str | Unset:
             if data is None:
                 return data
@@ -899,6 +989,21 @@ class JobView:
             return cast(int | None | Unset, data)
 
         cpu_ms = _parse_cpu_ms(d.pop("cpu_ms", UNSET))
+
+        inputs = cast(list[str], d.pop("inputs", UNSET))
+
+        def _parse_outputs(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        outputs = _parse_outputs(d.pop("outputs", UNSET))
+
+        declared_inputs = d.pop("declared_inputs", UNSET)
+
+        declared_outputs = d.pop("declared_outputs", UNSET)
 
         milestones = cast(list[str], d.pop("milestones", UNSET))
 
@@ -1181,6 +1286,9 @@ class JobView:
             edits=edits,
             submit_rule=submit_rule,
             rerun_of=rerun_of,
+            reused_from=reused_from,
+            joined=joined,
+            audit_of=audit_of,
             host=host,
             host_machine=host_machine,
             reason=reason,
@@ -1190,6 +1298,10 @@ class JobView:
             crash_signature=crash_signature,
             peak_memory_mb=peak_memory_mb,
             cpu_ms=cpu_ms,
+            inputs=inputs,
+            outputs=outputs,
+            declared_inputs=declared_inputs,
+            declared_outputs=declared_outputs,
             milestones=milestones,
             cases=cases,
             waits=waits,

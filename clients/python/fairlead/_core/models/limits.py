@@ -28,12 +28,18 @@ class Limits:
             1,000,000,000; none: no limit.
         shards (Bounds | Unset): A limit: past the soft one jobs go behind others, at the hard one they stop. Each 0 to
             1,000,000,000; none: no limit.
+        content_mb (Bounds | Unset): A limit: past the soft one jobs go behind others, at the hard one they stop. Each 0
+            to 1,000,000,000; none: no limit.
+        content_day_mb (Bounds | Unset): A limit: past the soft one jobs go behind others, at the hard one they stop.
+            Each 0 to 1,000,000,000; none: no limit.
     """
 
     waiting: Bounds | Unset = UNSET
     running: Bounds | Unset = UNSET
     hours: Bounds | Unset = UNSET
     shards: Bounds | Unset = UNSET
+    content_mb: Bounds | Unset = UNSET
+    content_day_mb: Bounds | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -53,6 +59,14 @@ class Limits:
         if not isinstance(self.shards, Unset):
             shards = self.shards.to_dict()
 
+        content_mb: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.content_mb, Unset):
+            content_mb = self.content_mb.to_dict()
+
+        content_day_mb: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.content_day_mb, Unset):
+            content_day_mb = self.content_day_mb.to_dict()
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update({})
@@ -64,6 +78,10 @@ class Limits:
             field_dict["hours"] = hours
         if shards is not UNSET:
             field_dict["shards"] = shards
+        if content_mb is not UNSET:
+            field_dict["content_mb"] = content_mb
+        if content_day_mb is not UNSET:
+            field_dict["content_day_mb"] = content_day_mb
 
         return field_dict
 
@@ -100,11 +118,27 @@ class Limits:
         else:
             shards = Bounds.from_dict(_shards)
 
+        _content_mb = d.pop("content_mb", UNSET)
+        content_mb: Bounds | Unset
+        if isinstance(_content_mb, Unset):
+            content_mb = UNSET
+        else:
+            content_mb = Bounds.from_dict(_content_mb)
+
+        _content_day_mb = d.pop("content_day_mb", UNSET)
+        content_day_mb: Bounds | Unset
+        if isinstance(_content_day_mb, Unset):
+            content_day_mb = UNSET
+        else:
+            content_day_mb = Bounds.from_dict(_content_day_mb)
+
         limits = cls(
             waiting=waiting,
             running=running,
             hours=hours,
             shards=shards,
+            content_mb=content_mb,
+            content_day_mb=content_day_mb,
         )
 
         limits.additional_properties = d

@@ -23,12 +23,17 @@ class LimitsChange:
         running (Bounds | None | Unset): Jobs that testboxes have.
         hours (Bounds | None | Unset): Hours of testboxes within 24 hours.
         shards (Bounds | None | Unset): Shards that have not ended.
+        content_mb (Bounds | None | Unset): Of an account: MB of its inputs and outputs together.
+        content_day_mb (Bounds | None | Unset): Of an account: MB of inputs and outputs put within 24 hours that it
+            still has.
     """
 
     waiting: Bounds | None | Unset = UNSET
     running: Bounds | None | Unset = UNSET
     hours: Bounds | None | Unset = UNSET
     shards: Bounds | None | Unset = UNSET
+    content_mb: Bounds | None | Unset = UNSET
+    content_day_mb: Bounds | None | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.bounds import Bounds
@@ -65,6 +70,22 @@ class LimitsChange:
         else:
             shards = self.shards
 
+        content_mb: dict[str, Any] | None | Unset
+        if isinstance(self.content_mb, Unset):
+            content_mb = UNSET
+        elif isinstance(self.content_mb, Bounds):
+            content_mb = self.content_mb.to_dict()
+        else:
+            content_mb = self.content_mb
+
+        content_day_mb: dict[str, Any] | None | Unset
+        if isinstance(self.content_day_mb, Unset):
+            content_day_mb = UNSET
+        elif isinstance(self.content_day_mb, Bounds):
+            content_day_mb = self.content_day_mb.to_dict()
+        else:
+            content_day_mb = self.content_day_mb
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
@@ -76,6 +97,10 @@ class LimitsChange:
             field_dict["hours"] = hours
         if shards is not UNSET:
             field_dict["shards"] = shards
+        if content_mb is not UNSET:
+            field_dict["content_mb"] = content_mb
+        if content_day_mb is not UNSET:
+            field_dict["content_day_mb"] = content_day_mb
 
         return field_dict
 
@@ -153,11 +178,47 @@ class LimitsChange:
 
         shards = _parse_shards(d.pop("shards", UNSET))
 
+        def _parse_content_mb(data: object) -> Bounds | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                content_mb_type_0 = Bounds.from_dict(data)
+
+                return content_mb_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(Bounds | None | Unset, data)
+
+        content_mb = _parse_content_mb(d.pop("content_mb", UNSET))
+
+        def _parse_content_day_mb(data: object) -> Bounds | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                content_day_mb_type_0 = Bounds.from_dict(data)
+
+                return content_day_mb_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(Bounds | None | Unset, data)
+
+        content_day_mb = _parse_content_day_mb(d.pop("content_day_mb", UNSET))
+
         limits_change = cls(
             waiting=waiting,
             running=running,
             hours=hours,
             shards=shards,
+            content_mb=content_mb,
+            content_day_mb=content_day_mb,
         )
 
         return limits_change

@@ -27,6 +27,7 @@ class ShardAnswer:
         attempt (int): Which try.
         host (str | Unset): The host that has or had it.
         reason (str | Unset): Why it is as it is.
+        reused_from (str | Unset): The job whose result it has; absent: it runs or ran itself.
         cases (CaseTotals | None | Unset): Its test cases; absent: not known.
         result_root (str | Unset): Where its results are.
     """
@@ -38,6 +39,7 @@ class ShardAnswer:
     attempt: int
     host: str | Unset = UNSET
     reason: str | Unset = UNSET
+    reused_from: str | Unset = UNSET
     cases: CaseTotals | None | Unset = UNSET
     result_root: str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -58,6 +60,8 @@ class ShardAnswer:
         host = self.host
 
         reason = self.reason
+
+        reused_from = self.reused_from
 
         cases: dict[str, Any] | None | Unset
         if isinstance(self.cases, Unset):
@@ -84,6 +88,8 @@ class ShardAnswer:
             field_dict["host"] = host
         if reason is not UNSET:
             field_dict["reason"] = reason
+        if reused_from is not UNSET:
+            field_dict["reused_from"] = reused_from
         if cases is not UNSET:
             field_dict["cases"] = cases
         if result_root is not UNSET:
@@ -109,6 +115,8 @@ class ShardAnswer:
         host = d.pop("host", UNSET)
 
         reason = d.pop("reason", UNSET)
+
+        reused_from = d.pop("reused_from", UNSET)
 
         def _parse_cases(data: object) -> CaseTotals | None | Unset:
             if data is None:
@@ -137,6 +145,7 @@ class ShardAnswer:
             attempt=attempt,
             host=host,
             reason=reason,
+            reused_from=reused_from,
             cases=cases,
             result_root=result_root,
         )

@@ -6,6 +6,8 @@ from typing import Any, Self, TypeVar
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
+from ..types import UNSET, Unset
+
 T = TypeVar("T", bound="ShardCounts")
 
 
@@ -18,12 +20,15 @@ class ShardCounts:
         running (int): Those that testboxes have. Default: 0.
         over (int): Those that have ended. Default: 0.
         failed (int): Those of them that did not succeed. Default: 0.
+        reused (int | Unset): Those of them that have results of earlier jobs: nothing ran for them. Only the answer of
+            a job counts them.
     """
 
     count: int
     running: int = 0
     over: int = 0
     failed: int = 0
+    reused: int | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -35,6 +40,8 @@ class ShardCounts:
 
         failed = self.failed
 
+        reused = self.reused
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -45,6 +52,8 @@ class ShardCounts:
                 "failed": failed,
             }
         )
+        if reused is not UNSET:
+            field_dict["reused"] = reused
 
         return field_dict
 
@@ -59,11 +68,14 @@ class ShardCounts:
 
         failed = d.pop("failed")
 
+        reused = d.pop("reused", UNSET)
+
         shard_counts = cls(
             count=count,
             running=running,
             over=over,
             failed=failed,
+            reused=reused,
         )
 
         shard_counts.additional_properties = d

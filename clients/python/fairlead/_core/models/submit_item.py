@@ -27,13 +27,15 @@ class SubmitItem:
         hint (str | Unset): What to do about a refusal, or a warning about an accepted job (no known host can run it).
         warnings (list[str] | Unset): Keys of the job that were probably meant to be fields, a sentence each.
         version (str | Unset): The scheduler's version.
-        job_state (str | Unset): `submit` when accepted.
+        job_state (str | Unset): `submit` when accepted; `finish` of a job that has the result of another one.
         result_root (str | Unset): Where its results will be.
         submit_id (str | Unset): The submit it belongs to.
         cluster_id (str | Unset): The same for all nodes of a cluster, which one job of the request became; empty: it is
             one job.
         shard_of (str | Unset): The job that has the one result of the group that it joined; empty: it joined none.
         rerun_of (str | Unset): The job that it runs again; empty: it is new.
+        reused_from (str | Unset): The job whose result it has: nothing runs for it. Empty: it runs itself.
+        joined (str | Unset): The job that runs the same thing, and for whose result it waits; empty: for none.
         rule (None | RuleApplied | Unset): The submit rule that it met, also if it was refused.
     """
 
@@ -50,6 +52,8 @@ class SubmitItem:
     cluster_id: str | Unset = UNSET
     shard_of: str | Unset = UNSET
     rerun_of: str | Unset = UNSET
+    reused_from: str | Unset = UNSET
+    joined: str | Unset = UNSET
     rule: None | RuleApplied | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -83,6 +87,10 @@ class SubmitItem:
         shard_of = self.shard_of
 
         rerun_of = self.rerun_of
+
+        reused_from = self.reused_from
+
+        joined = self.joined
 
         rule: dict[str, Any] | None | Unset
         if isinstance(self.rule, Unset):
@@ -122,6 +130,10 @@ class SubmitItem:
             field_dict["shard_of"] = shard_of
         if rerun_of is not UNSET:
             field_dict["rerun_of"] = rerun_of
+        if reused_from is not UNSET:
+            field_dict["reused_from"] = reused_from
+        if joined is not UNSET:
+            field_dict["joined"] = joined
         if rule is not UNSET:
             field_dict["rule"] = rule
 
@@ -158,6 +170,10 @@ class SubmitItem:
 
         rerun_of = d.pop("rerun_of", UNSET)
 
+        reused_from = d.pop("reused_from", UNSET)
+
+        joined = d.pop("joined", UNSET)
+
         def _parse_rule(data: object) -> None | RuleApplied | Unset:
             if data is None:
                 return data
@@ -189,6 +205,8 @@ class SubmitItem:
             cluster_id=cluster_id,
             shard_of=shard_of,
             rerun_of=rerun_of,
+            reused_from=reused_from,
+            joined=joined,
             rule=rule,
         )
 

@@ -166,7 +166,7 @@ async fn chunks_that_went_before_the_manifest_are_sent_again() {
     let whole = put_all(&store, dir.path()).await.unwrap();
     let calls = AtomicUsize::new(0);
     let remote = Hooked::new(store.clone(), {
-        let small = crate::store::chunk_name(Digest::of(b"small"));
+        let small = crate::names::chunk_name(Digest::of(b"small"));
         let store = store.clone();
         move |call| {
             if call == Call::PutManifest && calls.fetch_add(1, Ordering::Relaxed) == 0 {
@@ -230,7 +230,7 @@ async fn a_chunk_that_is_gone_names_its_file_and_nothing_is_left() {
     let id = put_all(&store, &from).await.unwrap().id;
     let small = Digest::of(b"small");
     store
-        .delete(&crate::store::chunk_name(small))
+        .delete(&crate::names::chunk_name(small))
         .await
         .unwrap();
     fs::create_dir(&into).unwrap();

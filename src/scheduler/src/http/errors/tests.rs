@@ -133,7 +133,7 @@ fn of_files() -> Vec<Refusal> {
 }
 
 fn of_content() -> Vec<Refusal> {
-    use ContentFault as E;
+    use crate::base::errors::ContentFault as E;
     let (word, id) = (
         || "ann".to_owned(),
         fairlead_content::Digest::from_bytes([7; 32]),

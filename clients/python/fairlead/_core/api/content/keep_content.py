@@ -1,0 +1,211 @@
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.content_keep import ContentKeep
+from ...models.content_view import ContentView
+from ...models.error_body import ErrorBody
+from ...types import UNSET, Response, Unset
+
+
+def _get_kwargs(
+    content: str,
+    *,
+    body: ContentKeep | Unset = UNSET,
+    account: str | Unset = UNSET,
+    my_account: str | Unset = UNSET,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+
+    params: dict[str, Any] = {}
+
+    params["account"] = account
+
+    params["my_account"] = my_account
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/scheduler/v1/content/{content}".format(
+            content=quote(str(content), safe=""),
+        ),
+        "params": params,
+    }
+
+    if not isinstance(body, Unset):
+        _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> ContentView | ErrorBody:
+    if response.status_code == 200:
+        response_200 = ContentView.from_dict(response.json())
+
+        return response_200
+
+    response_default = ErrorBody.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[ContentView | ErrorBody]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    content: str,
+    *,
+    client: AuthenticatedClient,
+    body: ContentKeep | Unset = UNSET,
+    account: str | Unset = UNSET,
+    my_account: str | Unset = UNSET,
+) -> Response[ContentView | ErrorBody]:
+    """keeps it until a time, whatever jobs do
+
+    Args:
+        content (str):
+        account (str | Unset):
+        my_account (str | Unset):
+        body (ContentKeep | Unset): How long an input or output is kept.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[ContentView | ErrorBody]
+    """
+
+    kwargs = _get_kwargs(
+        content=content,
+        body=body,
+        account=account,
+        my_account=my_account,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    content: str,
+    *,
+    client: AuthenticatedClient,
+    body: ContentKeep | Unset = UNSET,
+    account: str | Unset = UNSET,
+    my_account: str | Unset = UNSET,
+) -> ContentView | ErrorBody | None:
+    """keeps it until a time, whatever jobs do
+
+    Args:
+        content (str):
+        account (str | Unset):
+        my_account (str | Unset):
+        body (ContentKeep | Unset): How long an input or output is kept.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        ContentView | ErrorBody
+    """
+
+    return sync_detailed(
+        content=content,
+        client=client,
+        body=body,
+        account=account,
+        my_account=my_account,
+    ).parsed
+
+
+async def asyncio_detailed(
+    content: str,
+    *,
+    client: AuthenticatedClient,
+    body: ContentKeep | Unset = UNSET,
+    account: str | Unset = UNSET,
+    my_account: str | Unset = UNSET,
+) -> Response[ContentView | ErrorBody]:
+    """keeps it until a time, whatever jobs do
+
+    Args:
+        content (str):
+        account (str | Unset):
+        my_account (str | Unset):
+        body (ContentKeep | Unset): How long an input or output is kept.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[ContentView | ErrorBody]
+    """
+
+    kwargs = _get_kwargs(
+        content=content,
+        body=body,
+        account=account,
+        my_account=my_account,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    content: str,
+    *,
+    client: AuthenticatedClient,
+    body: ContentKeep | Unset = UNSET,
+    account: str | Unset = UNSET,
+    my_account: str | Unset = UNSET,
+) -> ContentView | ErrorBody | None:
+    """keeps it until a time, whatever jobs do
+
+    Args:
+        content (str):
+        account (str | Unset):
+        my_account (str | Unset):
+        body (ContentKeep | Unset): How long an input or output is kept.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        ContentView | ErrorBody
+    """
+
+    return (
+        await asyncio_detailed(
+            content=content,
+            client=client,
+            body=body,
+            account=account,
+            my_account=my_account,
+        )
+    ).parsed
