@@ -23,7 +23,7 @@ enum What {
     /// List queues with their policy, waiting and running jobs, and share
     List,
     /// Change the policy of a queue; other settings stay
-    Set(SetArgs),
+    Set(Box<SetArgs>),
     /// Reset a queue to the default policy
     Delete {
         /// The queue

@@ -100,7 +100,7 @@ pub(crate) struct ServeArgs {
     /// Group of result files, by name or number
     #[arg(long, value_name = "GROUP", value_parser = results_group)]
     results_group: Option<u32>,
-    /// Where inputs and outputs lie: a folder that all replicas share, s3://BUCKET/PREFIX or az://CONTAINER/PREFIX
+    /// Where inputs and outputs lie: a folder that all replicas share, `s3://BUCKET/PREFIX` or `az://CONTAINER/PREFIX`
     /// [default: folder content of --data]
     #[arg(long, value_name = "LOCATION")]
     content: Option<Location>,

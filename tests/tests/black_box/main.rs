@@ -30,6 +30,7 @@ mod matching;
 mod network_boot;
 mod promises;
 mod reads;
+mod reuse;
 mod rules;
 mod serve_config;
 mod shards;

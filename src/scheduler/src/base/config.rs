@@ -32,6 +32,14 @@ pub enum FilesIn {
     Content,
 }
 
+impl FilesIn {
+    /// How long testboxes collect output before they send it, ms; `None`: as they like. By content each append is an
+    /// object of its own.
+    pub(crate) fn log_delay_ms(self) -> Option<u32> {
+        (self == Self::Content).then_some(5_000)
+    }
+}
+
 /// Who may do what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {

@@ -7,5 +7,6 @@ pub(crate) mod places;
 pub(crate) mod read;
 pub(crate) mod removal;
 pub(crate) mod results;
+pub(crate) mod sealed;
 pub(crate) mod stored;
 pub(crate) mod walk;

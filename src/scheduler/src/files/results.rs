@@ -26,20 +26,10 @@ use crate::{
     lifecycle::{after_report::Speaker, result_paths::attempt_root},
 };
 
-/// What comes later than this after a job's end is not taken, ms: a testbox may have been cut off for hours.
-const LATE_MS: u64 = 24 * 3_600_000;
 /// Largest append to a log, bytes.
 pub(crate) const LOG_APPEND_MAX: usize = 1 << 20;
 
-/// How long testboxes collect output where each append is an object of its own, ms.
-const LOG_DELAY_MS: u32 = 5_000;
-
 impl Core {
-    /// How long testboxes collect output before they send it; `None`: as they like.
-    pub(crate) fn log_delay_ms(&self) -> Option<u32> {
-        (self.config.files_in == FilesIn::Content).then_some(LOG_DELAY_MS)
-    }
-
     fn result_folder(&self) -> PathBuf {
         results_in(&self.config.data_dir)
     }
@@ -71,22 +61,6 @@ impl Core {
             return Ok(path);
         }
         Err(FileError::Outside(root))
-    }
-
-    /// Refuses what comes too late: the job has ended, and its results are in, or will not come any more.
-    pub(crate) fn check_open(&self, state: &JobState, speaker: Speaker) -> Result<(), FileError> {
-        use fairlead_job::DataReadiness::{Complete, Uploaded};
-        let are_in = matches!(state.data_readiness, Uploaded | Complete);
-        let is_late = self.clock.wall_ms() > state.end_ms.saturating_add(LATE_MS);
-        // What an earlier attempt left is kept beside the present one's results.
-        let sealed = is_late || (are_in && speaker == Speaker::Present);
-        if !state.stage.is_terminal() || !sealed {
-            return Ok(());
-        }
-        Err(FileError::Sealed {
-            id: state.job_id,
-            readiness: state.data_readiness,
-        })
     }
 
     /// Stores an uploaded file, whole or not at all, if the job's results are still open by then. Returns its size.

@@ -327,7 +327,7 @@ impl Core {
             timeout_s: state.timeout_s,
             result_root: state.result_root.clone(),
             stop_when_cut_off: state.stop_when_cut_off,
-            log_delay_ms: self.log_delay_ms(),
+            log_delay_ms: self.config.files_in.log_delay_ms(),
             inputs,
             outputs,
             job,

@@ -1,13 +1,14 @@
 //! Codes and hints about inputs, outputs and reuse.
 
+use std::borrow::Cow;
+
 use fairlead_api::ErrorCode::{
-    BadBody, BadField, BadName, Conflict, NotFound, Quota, TooLarge, Unavailable,
+    self, BadBody, BadField, BadName, Conflict, NotFound, Quota, TooLarge, Unavailable,
 };
 
-use super::Told;
 use crate::base::errors::{ContentFault, SubmitError};
 
-pub(super) fn of_content(fault: &ContentFault) -> Told {
+pub(super) fn of_content(fault: &ContentFault) -> (ErrorCode, Cow<'static, str>) {
     use ContentFault as F;
     let (code, hint) = match fault {
         F::Unknown(_) => (NotFound, "list yours: fairlead content ls"),

@@ -90,9 +90,10 @@ fn hides_others(row: &Endpoint) -> bool {
 fn reads_content(row: &Endpoint) -> bool {
     matches!(
         (row.methods[0], row.path),
-        ("GET", "/scheduler/v1/content/chunks/:digest")
-            | ("GET", "/scheduler/v1/content/manifests/:content")
-            | ("POST", "/scheduler/v1/content/urls")
+        (
+            "GET",
+            "/scheduler/v1/content/chunks/:digest" | "/scheduler/v1/content/manifests/:content"
+        ) | ("POST", "/scheduler/v1/content/urls")
     )
 }
 

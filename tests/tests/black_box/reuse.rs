@@ -1,0 +1,138 @@
+//! Tests of results that are not computed twice, with a real agent.
+
+use fairlead_tests::{Agent, Http, Scheduler, Store, content::Input, jobs, on_both_stores, until};
+use serde_json::{Value, json};
+
+on_both_stores!(
+    a_job_in_200_parts_runs_once,
+    each_part_of_the_key_changed_in_turn_makes_it_run,
+    a_test_that_passes_and_fails_is_never_reused,
+);
+
+/// How long all parts of a job may take, seconds.
+const END_S: u64 = 240;
+
+fn agent(scheduler: &Scheduler) -> Agent {
+    let more = ["--kind", "dc", "--memory", "16g"];
+    Agent::start(&scheduler.url(), "host-1", &more)
+}
+
+async fn submitted(http: &Http, fields: &Value) -> String {
+    let job = jobs::with(
+        jobs::dc("alice"),
+        &json!({"need_memory": "64M", "reuse": "14d"}),
+    );
+    http.submit(&jobs::with(job, fields)).await.remove(0)
+}
+
+/// The answer of a job that has ended.
+async fn answer(http: &Http, id: &str) -> Value {
+    let path = format!("/r/{id}?format=json");
+    until("the job has ended", END_S, async || {
+        let answer = http.get(&path).await.json();
+        (answer["over"] == true).then_some(answer)
+    })
+    .await
+}
+
+/// The job whose result it has; empty: it ran.
+async fn taken(http: &Http, fields: &Value) -> String {
+    let id = submitted(http, fields).await;
+    let answer = answer(http, &id).await;
+    answer["reused_from"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+async fn a_job_in_200_parts_runs_once(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let _agent = agent(&scheduler);
+    let script = "touch \"$TEST_SHARD_STATUS_FILE\"; echo \"$TEST_SHARD_INDEX\"";
+    let job = json!({"suite": "same", "shards": 200, "script": script});
+    let first = submitted(&http, &job).await;
+    let ran = answer(&http, &first).await;
+    assert_eq!(ran["job_health"], "success", "{ran}");
+    assert_eq!(ran["shards"]["reused"].as_u64().unwrap_or(0), 0);
+    let second = submitted(&http, &job).await;
+    let again = answer(&http, &second).await;
+    assert_eq!(again["job_health"], "success", "{again}");
+    let reused = again["shards"]["reused"].as_u64().unwrap_or(0);
+    let mut audits = 0;
+    for part in again["parts"].as_array().expect("its shards") {
+        let id = part["job_id"].as_str().unwrap_or_default();
+        let from = part["reused_from"].as_str().unwrap_or_default();
+        if from.is_empty() {
+            let job = http.job(id).await;
+            assert!(
+                job["audit_of"].is_string(),
+                "{id} ran, and is no audit: {job}"
+            );
+            audits += 1;
+        }
+    }
+    assert_eq!(reused + audits, 200);
+    assert!(
+        audits <= 12,
+        "one in a hundred runs as an audit, not {audits} of 200"
+    );
+}
+
+async fn each_part_of_the_key_changed_in_turn_makes_it_run(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let _agent = agent(&scheduler);
+    let inputs = [Input::of("one"), Input::of("two")];
+    for input in &inputs {
+        input.put(&http, "").await;
+    }
+    let usual = json!({
+        "suite": "keyed", "inputs": inputs[0].id, "depth": 1, "outputs": ["x"],
+        "script": "echo $depth > $FAIRLEAD_OUTPUTS/x",
+    });
+    assert_eq!(taken(&http, &usual).await, "");
+    let changes = [
+        json!({"inputs": inputs[1].id}),
+        json!({"depth": 2}),
+        json!({"script": "echo other > $FAIRLEAD_OUTPUTS/x"}),
+        json!({"need_memory": "65M"}),
+        json!({"os": "debian"}),
+        json!({"shards": 2, "outputs": null, "script": "touch \"$TEST_SHARD_STATUS_FILE\""}),
+    ];
+    for change in changes {
+        let job = jobs::with(usual.clone(), &change);
+        let id = submitted(&http, &job).await;
+        let answer = answer(&http, &id).await;
+        let reused = answer["shards"]["reused"].as_u64().unwrap_or(0);
+        let from = answer["reused_from"].as_str().unwrap_or_default();
+        assert_eq!((from, reused), ("", 0), "{change}: {answer}");
+    }
+    // Another priority, limit or label changes nothing. One hit in a hundred runs as an audit, so three are tried.
+    let same = json!({"priority": 7, "timeout": "7m", "labels": ["x"]});
+    let same = jobs::with(usual.clone(), &same);
+    let mut hits = 0;
+    for _ in 0..3 {
+        hits += u32::from(!taken(&http, &same).await.is_empty());
+    }
+    assert!(hits >= 2, "{hits} of 3");
+}
+
+async fn a_test_that_passes_and_fails_is_never_reused(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let _agent = agent(&scheduler);
+    let mark = scheduler.folder().join("mark");
+    // It fails once, and passes whenever it is tried again.
+    let script = format!(
+        "test -e '{0}' || {{ touch '{0}'; exit 1; }}",
+        mark.display()
+    );
+    let flaky = json!({"suite": "flaky", "script": script});
+    for health in ["fail", "success", "success"] {
+        let id = submitted(&http, &flaky).await;
+        let answer = answer(&http, &id).await;
+        assert_eq!(answer["job_health"], health, "{answer}");
+        assert!(answer["reused_from"].is_null(), "{answer}");
+    }
+}
