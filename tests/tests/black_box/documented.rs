@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fairlead_tests::{Http, Scheduler, Store, jobs, on_both_stores};
+use fairlead_tests::{Http, Scheduler, Store, content::Input, jobs, on_both_stores};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -241,6 +241,7 @@ async fn every_field_of_every_answer_is_documented(store: Store) {
     let mut busy = Busy { http, described };
     let (parent, ended) = busy.fill().await;
     look_at_jobs(&mut busy, &parent, &ended).await;
+    look_at_content(&mut busy, &ended).await;
     look_at_the_lab(&mut busy).await;
     set_the_lab(&mut busy).await;
     let described = busy.described;
@@ -304,6 +305,56 @@ async fn look_at_jobs(busy: &mut Busy, parent: &str, ended: &str) {
     let at = format!("{v1}/groups/matrix/close?account=alice");
     let body = json!({"my_account": "alice"});
     busy.post(&format!("{group}/close"), &at, body).await;
+}
+
+/// What is answered of inputs and outputs, and of results that are not computed twice.
+async fn look_at_content(busy: &mut Busy, ended: &str) {
+    let content = "/scheduler/v1/content";
+    let input = Input::of("described");
+    let path = format!("{content}/pin");
+    let pin = json!({"put": "p", "chunks": [input.chunk]});
+    busy.post(&path, &path, pin).await;
+    let puts = [
+        (
+            "put",
+            "chunks/{digest}",
+            format!("chunks/{}", input.chunk),
+            &input.bytes,
+        ),
+        ("post", "manifests", "manifests".to_owned(), &input.manifest),
+    ];
+    for (method, path, at, bytes) in puts {
+        let sent: Method = method.to_uppercase().parse().expect("a method");
+        let at = format!("{content}/{at}?put=p");
+        let reply = busy.http.send(sent, &at, "", bytes.clone()).await;
+        assert_eq!(reply.status, 200, "{at}: {}", reply.text);
+        let path = format!("{content}/{path}");
+        busy.described.check(method, &path, &reply.json());
+    }
+    let path = format!("{content}/urls");
+    let urls = json!({"id": input.id, "chunks": [input.chunk]});
+    busy.post(&path, &path, urls).await;
+    busy.get(content, content).await;
+    let path = format!("{content}/{{content}}");
+    let at = format!("{content}/{}", input.id);
+    busy.post(&path, &at, json!({"until": "+2d"})).await;
+    busy.get(&path, &at).await;
+    for care in ["collect", "check"] {
+        let path = format!("{content}/{care}");
+        busy.post(&path, &path, json!({})).await;
+    }
+    let reuse = "/scheduler/v1/reuse";
+    let settings = json!({
+        "salt": "s", "audit_percent": 0, "performance": ["bench*"],
+        "suites": [{"suite": "unit*", "within": "14d"}],
+    });
+    for method in ["post", "put"] {
+        busy.ask(method, reuse, reuse, Some(settings.clone())).await;
+    }
+    busy.get(reuse, reuse).await;
+    let path = "/scheduler/v1/jobs/{id}/reuse";
+    busy.get(path, &format!("/scheduler/v1/jobs/{ended}/reuse"))
+        .await;
 }
 
 /// Settings of the whole lab, and a job that meets a rule.
