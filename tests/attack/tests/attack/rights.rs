@@ -79,14 +79,14 @@ impl Walk {
 
     /// A job of the owner that no host can take.
     async fn waiting(&self) -> String {
-        let job = jobs::with(jobs::dc("alice"), &json!({"need_memory": "900g"}));
+        let job = jobs::with(jobs::dc("alice"), &json!({"need_memory": "9000g"}));
         self.owner.submit(&job).await.remove(0)
     }
 
     /// The webhook of a job of the owner that waits.
     async fn webhook(&self) -> String {
         let more = json!({
-            "need_memory": "900g",
+            "need_memory": "9000g",
             "callback": "http://127.0.0.1:9/hook",
             "secrets": {"callback": WEBHOOK_SECRET},
         });
@@ -135,7 +135,7 @@ impl Walk {
         } else if row.path.contains(":webhook") {
             webhook = self.webhook().await;
         } else if row.path.contains(":group") {
-            let more = json!({"need_memory": "900g", "group": name});
+            let more = json!({"need_memory": "9000g", "group": name});
             self.owner
                 .submit(&jobs::with(jobs::dc("alice"), &more))
                 .await;
@@ -173,9 +173,10 @@ impl Walk {
         let path = match row.path {
             "/scheduler/v1/jobs/dispatch" => format!("{path}?hostname={SPARE}&wait=0"),
             "/scheduler/v1/tests" => format!("{path}?suite=sleep"),
-            "/scheduler/v1/content/chunks/:digest" => {
-                format!("{path}?put=by-hand&id={}", input.id)
+            "/scheduler/v1/content/chunks/:digest" if row.methods == ["PUT"] => {
+                format!("{path}?put=by-hand")
             }
+            "/scheduler/v1/content/chunks/:digest" => format!("{path}?id={}", input.id),
             "/scheduler/v1/content/manifests" => format!("{path}?put=by-hand"),
             "/scheduler/v1/content/:content" => format!("{path}?account=alice"),
             group if group.contains(":group") => format!("{path}?account=alice"),

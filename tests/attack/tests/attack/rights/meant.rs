@@ -49,6 +49,7 @@ fn is_everybodys(row: &Endpoint) -> bool {
             "/scheduler/v1/jobs"
                 | "/scheduler/v1/jobs/:id"
                 | "/scheduler/v1/jobs/:id/explain"
+                | "/scheduler/v1/jobs/:id/reuse"
                 | "/scheduler/v1/queues"
                 | "/scheduler/v1/hosts"
                 | "/scheduler/v1/hosts/:hostname"
