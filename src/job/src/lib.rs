@@ -28,7 +28,7 @@ pub use fields::{
     },
     callback::{CALLBACK, Callback, CallbackKind},
     cluster::{ClusterNode, NODES_MAX, cluster_nodes},
-    content::{INPUTS_MAX, Input, InputOf, OUTPUTS_MAX, outputs},
+    content::{CONTENT_TAG, INPUTS_MAX, Input, InputOf, OUTPUTS_MAX, outputs},
     crash::Crashes,
     error::{Fault, FieldError},
     group::{GROUP_WITHIN_MAX_S, Group},

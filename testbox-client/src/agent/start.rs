@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::Context as _;
 use fairlead_api::{Client, ClientConfig};
-use fairlead_job::Health;
+use fairlead_job::{CONTENT_TAG, Health};
 use rustix::fs::{FlockOperation, flock};
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -79,7 +79,9 @@ pub async fn run(
     let executors = Executors::find(&config, agent).await?;
     executors.clear_left().await;
     config.kinds = executors.kinds();
-    let told = (executors.said(), executors.tags());
+    let mut tags = executors.tags();
+    tags.push(CONTENT_TAG.to_owned());
+    let told = (executors.said(), tags);
     let facts = tokio::task::spawn_blocking(|| facts::find(Path::new("/"))).await?;
     let host = config.host(&new_session(), &instance, isolation, told, facts);
     let context = Arc::new(Context {

@@ -1,6 +1,7 @@
 //! Tests of inputs and outputs by content, played by hand: what jobs get, what they leave, and who may name what.
 
 use fairlead_api::Grant;
+use fairlead_job::CONTENT_TAG;
 use fairlead_tests::{
     Guarded, Http, Scheduler, Store, Testbox, content::Input, jobs, on_both_stores, until,
 };
@@ -19,6 +20,13 @@ on_both_stores!(
 /// The address of a machine that boots over the network.
 const MAC: &str = "52-54-00-00-00-0b";
 const END: &str = "job_stage=finish&job_health=success&exit_code=0&job_data_readiness=complete";
+
+/// A vm/dc host whose agent fetches inputs and puts outputs.
+fn with_an_agent(http: &Http, host: &str, memory_mb: u32) -> Testbox {
+    let mut testbox = Testbox::dc(http, host, memory_mb);
+    testbox.offer.tags = vec![CONTENT_TAG.to_owned()];
+    testbox
+}
 
 /// The next job.
 async fn take(testbox: &mut Testbox) -> Grant {
@@ -56,7 +64,7 @@ async fn outputs_of_one_job_are_inputs_of_the_next(store: Store) {
     assert_eq!(waits["inputs"], json!([format!("job:{}", ids[0])]));
     assert_eq!(waits["declared_inputs"][0]["from"], "build");
 
-    let mut testbox = Testbox::dc(&boxes, "host-1", 8 << 10);
+    let mut testbox = with_an_agent(&boxes, "host-1", 8 << 10);
     let grant = take(&mut testbox).await;
     assert_eq!(json!(grant.inputs), json!([{"id": source.id}]));
     assert_eq!(grant.outputs, ["vmlinux", "m"]);
@@ -109,7 +117,7 @@ async fn a_job_whose_input_was_not_left_does_not_run(store: Store) {
     let both =
         [json!({"name": "build"}), test].map(|fields| jobs::with(jobs::dc("alice"), &fields));
     let ids = http.submit(&json!(both)).await;
-    let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
+    let mut testbox = with_an_agent(&http, "host-1", 8 << 10);
     let grant = take(&mut testbox).await;
     testbox.finish(&grant).await;
     let child = ends(&http, &ids[1]).await;
@@ -179,7 +187,7 @@ async fn shards_have_the_inputs_of_their_job(store: Store) {
     let fields = json!({"shards": 2, "inputs": [{"id": input.id, "folder": "t"}], "outputs": "."});
     http.submit(&jobs::with(jobs::dc("alice"), &fields)).await;
     // It has room for one at a time.
-    let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
+    let mut testbox = with_an_agent(&http, "host-1", 1 << 10);
     for _ in 0..2 {
         let grant = take(&mut testbox).await;
         assert_eq!(
@@ -197,9 +205,9 @@ async fn the_host_that_holds_an_input_gets_the_job(store: Store) {
     let input = Input::of("a large one");
     input.put(&http, "").await;
     // The other one has more memory, which else decides.
-    let mut holder = Testbox::dc(&http, "holder", 4 << 10);
+    let mut holder = with_an_agent(&http, "holder", 4 << 10);
     holder.offer.content = vec![input.chunk[..12].to_owned()];
-    let mut larger = Testbox::dc(&http, "larger", 64 << 10);
+    let mut larger = with_an_agent(&http, "larger", 64 << 10);
     let both_wait = async || {
         let hosts = http.get("/scheduler/v1/hosts").await.json();
         let hosts = hosts.as_array().cloned().unwrap_or_default();
@@ -255,9 +263,14 @@ async fn a_machine_without_an_agent_gets_no_inputs(store: Store) {
     let host = json!({"mac_addr": [MAC], "arch": std::env::consts::ARCH});
     let registered = http.post("/scheduler/v1/hosts/machine", &host).await;
     assert_eq!(registered.status, 200, "{}", registered.text);
-    http.get(&format!("/boot.ipxe/mac/{MAC}?wait=30")).await;
-    let job = ends(&http, &ids[0]).await;
-    assert_eq!(job["job_stage"], "abort_invalid", "{job}");
-    let reason = job["reason"].as_str().unwrap_or_default();
-    assert!(reason.contains("without an agent"), "{reason}");
+    let path = format!("/boot.ipxe/mac/{MAC}?wait=0");
+    let idle = http.get(&path).await;
+    assert!(!idle.text.contains(&ids[0]), "{}", idle.text);
+    let path = format!("/scheduler/v1/jobs/{}/explain", ids[0]);
+    let explained = http.get(&path).await.text;
+    assert!(explained.contains(CONTENT_TAG), "{explained}");
+    // An admin says that what boots there has an agent.
+    let path = format!("/boot.ipxe/mac/{MAC}?wait=30&tags={CONTENT_TAG}");
+    let boots = http.get(&path).await;
+    assert!(boots.text.contains(&ids[0]), "{}", boots.text);
 }

@@ -1,6 +1,6 @@
 //! Fits jobs to this machine, and finds jobs that cannot run here before anything starts.
 
-use fairlead_job::{JobFields, SiteDefaults, Spec, TboxType};
+use fairlead_job::{CONTENT_TAG, JobFields, SiteDefaults, Spec, TboxType};
 use serde_json::Value;
 
 use super::machine::Machine;
@@ -99,8 +99,11 @@ impl Fit<'_> {
         if !plan.target_machines.is_empty() && !plan.target_machines.contains(&here.name) {
             lacks.push(format!("target_machines do not name {}", here.name));
         }
-        if !plan.tags.is_empty() {
-            lacks.push(format!("it needs the tags {}", plan.tags.join(" ")));
+        // The agent of a run fetches inputs and puts outputs.
+        let tags = plan.tags.iter().filter(|tag| *tag != CONTENT_TAG);
+        let tags: Vec<&str> = tags.map(String::as_str).collect();
+        if !tags.is_empty() {
+            lacks.push(format!("it needs the tags {}", tags.join(" ")));
         }
         if !plan.devices.is_empty() {
             lacks.push(format!("it needs the devices {}", plan.devices.join(" ")));

@@ -55,7 +55,7 @@ fn outputs_of_a_job_are_inputs_of_the_next() {
     lab.write(
         "a.yaml",
         "suite: t\nname: build\noutputs: tool\nscript: echo built > outputs/tool\n---\n\
-         suite: t\nneeds: build\ninputs: {from: build}\nscript: cp $FAIRLEAD_INPUTS/tool $RESULT_ROOT/seen\n",
+         name: use\nneeds: build\ninputs: {from: build}\noutputs: null\nscript: cp $FAIRLEAD_INPUTS/tool $RESULT_ROOT/seen\n",
     );
     let jobs = lab.run(&["run", "--json", "a.yaml"]).exits(0).json();
     let folders = jobs["jobs"].as_array().expect("jobs").iter();

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::{
     FieldError, Guest, Spec, TboxType,
     fields::{
-        counted,
+        content, counted,
         limits::limit_s,
         read::{Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, known_keys, names, present, refuse},
     },
@@ -138,7 +138,7 @@ pub(crate) struct WantedTags {
 }
 
 impl WantedTags {
-    /// Reads `tags`, `not_tags`, `any_of`, `else` and the numbers; an image also is a tag. With `else` and without
+    /// Reads `tags`, `not_tags`, `any_of`, `else` and the numbers; an image, inputs and outputs also are tags. With `else` and without
     /// `any_of`, the tags of the job themselves are the first alternative.
     pub(crate) fn of(spec: &Spec, guest: &Guest, kind: TboxType) -> Result<Self, FieldError> {
         let mut own = Alternative {
@@ -157,6 +157,7 @@ impl WantedTags {
         }
         let mut tags = own.tags;
         tags.extend(guest.tag(kind));
+        tags.extend(content::tag(spec).map(str::to_owned));
         tags.extend(counted::needed(spec)?);
         tags.sort();
         tags.dedup();

@@ -10,6 +10,8 @@ use crate::{
 
 const INPUTS: &str = "inputs";
 const OUTPUTS: &str = "outputs";
+/// The tag of hosts whose agent fetches inputs and puts outputs: a job with either goes to no other.
+pub const CONTENT_TAG: &str = "agent-content";
 /// Most inputs of a job.
 pub const INPUTS_MAX: usize = 16;
 /// Most paths of outputs of a job.
@@ -149,6 +151,12 @@ pub fn outputs(spec: &Spec) -> Result<Vec<String>, FieldError> {
         }
     }
     Ok(paths)
+}
+
+/// The tag that a host must have for the inputs and outputs of a job; `None`: it has neither.
+pub(crate) fn tag(spec: &Spec) -> Option<&'static str> {
+    let has_any = [INPUTS, OUTPUTS].map(|field| !items(spec, field).is_empty());
+    has_any.contains(&true).then_some(CONTENT_TAG)
 }
 
 /// What a field lists; one thing is a list of one.

@@ -77,10 +77,6 @@ impl Core {
         let Some(grant) = granted.jobs.first() else {
             return Ok(idle());
         };
-        if !grant.inputs.is_empty() || !grant.outputs.is_empty() {
-            self.refuse_to_boot(grant, no_agent(&name)).await?;
-            return Ok(idle());
-        }
         let Some(files) = self.boot_files(&grant.job, &arch).await else {
             self.refuse_to_boot(grant, no_kernel(grant, &arch)).await?;
             return Ok(idle());
@@ -286,13 +282,6 @@ fn no_kernel(grant: &Grant, arch: &str) -> String {
         "the boot store has no kernel for os {} {} {arch} (srv/boot/{arch}/OS/VERSION/vmlinuz); the job names no kernel_uri",
         text("os"),
         text("os_version"),
-    )
-}
-
-/// Why a job with inputs or outputs cannot boot.
-fn no_agent(host: &str) -> String {
-    format!(
-        "host {host} boots over the network without an agent, which fetches inputs and puts outputs; ask for a testbox with an agent"
     )
 }
 
