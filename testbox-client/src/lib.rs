@@ -36,6 +36,7 @@
 
 mod agent;
 mod bad_config;
+mod blocking;
 mod cache;
 mod config;
 mod event;

@@ -61,16 +61,13 @@ enum What {
         ids: Vec<String>,
     },
     /// Remove what no job names and nobody keeps, as schedulers do by themselves
-    Gc(CareArgs),
+    Gc {
+        /// Only tell what would be done
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Read all that is stored, tell what is damaged or missing, and move damaged chunks aside
-    Check(CareArgs),
-}
-
-#[derive(Debug, clap::Args)]
-struct CareArgs {
-    /// Only tell what would be done
-    #[arg(long)]
-    dry_run: bool,
+    Check,
 }
 
 pub(crate) async fn run(args: ContentArgs, context: &Context) -> anyhow::Result<u8> {
@@ -99,15 +96,15 @@ pub(crate) async fn run(args: ContentArgs, context: &Context) -> anyhow::Result<
             let many = counted(ids.len(), "id was given up", "ids were given up");
             context.print(&json!({ "given_up": ids }), |_| many)?;
         }
-        What::Gc(CareArgs { dry_run }) => {
+        What::Gc { dry_run } => {
             let request = ContentCareRequest { dry_run };
             let done = client.collect_content(&request).await;
             context.print(&done.map_err(Failure::from)?, |done| {
                 collected(done, dry_run)
             })?;
         }
-        What::Check(CareArgs { dry_run }) => {
-            let request = ContentCareRequest { dry_run };
+        What::Check => {
+            let request = ContentCareRequest::default();
             let found = client.check_content(&request).await;
             let found = found.map_err(Failure::from)?;
             context.print(&found, checked)?;

@@ -54,9 +54,3 @@ pub enum ContentError {
     #[error("a bug: {0}")]
     Bug(String),
 }
-
-impl ContentError {
-    pub(crate) fn bug(error: &serde_json::Error) -> Self {
-        Self::Bug(error.to_string())
-    }
-}

@@ -14,6 +14,7 @@ mod condemned;
 mod digest;
 mod error;
 mod health;
+mod json;
 mod location;
 mod manifest;
 mod named;

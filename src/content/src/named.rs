@@ -3,7 +3,7 @@
 //! A note is written after its chunks, in one step, and only if there is none: a file appears whole or not at all, and is
 //! never replaced. Notes are roots, as manifests are: a collection leaves what they name.
 
-use std::{collections::BTreeSet, ops::Range, pin::pin, sync::Arc};
+use std::{ops::Range, pin::pin, sync::Arc};
 
 use bytes::{Buf, Bytes, BytesMut};
 use fastcdc::v2020::{FastCDC, Normalization};
@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     CHUNK_BYTES_AVG, CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, Chunk, ContentError, ContentStore, Digest,
     Pin,
+    json::json,
     names::{NOTE, folder_name, note_name, unescaped},
-    store::WRITING_WITHIN,
 };
 
 /// Chunks of a file that are read ahead of who reads it.
@@ -163,18 +163,9 @@ impl ContentStore {
     /// # Errors
     /// [`ContentError::Exists`], [`ContentError::ChunksMissing`], those of the store.
     pub async fn name(&self, name: &str, file: &NamedFile) -> Result<(), ContentError> {
-        let digests: BTreeSet<Digest> = file.chunks.iter().map(|chunk| chunk.digest).collect();
-        let digests: Vec<Digest> = digests.into_iter().collect();
-        let begun = self.clock.elapsed();
-        self.pin_for_writing(Digest::of(name.as_bytes()), &digests)
-            .await?;
-        let missing = self.missing(&digests).await?;
-        if let Some(first) = missing.first() {
-            return Err(ContentError::ChunksMissing {
-                first: *first,
-                count: missing.len(),
-            });
-        }
+        let chunks = file.chunks.iter().map(|chunk| chunk.digest).collect();
+        let id = Digest::of(name.as_bytes());
+        let begun = self.begin_root(id, chunks).await?;
         let note = Note {
             format: FORMAT,
             size: file.size,
@@ -185,11 +176,9 @@ impl ContentStore {
                 .map(|chunk| (chunk.digest, chunk.size))
                 .collect(),
         };
-        let json = serde_json::to_vec(&note).map_err(|error| ContentError::bug(&error))?;
-        if self.clock.elapsed().saturating_sub(begun) > WRITING_WITHIN {
-            return Err(ContentError::Collecting);
-        }
-        if self.create(&note_name(name), json.into()).await? {
+        let json = json(&note)?;
+        self.check_in_time(begun)?;
+        if self.create(&note_name(name), json).await? {
             return Ok(());
         }
         Err(ContentError::Exists(name.to_owned()))

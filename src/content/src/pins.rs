@@ -12,6 +12,7 @@ use object_store::path::Path;
 use crate::{
     ContentError, ContentStore, Digest, Pin,
     condemned::Condemned,
+    json::json,
     names::{PINS, condemned, pin_name},
 };
 
@@ -27,9 +28,9 @@ impl ContentStore {
     /// # Errors
     /// [`ContentError::Collecting`]: some of them are just being removed, and it takes too long.
     pub async fn pin(&self, pin: &Pin) -> Result<(), ContentError> {
-        let json = serde_json::to_vec(pin).map_err(|error| ContentError::bug(&error))?;
+        let json = json(pin)?;
         let name = pin_name(&pin.put, Digest::of(&json));
-        self.write(&name, json.into()).await?;
+        self.write(&name, json).await?;
         let begun = self.clock.elapsed();
         while self.any_condemned(&pin.digests).await? {
             if self.clock.elapsed().saturating_sub(begun) > WAIT_MAX {

@@ -16,6 +16,7 @@ use crate::{
     CHUNK_BYTES_MAX, ContentError, ContentHealth, Digest, Manifest, PIN_CHUNKS_MAX, Pin,
     clock::{Clock, MachineClock},
     health::Health,
+    json::json,
     names::{OWNERS, about_name, chunk_name, digest_of, manifest_name, owner_name},
     pin::Watched,
     sketch,
@@ -168,30 +169,42 @@ impl ContentStore {
     pub async fn put_manifest(&self, bytes: Bytes) -> Result<(Digest, About), ContentError> {
         let manifest = Manifest::decode(&bytes)?;
         let id = Digest::of(&bytes);
-        let begun = self.clock.elapsed();
-        let digests: BTreeSet<Digest> = manifest.chunks().map(|chunk| chunk.digest).collect();
-        let digests: Vec<Digest> = digests.into_iter().collect();
-        self.pin_for_writing(id, &digests).await?;
-        let missing = self.missing(&digests).await?;
-        if let Some(first) = missing.first() {
-            return Err(ContentError::ChunksMissing {
-                first: *first,
-                count: missing.len(),
-            });
-        }
+        let begun = self.begin_root(id, manifest.digests()).await?;
         let about = self.write_about(id, &manifest).await?;
-        if self.clock.elapsed().saturating_sub(begun) > WRITING_WITHIN {
-            return Err(ContentError::Collecting);
-        }
+        self.check_in_time(begun)?;
         self.write(&manifest_name(id), bytes).await?;
         Ok((id, about))
     }
 
-    pub(crate) async fn pin_for_writing(
+    /// Before a root is written that names these chunks: pins both, and refuses if a chunk is not there. Answers when it
+    /// began, for [`ContentStore::check_in_time`].
+    pub(crate) async fn begin_root(
         &self,
         id: Digest,
-        chunks: &[Digest],
-    ) -> Result<(), ContentError> {
+        chunks: BTreeSet<Digest>,
+    ) -> Result<Duration, ContentError> {
+        let begun = self.clock.elapsed();
+        let chunks: Vec<Digest> = chunks.into_iter().collect();
+        self.pin_for_writing(id, &chunks).await?;
+        let missing = self.missing(&chunks).await?;
+        match missing.first() {
+            None => Ok(begun),
+            Some(first) => Err(ContentError::ChunksMissing {
+                first: *first,
+                count: missing.len(),
+            }),
+        }
+    }
+
+    /// Right before a root is written: refuses if its pin may end too soon.
+    pub(crate) fn check_in_time(&self, begun: Duration) -> Result<(), ContentError> {
+        if self.clock.elapsed().saturating_sub(begun) > WRITING_WITHIN {
+            return Err(ContentError::Collecting);
+        }
+        Ok(())
+    }
+
+    async fn pin_for_writing(&self, id: Digest, chunks: &[Digest]) -> Result<(), ContentError> {
         let lasts_ms = u64::try_from(WRITING_PIN.as_millis()).unwrap_or(u64::MAX);
         let all: Vec<Digest> = chunks.iter().copied().chain([id]).collect();
         let put = format!("manifest-{}", self.clock.fresh());
@@ -214,8 +227,7 @@ impl ContentStore {
             chunks: count(chunks.len()),
             sketch: sketch(chunks),
         };
-        let json = serde_json::to_vec(&about).map_err(|error| ContentError::bug(&error))?;
-        self.write(&about_name(id), json.into()).await?;
+        self.write(&about_name(id), json(&about)?).await?;
         Ok(about)
     }
 
@@ -283,8 +295,7 @@ impl ContentStore {
 
     /// Notes that an account has a manifest.
     pub async fn own(&self, account: &str, id: Digest, owned: &Owned) -> Result<(), ContentError> {
-        let json = serde_json::to_vec(owned).map_err(|error| ContentError::bug(&error))?;
-        self.write(&owner_name(account, id), json.into()).await
+        self.write(&owner_name(account, id), json(owned)?).await
     }
 
     /// What an account has under an id; `None`: nothing.

@@ -13,6 +13,7 @@ use super::{
     place::{Placed, Way, place},
     unfinished::Unfinished,
 };
+use crate::blocking::blocking;
 
 /// How often a file is looked for: again after each fetch of it, of this job or of another one.
 const TRIES_MAX: usize = 6;
@@ -250,12 +251,4 @@ fn explained(error: io::Error, bytes: u64) -> io::Error {
         "the disk of this testbox has no room for its {bytes} bytes, and its cache of inputs has nothing to remove"
     );
     io::Error::new(error.kind(), problem)
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(io::Error::other)?
 }

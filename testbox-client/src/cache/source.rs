@@ -7,7 +7,6 @@ use std::sync::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use fairlead_api::ErrorCode;
 use fairlead_content::{
     Digest,
     transfer::{Place, Remote, TransferError},
@@ -85,7 +84,7 @@ where
     let mut tries = 1;
     loop {
         match ask().await {
-            Err(error) if may_pass(&error) && tries < TRIES_MAX => {
+            Err(error) if error.may_pass() && tries < TRIES_MAX => {
                 tracing::warn!(what, %error, "an input cannot be fetched yet; retrying");
                 pause(backoff.step()).await;
                 tries += 1;
@@ -93,15 +92,6 @@ where
             answer => return answer,
         }
     }
-}
-
-/// Whether it may go better later. What is damaged in the store stays so until somebody puts it again.
-fn may_pass(error: &TransferError) -> bool {
-    let is_damage = matches!(
-        error,
-        TransferError::Lab(error) if error.code() == Some(ErrorCode::UnreadableDocument)
-    );
-    error.may_pass() && !is_damage
 }
 
 #[async_trait]

@@ -15,7 +15,6 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    blocking::{blocking, save},
     context::Context,
     crashes::CrashWatch,
     end::{ended, is_own, not_started, stopped, unrun},
@@ -28,10 +27,13 @@ use super::{
     launch::{Invocation, Unrunnable, prepare},
     limit::OwnLimits,
     log::LogShipper,
-    output, outputs, peers, shards,
+    output, outputs, peers,
+    save::save,
+    shards,
 };
 use crate::{
     AgentEvent, JobLine,
+    blocking::blocking,
     cache::Hold,
     executor::{INSIDE, Launch, Limits, Outcome, Place, ResultLimits, Task, Workload, kill_marked},
     isolation::users::JobUser,

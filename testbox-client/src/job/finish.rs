@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use super::{
-    blocking::blocking,
     context::Context,
     deliver::deliver,
     folder::JobFolder,
     journal::{End, Journal},
     log::LogShipper,
 };
-use crate::{AgentEvent, JobLine};
+use crate::{AgentEvent, JobLine, blocking::blocking};
 
 /// Why a job is dropped of which nothing else is known.
 pub(super) const NOT_OURS: &str = "the job no longer belongs to this testbox";

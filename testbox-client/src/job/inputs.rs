@@ -16,14 +16,13 @@ use std::{
 use fairlead_api::{Grant, GrantInput};
 use fairlead_content::{
     Digest, Entry, Kind, Manifest,
-    transfer::{GetOptions, Remote, TransferError, fetch_file},
+    transfer::{GetOptions, Remote, TransferError, decoded, fetch_file},
 };
 use fairlead_job::Health;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    blocking::blocking,
     context::Context,
     end::{stopped, unrun},
     folder::JobFolder,
@@ -31,6 +30,7 @@ use super::{
 };
 use crate::{
     AgentEvent, JobLine,
+    blocking::blocking,
     cache::{Cache, Fetch, GiveError, Hold, Source, Wanted, Way, file_of},
     event::Events,
     executor::Place,
@@ -377,19 +377,14 @@ async fn manifest_of(
         |problem: String| NotGiven::Lab(format!("its input '{id}' cannot be had: {problem}"));
     let bytes = source.manifest(id).await;
     let bytes = bytes.map_err(|error| lost(error.to_string()))?;
-    let decoding = move || {
-        let is = Digest::of(&bytes);
-        if is != id {
-            return Ok(Err(TransferError::Damaged { digest: id, is }));
-        }
-        Ok(Manifest::decode(&bytes)
-            .map(|manifest| (manifest, bytes.to_vec()))
-            .map_err(TransferError::from))
+    let reading = move || {
+        let manifest = decoded(id, &bytes);
+        Ok(manifest.map(|manifest| (manifest, bytes.to_vec())))
     };
-    let decoded = blocking(decoding)
+    let read = blocking(reading)
         .await
         .map_err(|error| lost(error.to_string()))?;
-    let (manifest, bytes) = decoded.map_err(|error| lost(error.to_string()))?;
+    let (manifest, bytes) = read.map_err(|error| lost(error.to_string()))?;
     Ok(Input {
         id,
         folder,

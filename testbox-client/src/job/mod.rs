@@ -1,6 +1,5 @@
 //! One job on this testbox, from its grant to the scheduler's confirmation of its end.
 
-mod blocking;
 mod cases;
 mod context;
 mod course;
@@ -21,6 +20,7 @@ mod outputs;
 mod peers;
 mod results;
 mod retry;
+mod save;
 mod shards;
 
 pub(crate) use context::Context;

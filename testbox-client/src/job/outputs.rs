@@ -5,12 +5,13 @@ use fairlead_content::transfer::{Put, PutOptions, TransferError, put_paths};
 use fairlead_job::Health;
 
 use super::{
-    blocking::{blocking, save},
     context::Context,
     folder::JobFolder,
     journal::{End, Journal},
+    save::save,
 };
 use crate::{
+    blocking::blocking,
     protocol::Backoff,
     timer::{pause, seed},
 };

@@ -20,6 +20,7 @@ use super::{
     config::ClientConfig,
     error::{ClientError, Failure},
     file_body::Progress,
+    near::{is_loopback, jittered},
     reply::{Reply, ReplyBody, read_whole},
 };
 use crate::{ACCEPTS_HEADER, JOB_TOKEN_HEADER, Route};
@@ -344,28 +345,6 @@ fn authorization(token: Option<&str>) -> Result<Option<header::HeaderValue>, Cli
     })?;
     value.set_sensitive(true);
     Ok(Some(value))
-}
-
-/// A proxy that the environment names cannot reach this machine's own loopback.
-fn is_loopback(url: &reqwest::Url) -> bool {
-    url.host_str().is_some_and(|host| {
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        host == "localhost"
-            || host.ends_with(".localhost")
-            || bare
-                .parse::<std::net::IpAddr>()
-                .is_ok_and(|ip| ip.is_loopback())
-    })
-}
-
-/// Half to all of `pause`, at random, so that many clients do not come back at the same moment.
-fn jittered(pause: Duration) -> Duration {
-    use std::hash::{BuildHasher, Hasher};
-    // The standard library seeds every hasher at random: enough for this, and no further dependency.
-    let random = std::hash::RandomState::new().build_hasher().finish();
-    let half = pause / 2;
-    let nanos = u64::try_from(half.as_nanos()).unwrap_or(u64::MAX);
-    half + Duration::from_nanos(random % nanos.saturating_add(1))
 }
 
 #[expect(

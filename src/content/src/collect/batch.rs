@@ -8,7 +8,7 @@ use super::{
     run::{BATCH_WITHIN, Run},
     terms::Term,
 };
-use crate::{Clock, ContentError, Digest, condemned::Condemned, names::condemned_name};
+use crate::{Clock, ContentError, Digest, condemned::Condemned, json::json, names::condemned_name};
 
 /// A batch that is at work.
 #[derive(Debug)]
@@ -50,9 +50,8 @@ impl Run<'_> {
             },
         };
         let digests = digests.to_vec();
-        let json = serde_json::to_vec(&Condemned { digests });
-        let json = json.map_err(|error| ContentError::bug(&error))?;
-        self.store.write(&batch.name, json.into()).await?;
+        let json = json(&Condemned { digests })?;
+        self.store.write(&batch.name, json).await?;
         Ok(batch)
     }
 

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     ContentError, ContentStore,
     condemned::LEASE,
+    json::json,
     names::{term_name, terms},
 };
 
@@ -112,8 +113,7 @@ impl Term {
             renewals: self.renewals,
             done,
         };
-        let json = serde_json::to_vec(&stored).map_err(|error| ContentError::bug(&error))?;
-        Ok(json.into())
+        json(&stored)
     }
 }
 

@@ -4,7 +4,6 @@
 //! nothing of it has moved for a while.
 
 use std::{
-    hash::{BuildHasher, Hasher},
     pin::pin,
     sync::{
         Arc,
@@ -14,6 +13,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
+use fairlead_api::client::{is_loopback, jittered};
 use futures_util::stream;
 use reqwest::{StatusCode, Url, header};
 
@@ -52,14 +52,6 @@ impl Pauses {
         rest(pause).await;
         true
     }
-}
-
-/// Half to all of `pause`, by chance, so that many do not come back at the same moment.
-fn jittered(pause: Duration) -> Duration {
-    let random = std::hash::RandomState::new().build_hasher().finish();
-    let half = pause / 2;
-    let nanos = u64::try_from(half.as_nanos()).unwrap_or(u64::MAX);
-    half + Duration::from_nanos(random % nanos.saturating_add(1))
 }
 
 #[expect(
@@ -166,7 +158,7 @@ impl Direct {
                 false,
             )
         })?;
-        let http = if is_near(&parsed) {
+        let http = if is_loopback(&parsed) {
             &self.near
         } else {
             &self.http
@@ -195,14 +187,6 @@ fn refused(url: &str, problem: String, may_pass: bool) -> TransferError {
         problem,
         may_pass,
     }
-}
-
-fn is_near(url: &Url) -> bool {
-    url.host_str().is_some_and(|host| {
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let ip = bare.parse::<std::net::IpAddr>();
-        host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
-    })
 }
 
 /// Bytes of a body that the connection took.

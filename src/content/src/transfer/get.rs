@@ -142,7 +142,11 @@ pub async fn fetch_file(
     Ok(fetched_bytes)
 }
 
-fn decoded(id: Digest, bytes: &Bytes) -> Result<Manifest, TransferError> {
+/// The manifest of these bytes. Blocks while it reads a large one.
+///
+/// # Errors
+/// [`TransferError::Damaged`]: the bytes have another digest. Those of [`Manifest::decode`].
+pub fn decoded(id: Digest, bytes: &[u8]) -> Result<Manifest, TransferError> {
     let is = Digest::of(bytes);
     if is != id {
         return Err(TransferError::Damaged { digest: id, is });

@@ -26,7 +26,7 @@ mod writing;
 mod tests;
 
 pub use error::{Problem, TransferError};
-pub use get::{GetOptions, GetProgress, Got, fetch_file, get};
+pub use get::{GetOptions, GetProgress, Got, decoded, fetch_file, get};
 pub use lab::LabRemote;
 pub use put::{Put, PutOptions, put, put_paths};
 pub use remote::{PARALLEL, PARALLEL_MAX, Place, Remote};

@@ -1,7 +1,5 @@
 //! Puts: chunks are pinned, sent where they are missing, and named by a manifest at the end.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use fairlead_api::{ContentKeep, ContentMissing, ContentPin, ContentView, MissingChunk};
 use fairlead_content::{Digest, Owned, Pin};
@@ -14,15 +12,13 @@ use crate::{
     },
     content::{
         holder::Holder,
-        wire::{check_name, check_put, digests, view},
+        wire::{URL_LASTS, check_name, check_put, digests, view},
     },
     core::Core,
 };
 
 /// How long a put keeps its chunks: it must end within this time.
 const PIN_MS: u64 = 24 * 3_600_000;
-/// How long an address of a missing chunk can be used.
-const URL_LASTS: Duration = Duration::from_hours(6);
 /// How far ahead content may be kept whatever jobs do, days.
 const KEEP_DAYS_MAX: u64 = 366;
 /// The same, ms.

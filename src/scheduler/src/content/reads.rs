@@ -1,22 +1,20 @@
 //! Reads of people and jobs: manifests, chunks, and what is known of them.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use fairlead_api::{ContentList, ContentUrls, ContentUrlsRequest, ContentView};
-use fairlead_content::{Digest, Manifest};
+use fairlead_content::{Digest, Manifest, ManifestError};
 
 use crate::{
     base::errors::{ContentFault, Refusal},
     content::{
         holder::Holder,
-        wire::{digests, view},
+        wire::{URL_LASTS, digests, view},
     },
     core::Core,
 };
 
-/// How long an address of a chunk can be used.
-const URL_LASTS: Duration = Duration::from_hours(6);
 /// What stands between the account and the id where a page of all accounts goes on.
 const BETWEEN: char = '/';
 
@@ -91,8 +89,7 @@ impl Core {
         // A large one takes a second.
         let read = tokio::task::spawn_blocking(move || {
             let manifest = Manifest::decode(&bytes)?;
-            let chunks: BTreeSet<Digest> = manifest.chunks().map(|chunk| chunk.digest).collect();
-            Ok::<Arc<[Digest]>, fairlead_content::ManifestError>(chunks.into_iter().collect())
+            Ok::<Arc<[Digest]>, ManifestError>(manifest.digests().into_iter().collect())
         });
         let read = read.await.map_err(|error| {
             tracing::error!(%error, "a manifest could not be read");

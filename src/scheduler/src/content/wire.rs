@@ -1,10 +1,14 @@
 //! Content on the wire: digests and words of a request, and views of what accounts have.
 
+use std::time::Duration;
+
 use fairlead_api::ContentView;
 use fairlead_content::{About, Digest, Owned, PIN_CHUNKS_MAX};
 
 use crate::base::errors::{ContentFault, excerpt};
 
+/// How long an address of a chunk can be used, to put it or to read it.
+pub(super) const URL_LASTS: Duration = Duration::from_hours(6);
 /// Longest word of a put, bytes.
 const PUT_BYTES_MAX: usize = 64;
 /// Longest name of an input, bytes.

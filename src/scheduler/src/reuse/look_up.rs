@@ -200,7 +200,6 @@ async fn is_whole(content: &ContentStore, id: &str) -> Result<bool, Refusal> {
         return Ok(false);
     };
     let manifest = Manifest::decode(&bytes).map_err(ContentError::from)?;
-    let chunks: BTreeSet<Digest> = manifest.chunks().map(|chunk| chunk.digest).collect();
-    let chunks: Vec<Digest> = chunks.into_iter().collect();
+    let chunks: Vec<Digest> = manifest.digests().into_iter().collect();
     Ok(content.missing(&chunks).await?.is_empty())
 }

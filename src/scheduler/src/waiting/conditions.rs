@@ -100,12 +100,13 @@ impl Core {
         let ids = on.jobs();
         let found = self.store.get(&ids).await?;
         let parents: BTreeMap<_, _> = ids.into_iter().zip(found).collect();
-        let words = self.words_of_outputs(&stored.state, &parents).await;
         let now_ms = self.clock.wall_ms();
         let released = decide(&stored.state, &parents, now_ms)
             .filter(|next| joined(&stored.state).is_none() && next.waits.is_none());
+        let mut words = Vec::new();
         let released = match released {
             Some(released) => {
+                words = self.words_of_outputs(&stored.state, &parents).await;
                 let result = self.released_result(released.clone()).await?;
                 Some((released, result))
             }

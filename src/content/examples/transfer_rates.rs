@@ -1,7 +1,7 @@
 //! Puts and gets a gigabyte in a folder by the content store, and beside it by the object store alone, with the same fsync.
 //!
 //! It prints ratios, medians of three rounds in turns: the same chunks put singly, and one object. Run it with
-//! `cargo run --release -p fairlead-content --example rates [-- FOLDER]` on a quiet machine; it needs 3 GB there, and 1 GB of memory.
+//! `cargo run --release -p fairlead-content --example transfer_rates [-- FOLDER]` on a quiet machine; it needs 3 GB there, and 1 GB of memory.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
 
