@@ -7,6 +7,7 @@ use crate::ids::{HostId, JobKey, OfferKey, Owner, Version};
 use crate::index::Removed;
 use crate::interner::Atom;
 use crate::ledger::{Charge, SHARE_MIN, WHOLE};
+use crate::run_times::JobKind;
 use crate::runs::{Flight, News, Run};
 use crate::shape::{Env, Gate, Shape, View};
 
@@ -32,7 +33,12 @@ impl Engine {
             memory_mb: shape.memory_mb,
             cpus: shape.cpus,
         };
-        let charge = self.charge(owner, load, whole, &job.suite, &group);
+        let kind = JobKind {
+            suite: &job.suite,
+            class: job.class,
+            group: &group,
+        };
+        let charge = self.charge(owner, load, whole, kind);
         self.ledger.job_waits_no_more(owner, self.now);
         self.note_low(owner.member);
         self.ledger.begin(key, &charge, self.now);
@@ -46,6 +52,7 @@ impl Engine {
         let run = Run {
             host: host_id,
             suite: Atom::clone(&job.suite),
+            class: job.class,
             group,
             owner,
             load,
@@ -72,8 +79,7 @@ impl Engine {
         owner: Owner,
         load: Load,
         (total_mb, total_cpus): (u32, u32),
-        suite: &str,
-        group: &str,
+        kind: JobKind<'_>,
     ) -> Charge {
         let part =
             |of: u32, total: u32| u64::from(of).saturating_mul(WHOLE) / u64::from(total.max(1));
@@ -85,9 +91,9 @@ impl Engine {
         let share = share.clamp(SHARE_MIN, WHOLE);
         Charge {
             owner,
-            price: self.ledger.price(share, group),
+            price: self.ledger.price(share, kind.group),
             share,
-            expected_ms: self.ledger.expect_ms(suite, group),
+            expected_ms: self.ledger.expect_ms(kind),
             since: None,
             overrun: false,
         }
@@ -278,7 +284,12 @@ impl Engine {
             cpus: facts.cpus,
         };
         let whole = (total_mb, running.total_cpus);
-        let charge = self.charge(owner, load, whole, &suite, &group);
+        let kind = JobKind {
+            suite: &suite,
+            class: facts.class,
+            group: &group,
+        };
+        let charge = self.charge(owner, load, whole, kind);
         let since = running.since.0.min(self.now);
         self.ledger.begin(
             key,
@@ -293,6 +304,7 @@ impl Engine {
         let run = Run {
             host,
             suite,
+            class: facts.class,
             group,
             owner,
             load,
@@ -351,7 +363,8 @@ impl Engine {
             return;
         };
         if let Some(took_ms) = self.ledger.end(key, at, self.now).filter(|_| ran) {
-            self.ledger.learned.note(&run.suite, &run.group, took_ms);
+            let times = &mut self.ledger.run_times;
+            times.note(&run.suite, run.class, &run.group, took_ms);
         }
         self.freshen_all(self.ledger.admitted_anew(run.owner));
         self.hosts.leave(run.host, key, run.load);

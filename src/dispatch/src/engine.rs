@@ -176,6 +176,10 @@ impl Engine {
             Event::JobEnded { job, ran, at } => self.job_ended(job, ran, at.0),
             Event::PolicyChanged(policy) => self.policy_changed(policy),
             Event::PeersChanged(peers) => self.peers = peers,
+            Event::RunTimesRead(all) => {
+                let times = &mut self.ledger.run_times;
+                all.into_iter().for_each(|stored| times.restore(stored));
+            }
             Event::PullEnded { dimension, page } => self.pull_ended(&dimension, page, decisions),
             Event::FindEnded {
                 offer,
@@ -274,6 +278,7 @@ impl Engine {
             submitted: facts.submitted.0,
             timeout_ms: facts.timeout_s.saturating_mul(1_000),
             suite: self.atoms.get(&facts.suite),
+            class: facts.class,
             caches,
             priority: facts.priority,
         };

@@ -7,6 +7,7 @@ use crate::policy::Policy;
 use crate::requirement::Alternative;
 #[cfg(doc)]
 use crate::requirement::CPUS_UNCHECKED;
+use crate::run_times::StoredTimes;
 use std::sync::Arc;
 
 /// What kind of testbox runs a job.
@@ -34,8 +35,10 @@ pub struct JobFacts {
     pub account: String,
     /// The queue; the account's own queue bears the account's name.
     pub queue: String,
-    /// The suite, for learned run times.
+    /// The suite, for run times.
     pub suite: String,
+    /// The same for jobs that run the same thing with the same parameters, for run times; 0: not known.
+    pub class: u64,
     /// Priority inside the account, higher first.
     pub priority: i16,
     /// Kind of testbox.
@@ -73,7 +76,7 @@ pub struct JobFacts {
 /// What a host is: the same from one of its offers to the next, mostly.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
-    /// The host group, for rates, learned run times and people.
+    /// The host group, for rates, run times and people.
     pub group: String,
     /// The host's architecture.
     pub arch: String,
@@ -287,6 +290,8 @@ pub enum Event {
     },
     /// Queues, weights, priorities or rates changed.
     PolicyChanged(Policy),
+    /// Run times that were stored: they count where more of them is known than here.
+    RunTimesRead(Vec<StoredTimes>),
     /// Which replicas live.
     PeersChanged(Peers),
     /// Nothing happened, but time passed (a wake-up the engine asked for, or once a second).

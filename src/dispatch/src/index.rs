@@ -26,6 +26,8 @@ pub(crate) struct Job {
     pub submitted: u64,
     pub timeout_ms: u64,
     pub suite: Atom,
+    /// Of its run time, see [`JobFacts::class`].
+    pub class: u64,
     /// Sorted.
     pub caches: Option<Arc<[Atom]>>,
     pub priority: i16,

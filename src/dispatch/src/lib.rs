@@ -40,6 +40,7 @@ mod pulls;
 mod report;
 mod requirement;
 mod reserve;
+mod run_times;
 mod runs;
 mod serve;
 mod shape;
@@ -62,3 +63,4 @@ pub use report::{HostReport, QueueReport, REPORT_JOBS_MAX, Stats};
 pub use requirement::{
     Alternative, CPUS_UNCHECKED, HostProperties, JobRequirements, Name, Requirement,
 };
+pub use run_times::{BUCKETS, Histogram, JobKind, RunTimes, StoredTimes};

@@ -1,6 +1,6 @@
 //! Virtual time of one queue, or of one account inside a queue, in integers.
 //!
-//! A running job counts as max(learned, elapsed): constant up to the learned duration, and then a straight line. Both
+//! A running job counts as max(expected, elapsed): constant up to the expected duration, and then a straight line. Both
 //! are sums here, so no cost grows with the number of running jobs. The time really used is kept beside them. Newcomers
 //! start there, so they need not wait for time that others may give back. A meter knows no jobs: the caller that adds a
 //! charge removes exactly the same one.
@@ -22,7 +22,7 @@ pub(crate) type Pass = i128;
 pub(crate) struct Meter {
     /// Virtual time of all that is finished.
     settled: Pass,
-    /// Charge of what runs, as `flat + rate × now`: constant, but for jobs that run longer than was learned.
+    /// Charge of what runs, as `flat + rate × now`: constant, but for jobs that run longer than was expected.
     charged: (i128, i128),
     /// What of that is used, in the same form.
     used: (i128, i128),

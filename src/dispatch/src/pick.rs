@@ -298,10 +298,11 @@ impl Picker<'_> {
         let Some(limit) = &self.limit else {
             return true;
         };
-        let Some(cached) = self.index.jobs.get(&job) else {
-            return false;
-        };
-        limit.admits(self.ledger, job, cached, class, self.group, self.now)
+        let cached = self.index.jobs.get(&job);
+        let known = cached.and_then(|job| Some((job, self.index.shape_of(job)?.0)));
+        known.is_some_and(|(cached, shape)| {
+            limit.admits(self.ledger, job, cached, shape, class, self.group, self.now)
+        })
     }
 
     /// The shapes that fit, unless that takes more than `checks_max` checks.

@@ -3,6 +3,7 @@
 use crate::engine::Engine;
 use crate::ids::{JobKey, Millis, OfferKey};
 use crate::ledger::Queue;
+use crate::run_times::RunTimes;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most jobs named in the report of one host; more are only counted.
@@ -174,6 +175,11 @@ impl Engine {
             .collect();
         reports.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         reports
+    }
+
+    /// How long hosts are occupied by jobs, as far as is known.
+    pub fn run_times(&self) -> &RunTimes {
+        &self.ledger.run_times
     }
 
     /// Counted work and sizes.

@@ -1,15 +1,17 @@
 //! Host reservations of the engine: a job that is passed over again and again gets a host.
 //!
 //! A job reserves a host if it has waited long, is next, and could run there except for the jobs on it. Until it
-//! starts, the host admits only higher classes, and jobs that should end before it could start. There is at most one
-//! reservation per class and one per host.
+//! starts, the host admits only higher classes, jobs that should end before it could start, and jobs that fit beside it
+//! then. There is at most one reservation per class and one per host.
 
+use crate::event::Kind;
 use crate::hosts::{Host, Taken};
 use crate::ids::{HostId, JobKey};
 use crate::index::Job;
 use crate::ledger::Ledger;
+use crate::run_times::JobKind;
 use crate::runs::Runs;
-use crate::shape::{Shape, first_obstacle};
+use crate::shape::{Shape, View, first_obstacle};
 use std::collections::BTreeMap;
 
 /// A job and the host that is kept for it.
@@ -27,8 +29,14 @@ pub(crate) type Reservations = BTreeMap<u8, Reservation>;
 pub(crate) struct Limit {
     pub class: u8,
     pub job: JobKey,
-    /// When the reserved job could start.
-    pub start: u64,
+    pub start: Start,
+}
+
+/// When a reserved job could start, and what is free beside it then.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start {
+    pub at: u64,
+    pub spare: Taken,
 }
 
 impl Limit {
@@ -38,17 +46,46 @@ impl Limit {
         ledger: &Ledger,
         key: JobKey,
         job: &Job,
+        shape: &Shape,
         class: u8,
         group: &str,
         now: u64,
     ) -> bool {
         let expected = || {
-            ledger
-                .learned
-                .expect_ms(&job.suite, group)
-                .unwrap_or(longest(job.timeout_ms))
+            let kind = JobKind {
+                suite: &job.suite,
+                class: job.class,
+                group,
+            };
+            let known = ledger.run_times.expect_ms(kind);
+            known.unwrap_or(longest(job.timeout_ms))
         };
-        key == self.job || class > self.class || now.saturating_add(expected()) <= self.start
+        key == self.job
+            || class > self.class
+            || self.start.leaves(shape)
+            || now.saturating_add(expected()) <= self.start.at
+    }
+}
+
+impl Start {
+    /// The start of a job of this shape on a host as it is then.
+    fn of(shape: &Shape, at: u64, view: &View) -> Self {
+        let left = |free: u32, needs: u32| u64::from(free.saturating_sub(needs));
+        let spare = match shape.kind {
+            Kind::Hw => Taken::default(),
+            Kind::Vm | Kind::Dc => Taken {
+                memory_mb: left(view.free_mb, shape.memory_mb),
+                cpus: left(view.free_cpus, shape.cpus),
+            },
+        };
+        Self { at, spare }
+    }
+
+    /// Whether a job of this shape takes nothing of what the reserved job needs, however long it runs.
+    fn leaves(&self, shape: &Shape) -> bool {
+        shape.kind != Kind::Hw
+            && u64::from(shape.memory_mb) <= self.spare.memory_mb
+            && u64::from(shape.cpus) <= self.spare.cpus
     }
 }
 
@@ -68,7 +105,7 @@ pub(crate) fn start_at(
     runs: &Runs,
     ledger: &Ledger,
     now: u64,
-) -> Option<u64> {
+) -> Option<Start> {
     let mut ends: Vec<(u64, Taken)> = Vec::with_capacity(host.runs.len());
     for job in &host.runs {
         let Some(run) = runs.get(job) else { continue };
@@ -77,11 +114,14 @@ pub(crate) fn start_at(
             .get(job)
             .and_then(|charge| charge.since)
             .unwrap_or(now);
-        // One that runs longer than was learned may end any moment: to expect more of it would let others in.
-        let lasts = ledger
-            .learned
-            .expect_ms(&run.suite, &host.group)
-            .unwrap_or(longest(run.timeout_ms));
+        // One that runs longer than is known may end any moment: to expect more of it would let others in.
+        let kind = JobKind {
+            suite: &run.suite,
+            class: run.class,
+            group: &host.group,
+        };
+        let known = ledger.run_times.expect_ms(kind);
+        let lasts = known.unwrap_or(longest(run.timeout_ms));
         let end = since.saturating_add(lasts);
         ends.push((end.max(now), run.load.shared()));
     }
@@ -98,7 +138,7 @@ pub(crate) fn start_at(
         view.hw_open = left == 0;
         view.shared_open = !hw_runs;
         if first_obstacle(None, shape, &view).is_none() {
-            return Some(at);
+            return Some(Start::of(shape, at, &view));
         }
         let (end, shared) = ends.get(ends.len().checked_sub(left)?).copied()?;
         at = end;

@@ -18,6 +18,8 @@ const GONE_MAX: usize = 65_536;
 pub(crate) struct Run {
     pub host: HostId,
     pub suite: Atom,
+    /// See [`JobFacts::class`].
+    pub class: u64,
     pub group: Atom,
     pub owner: Owner,
     pub load: Load,

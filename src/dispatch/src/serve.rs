@@ -10,7 +10,7 @@ use crate::ledger::{MemberRank, QueueRank};
 use crate::peers::WINDOW;
 use crate::pick::Picker;
 use crate::requirement::Requirement;
-use crate::reserve::{Limit, Reservation, start_at};
+use crate::reserve::{Limit, Reservation, Start, start_at};
 use crate::shape::{Gate, Obstacle, Shape, first_obstacle};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -298,7 +298,7 @@ impl Engine {
     }
 
     /// When a job with a reservation could start on its host; none: the reservation makes no sense.
-    pub(crate) fn reserved_start(&self, job: JobKey, host: HostId) -> Option<u64> {
+    pub(crate) fn reserved_start(&self, job: JobKey, host: HostId) -> Option<Start> {
         let (shape, owner) = self.index.shape_of(self.index.jobs.get(&job)?)?;
         let host = self.hosts.known.get(host)?;
         if !self.ledger.may_begin(owner) || !host.view.env.serves(self.ledger.account(owner)) {
@@ -473,8 +473,17 @@ impl Engine {
             start,
         };
         let waiting = self.index.jobs.get(&key);
-        waiting.is_some_and(|waiting| {
-            limit.admits(&self.ledger, key, waiting, class, &host.group, self.now)
+        let waiting = waiting.and_then(|job| Some((job, self.index.shape_of(job)?.0)));
+        waiting.is_some_and(|(waiting, shape)| {
+            limit.admits(
+                &self.ledger,
+                key,
+                waiting,
+                shape,
+                class,
+                &host.group,
+                self.now,
+            )
         })
     }
 }

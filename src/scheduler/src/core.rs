@@ -28,10 +28,10 @@ use crate::{
         feed::Feed, host_turns::HostTurns, hosts::Hosts, instances::Instances, leases::Renewals,
         live_jobs::LiveJobs, log_sizes::LogSizes, open_requests::Waiters, outbox::Outbox,
         parents::Parents, queues::Queues, replicas::Replicas, reservations::Reservations,
-        reuse::PendingResults, reuse_settings::ReuseRules, rules::Rules, samples::Samples,
-        seen_versions::Seen, sequences::Sequences, test_times::PendingTimes, timers::Timers,
-        unknown_machines::UnknownMachines, usage::Usage, vanished_writes::VanishedWrites,
-        webhooks::Webhooks,
+        reuse::PendingResults, reuse_settings::ReuseRules, rules::Rules, run_times::PendingEnds,
+        samples::Samples, seen_versions::Seen, sequences::Sequences, test_times::PendingTimes,
+        timers::Timers, unknown_machines::UnknownMachines, usage::Usage,
+        vanished_writes::VanishedWrites, webhooks::Webhooks,
     },
     storage::{group_commit::Writer, group_reads::Reader, small_doc::SmallDocs},
 };
@@ -85,6 +85,8 @@ pub(crate) struct Waiting {
     pub(crate) parents: Parents,
     /// Results that others may take, and that are not written yet.
     pub(crate) results: PendingResults,
+    /// Ends of jobs whose times are not written yet.
+    pub(crate) run_times: PendingEnds,
     /// Runs of tests that are not written yet.
     pub(crate) test_times: PendingTimes,
     /// Waiting jobs that must soon be looked at.

@@ -60,6 +60,8 @@ pub enum DocKind {
     Plan,
     /// The history of the tests of a suite in a group of hosts.
     TestTimes,
+    /// How long hosts were occupied by the jobs of a suite, by group of hosts.
+    RunTimes,
     /// Messages to receivers that jobs name.
     Webhook,
     /// What ran in each minute and hour.
@@ -72,7 +74,7 @@ pub enum DocKind {
 
 impl DocKind {
     /// Every kind.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Queue,
         Self::Host,
         Self::Closure,
@@ -86,6 +88,7 @@ impl DocKind {
         Self::Timer,
         Self::Plan,
         Self::TestTimes,
+        Self::RunTimes,
         Self::Webhook,
         Self::Sample,
         Self::Reuse,
@@ -108,6 +111,7 @@ impl DocKind {
             Self::Timer => "timers",
             Self::Plan => "plans",
             Self::TestTimes => "test_times",
+            Self::RunTimes => "run_times",
             Self::Webhook => "webhooks",
             Self::Sample => "samples",
             Self::Reuse => "reuse",

@@ -1,4 +1,4 @@
-//! Charges jobs: at the claim with the learned duration, and later with the real one.
+//! Charges jobs: at the claim with the expected duration, and later with the real one.
 //!
 //! The charge is the job's share of its host × time × the rate of the host group. A hw job has the whole host. Part of
 //! [`Ledger`]: the meters of a job's queue and account always change by the same amounts (I5).

@@ -5,7 +5,6 @@ mod charge;
 mod charges;
 mod idle;
 mod idle_names;
-mod learned;
 mod limited;
 mod limits;
 mod notes;

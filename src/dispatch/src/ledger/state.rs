@@ -4,11 +4,11 @@ use crate::ids::{AccountId, CLASS_MAX, JobKey, MemberId, QueueId};
 use crate::interner::{Atom, Fixed, Numbers};
 use crate::ledger::charge::{Charge, WHOLE};
 use crate::ledger::idle_names::{Idle, Waiting};
-use crate::ledger::learned::Learned;
 use crate::ledger::limited::LimitedAccounts;
 use crate::meter::{Meter, Pass};
 use crate::order::Standing;
 use crate::policy::{Allowance, Policy, QueuePolicy};
+use crate::run_times::RunTimes;
 use indexmap::IndexMap;
 use slotmap::SlotMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,7 +114,7 @@ pub(crate) struct Ledger {
     /// Queues with waiting jobs, by lower bounds of their virtual time.
     pub order: BTreeSet<(Standing, QueueId)>,
     pub charges: IndexMap<JobKey, Charge, Numbers>,
-    pub learned: Learned,
+    pub run_times: RunTimes,
     pub policy: Policy,
     /// Queues that have a share of dispatches.
     pub background: Vec<QueueId>,
@@ -141,7 +141,7 @@ impl Ledger {
             looked_at: 0,
             order: BTreeSet::new(),
             charges: IndexMap::default(),
-            learned: Learned::default(),
+            run_times: RunTimes::default(),
             policy,
             background: Vec::new(),
             limited: LimitedAccounts::default(),

@@ -1,16 +1,16 @@
 //! Virtual time of queues and accounts: decides who is next (I4, I5). Part of [`Ledger`].
 //!
 //! A queue's virtual time is its charge (share of a host × time × rate) over its weight. Inside a class, the queue with
-//! the least virtual time is next. Inside a queue, it is the account with the least. A job is charged with the learned
+//! the least virtual time is next. Inside a queue, it is the account with the least. A job is charged with the expected
 //! duration from its claim, and with the real one later. Knows no hosts or shapes.
 
 use crate::ids::{CLASS_MAX, MemberId, Owner, QueueId};
 use crate::ledger::charge::WHOLE;
-use crate::ledger::learned::UNKNOWN_MS;
 use crate::ledger::state::{Ledger, Member, MemberRank, Queue, QueueRank, Tally, queue_admits};
 use crate::meter::{Meter, PRICE_MAX, Pass};
 use crate::order::Standing;
 use crate::policy::Policy;
+use crate::run_times::{JobKind, UNKNOWN_MS};
 use std::collections::BTreeSet;
 
 impl Ledger {
@@ -181,9 +181,9 @@ impl Ledger {
             .min(PRICE_MAX)
     }
 
-    /// How long a job of this suite will take on this group, as far as is known, ms.
-    pub(crate) fn expect_ms(&self, suite: &str, group: &str) -> u64 {
-        self.learned.expect_ms(suite, group).unwrap_or(UNKNOWN_MS)
+    /// How long a job of this kind will take, as far as is known, ms.
+    pub(crate) fn expect_ms(&self, kind: JobKind<'_>) -> u64 {
+        self.run_times.expect_ms(kind).unwrap_or(UNKNOWN_MS)
     }
 
     /// Where a queue stands in the order of all, unless it is paused or at a limit.

@@ -46,6 +46,7 @@ fn facts(key: u64, random: &mut Random) -> JobFacts {
         account,
         queue,
         suite: "s".to_owned(),
+        class: 0,
         priority: i16::try_from(random.below(3)).unwrap_or(0),
         kind,
         arch: String::new(),

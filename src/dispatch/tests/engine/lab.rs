@@ -20,6 +20,7 @@ pub(crate) fn job(key: u64, account: &str) -> JobFacts {
         account: account.to_owned(),
         queue: account.to_owned(),
         suite: "suite".to_owned(),
+        class: 0,
         priority: 0,
         kind: Kind::Vm,
         arch: String::new(),

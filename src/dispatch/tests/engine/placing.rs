@@ -465,3 +465,52 @@ fn a_job_that_failed_somewhere_is_tried_elsewhere() {
     }]);
     assert_eq!(lab.claimed(), [5]);
 }
+
+#[test]
+fn a_job_that_fits_beside_the_reserved_one_enters_however_long_it_runs() {
+    let mut lab = Lab::with(
+        EngineConfig {
+            reserve_after_ms: 1_000,
+            ..EngineConfig::default()
+        },
+        Policy::default(),
+    );
+    lab.learn([JobFacts {
+        memory_mb: 12_000,
+        timeout_s: 100,
+        ..job(1, "a")
+    }]);
+    assert_eq!(lab.serve(vm_host("h")), [1]);
+    lab.learn([JobFacts {
+        memory_mb: 15_000,
+        ..job(2, "b")
+    }]);
+    lab.now += 1_000;
+    let endless = |key, account, memory_mb| JobFacts {
+        timeout_s: 0,
+        suite: "endless".to_owned(),
+        memory_mb,
+        ..job(key, account)
+    };
+    // 5,000 MB are free beside the second job when it can begin.
+    let others = [
+        endless(3, "c", 6_000),
+        endless(4, "d", 3_000),
+        endless(5, "e", 2_500),
+        endless(6, "f", 2_000),
+    ];
+    lab.learn(others);
+    let free = Offer {
+        free_memory_mb: 8_000,
+        jobs_max: 5,
+        ..vm_host("h")
+    };
+    let begun = lab.serve(free);
+    let taken: u32 = begun
+        .iter()
+        .map(|key| [6_000, 3_000, 2_500, 2_000][*key as usize - 3])
+        .sum();
+    assert!(!begun.contains(&3) && taken <= 5_000, "{begun:?}");
+    assert_eq!(taken, 5_000, "{begun:?}");
+    assert_eq!(lab.engine.stats().reservations, 1);
+}

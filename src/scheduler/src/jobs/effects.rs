@@ -158,6 +158,7 @@ impl Core {
             self.metrics.reused.inc();
         }
         self.waiting.results.ended(after, &self.lab.hosts);
+        self.waiting.run_times.ended(before, after);
         self.parent_written(&changed.after);
         self.waiting.clusters.stirred(after);
         self.acknowledged(after.job_id, shared.version);

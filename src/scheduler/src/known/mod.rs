@@ -29,6 +29,7 @@ pub(crate) mod reservations;
 pub(crate) mod reuse;
 pub(crate) mod reuse_settings;
 pub(crate) mod rules;
+pub(crate) mod run_times;
 pub(crate) mod samples;
 pub(crate) mod seen_versions;
 pub(crate) mod sequences;

@@ -13,6 +13,7 @@ pub(crate) fn facts(job: &StoredJob) -> JobFacts {
         account: state.account.clone(),
         queue: state.queue.clone(),
         suite: state.suite.clone(),
+        class: class_of(&state.fingerprint),
         priority: state.priority,
         kind: match state.tbox_type {
             TboxType::Hw => Kind::Hw,
@@ -34,6 +35,12 @@ pub(crate) fn facts(job: &StoredJob) -> JobFacts {
         submitted: Millis(state.ready_ms),
         not_before: Millis(0),
     }
+}
+
+/// What jobs of a fingerprint have in common, for run times; 0: it has none.
+pub(crate) fn class_of(fingerprint: &str) -> u64 {
+    let digits = fingerprint.get(..16).unwrap_or_default();
+    u64::from_str_radix(digits, 16).unwrap_or(0)
 }
 
 /// What it would like to find on a host, and never waits for.

@@ -2,7 +2,7 @@
 
 use std::{future::ready, sync::Arc, time::Duration};
 
-use fairlead_store::{DocWrite, Expect, JobState, StoreError};
+use fairlead_store::{JobState, StoreError};
 use futures_util::{StreamExt, stream};
 use serde_json::json;
 
@@ -11,15 +11,12 @@ use crate::{
     core::Core,
     known::reuse::{Ended, Entry, Known, entry_id},
     lifecycle::reuse::{Outcome, differs, outcome},
-    storage::small_doc::SmallDoc,
 };
 
 /// Ends that are written side by side.
 const ABREAST: usize = 16;
 /// How soon ends that could not be written are tried again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Old entries that are forgotten in one round.
-const SWEPT_MAX: u32 = 1_000;
 
 impl Core {
     /// Writes results down, until the replica stops.
@@ -130,20 +127,6 @@ impl Core {
 
     /// Forgets old entries, some at a time.
     pub(crate) async fn sweep_results(&self) -> Result<(), StoreError> {
-        let due = self
-            .store
-            .due_docs(Entry::KIND, self.clock.wall_ms(), SWEPT_MAX)
-            .await?;
-        let deletes = due.into_iter().map(|doc| DocWrite {
-            id: doc.id,
-            expect: Expect::Version(doc.version),
-            body: None,
-        });
-        let deletes: Vec<DocWrite> = deletes.collect();
-        if !deletes.is_empty() {
-            // Another replica may have been faster.
-            drop(self.store.put_docs(Entry::KIND, deletes).await);
-        }
-        Ok(())
+        self.docs.forget_due::<Entry>(self.clock.wall_ms()).await
     }
 }

@@ -1,5 +1,6 @@
-//! Samples of what ran in each minute: written, summed up by the hour, and read as use of the lab.
+//! Samples of what ran in each minute: written, summed up by the hour, and read as use of the lab. And how long it ran.
 
 mod ids;
+mod run_times;
 mod usage;
 mod write;

@@ -2,6 +2,7 @@
 
 pub(crate) mod doc_cache;
 pub(crate) mod due_queue;
+mod forget;
 pub(crate) mod group_commit;
 pub(crate) mod group_reads;
 pub(crate) mod open;

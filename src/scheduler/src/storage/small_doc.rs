@@ -165,7 +165,7 @@ pub(crate) type Memory<T> = DashMap<String, Stored<T>>;
 /// The small documents of a lab.
 #[derive(Debug)]
 pub(crate) struct SmallDocs {
-    store: Arc<dyn JobStore>,
+    pub(super) store: Arc<dyn JobStore>,
     /// `None`: for a command that opened the store itself.
     writer: Option<Writer>,
     /// Versions that were told as unreadable.

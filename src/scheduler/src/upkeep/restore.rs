@@ -58,6 +58,7 @@ impl Core {
             }
         }
         self.sum_up_hours().await?;
+        self.read_run_times().await?;
         self.count().await?;
         tracing::info!(
             held = self.jobs.live.len(),

@@ -60,6 +60,8 @@ enum Chore {
     Parents,
     /// Writes how long tests took.
     TestTimes,
+    /// Writes how long jobs took.
+    RunTimes,
     /// Writes what ran in minutes that are over.
     Samples,
     /// Sums up hours that are over.
@@ -97,6 +99,7 @@ const CHORES: &[(Chore, &str, u64, u64)] = &[
     (Chore::Clusters, "clusters", 10, 0),
     (Chore::Parents, "parents", 10, 0),
     (Chore::TestTimes, "test_times", 5, 0),
+    (Chore::RunTimes, "run_times", 5, 1),
     (Chore::Samples, "samples", 5, 0),
     (Chore::OldSamples, "old_samples", 600, 0),
     (Chore::Webhooks, "webhooks", 2, 0),
@@ -221,6 +224,7 @@ impl Rounds {
                 let written = core.write_test_times().await;
                 written.map_err(ChoreError::Refused)?;
             }
+            Chore::RunTimes => core.write_run_times().await.map_err(ChoreError::Refused)?,
             Chore::Samples => core.write_samples().await.map_err(ChoreError::Refused)?,
             Chore::OldSamples => {
                 let summed = Box::pin(core.sum_up_samples()).await;
@@ -235,6 +239,7 @@ impl Rounds {
                 core.sweep_submits().await?;
                 core.sweep_plans().await?;
                 core.sweep_results().await?;
+                core.forget_run_times().await?;
             }
             Chore::OldSequences => {
                 core.forget_sequences().await.map_err(ChoreError::Refused)?;

@@ -1,0 +1,229 @@
+//! How long hosts are occupied by jobs, from dispatch to end: by suite, what it runs, and host group.
+//!
+//! Where nothing is known of one, the next wider kind is asked: the suite on the group, the suite anywhere.
+
+mod histogram;
+
+pub use histogram::{BUCKETS, Histogram};
+
+use crate::interner::{Atom, Fixed};
+use indexmap::{Equivalent, IndexMap};
+
+/// Most (suite, group) pairs remembered; beyond it another makes room.
+const PAIRS_MAX: usize = 65_536;
+
+/// Most classes of all pairs remembered.
+const CLASSES_MAX: usize = 65_536;
+
+/// With fewer jobs of a class, those of its suite tell more.
+const CLASS_SAMPLES_MIN: u32 = 3;
+
+/// What is expected of a job of which nothing is known, ms. Small: a long job is then charged as time passes,
+/// and a short one has little to be given back.
+pub(crate) const UNKNOWN_MS: u64 = 1_000;
+
+/// What tells how long a job takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobKind<'a> {
+    /// Its suite.
+    pub suite: &'a str,
+    /// The same for jobs that run the same thing with the same parameters; 0: not known.
+    pub class: u64,
+    /// The group of the host; empty: any host.
+    pub group: &'a str,
+}
+
+/// Times that were stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredTimes {
+    /// The suite.
+    pub suite: String,
+    /// The group of hosts.
+    pub group: String,
+    /// Of all its jobs there.
+    pub all: Histogram,
+    /// Of some of its classes.
+    pub classes: Vec<(u64, Histogram)>,
+}
+
+/// Histograms of occupancy.
+#[derive(Debug, Default)]
+pub struct RunTimes {
+    /// By suite and group; the group without a name stands for all groups.
+    pairs: IndexMap<(Atom, Atom), Histogram, Fixed>,
+    classes: IndexMap<(Atom, Atom, u64), Histogram, Fixed>,
+}
+
+#[derive(Hash)]
+struct Pair<'a>(&'a str, &'a str);
+
+impl Equivalent<(Atom, Atom)> for Pair<'_> {
+    fn equivalent(&self, key: &(Atom, Atom)) -> bool {
+        self.0 == &*key.0 && self.1 == &*key.1
+    }
+}
+
+#[derive(Hash)]
+struct Class<'a>(&'a str, &'a str, u64);
+
+impl Equivalent<(Atom, Atom, u64)> for Class<'_> {
+    fn equivalent(&self, key: &(Atom, Atom, u64)) -> bool {
+        self.0 == &*key.0 && self.1 == &*key.1 && self.2 == key.2
+    }
+}
+
+impl RunTimes {
+    /// The times of the nearest kind of which any are known.
+    pub fn of(&self, kind: JobKind<'_>) -> Option<&Histogram> {
+        let JobKind {
+            suite,
+            class,
+            group,
+        } = kind;
+        let exact = self.classes.get(&Class(suite, group, class));
+        exact
+            .filter(|times| times.samples() >= CLASS_SAMPLES_MIN)
+            .or_else(|| self.pairs.get(&Pair(suite, group)))
+            .or_else(|| self.pairs.get(&Pair(suite, "")))
+    }
+
+    /// How long such a job takes, ms, as far as any is known.
+    pub fn expect_ms(&self, kind: JobKind<'_>) -> Option<u64> {
+        self.of(kind)?.mean_ms()
+    }
+
+    /// A job took this long.
+    pub(crate) fn note(&mut self, suite: &Atom, class: u64, group: &Atom, took_ms: u64) {
+        let mut new = Histogram::default();
+        new.note(took_ms);
+        let pair = (Atom::clone(suite), Atom::clone(group));
+        add(&mut self.pairs, PAIRS_MAX, pair, &new);
+        self.note_anywhere(suite, group, &new);
+        if class != 0 {
+            let key = (Atom::clone(suite), Atom::clone(group), class);
+            add(&mut self.classes, CLASSES_MAX, key, &new);
+        }
+    }
+
+    fn note_anywhere(&mut self, suite: &Atom, group: &Atom, new: &Histogram) {
+        if !group.is_empty() {
+            let anywhere = (Atom::clone(suite), Atom::from(""));
+            add(&mut self.pairs, PAIRS_MAX, anywhere, new);
+        }
+    }
+
+    /// What was stored counts where more of it is known than here.
+    pub(crate) fn restore(&mut self, stored: StoredTimes) {
+        let (suite, group) = (Atom::from(stored.suite), Atom::from(stored.group));
+        let known = self.pairs.get(&Pair(&suite, &group));
+        if known.is_none_or(|known| known.samples() < stored.all.samples()) {
+            self.note_anywhere(&suite, &group, &stored.all);
+            let pair = (Atom::clone(&suite), Atom::clone(&group));
+            put(&mut self.pairs, PAIRS_MAX, pair, stored.all);
+        }
+        for (class, times) in stored.classes {
+            let known = self.classes.get(&Class(&suite, &group, class));
+            if known.is_none_or(|known| known.samples() < times.samples()) {
+                let key = (Atom::clone(&suite), Atom::clone(&group), class);
+                put(&mut self.classes, CLASSES_MAX, key, times);
+            }
+        }
+    }
+}
+
+fn add<K: std::hash::Hash + Eq>(
+    all: &mut IndexMap<K, Histogram, Fixed>,
+    most: usize,
+    key: K,
+    new: &Histogram,
+) {
+    match all.get_mut(&key) {
+        Some(known) => known.add(new),
+        None => put(all, most, key, new.clone()),
+    }
+}
+
+fn put<K: std::hash::Hash + Eq>(
+    all: &mut IndexMap<K, Histogram, Fixed>,
+    most: usize,
+    key: K,
+    times: Histogram,
+) {
+    if all.len() >= most && !all.contains_key(&key) {
+        all.swap_remove_index(0);
+    }
+    all.insert(key, times);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind<'a>(suite: &'a str, class: u64, group: &'a str) -> JobKind<'a> {
+        JobKind {
+            suite,
+            class,
+            group,
+        }
+    }
+
+    fn about(ms: u64) -> impl Fn(Option<u64>) -> bool {
+        move |said| said.is_some_and(|said| said.abs_diff(ms) <= ms / 13)
+    }
+
+    #[test]
+    fn the_nearest_kind_that_is_known_tells() {
+        let mut times = RunTimes::default();
+        let (suite, here, there) = (Atom::from("s"), Atom::from("g"), Atom::from("h"));
+        assert_eq!(times.expect_ms(kind("s", 1, "g")), None);
+        times.note(&suite, 1, &here, 10_000);
+        for group in ["g", "other", ""] {
+            let said = times.expect_ms(kind("s", 1, group));
+            assert!(about(10_000)(said), "{group} {said:?}");
+        }
+        times.note(&suite, 2, &here, 90_000);
+        times.note(&suite, 0, &there, 20_000);
+        // One job of a class tells less than those of its suite.
+        assert!(about(50_000)(times.expect_ms(kind("s", 1, "g"))));
+        assert!(about(40_000)(times.expect_ms(kind("s", 1, "elsewhere"))));
+        assert!(about(20_000)(times.expect_ms(kind("s", 1, "h"))));
+        times.note(&suite, 1, &here, 10_000);
+        times.note(&suite, 1, &here, 10_000);
+        assert!(about(10_000)(times.expect_ms(kind("s", 1, "g"))));
+        assert!(about(30_000)(times.expect_ms(kind("s", 2, "g"))));
+    }
+
+    #[test]
+    fn what_was_stored_counts_where_more_is_known_of_it() {
+        let stored = |ms: u64, many: usize| {
+            let mut all = Histogram::default();
+            (0..many).for_each(|_| all.note(ms));
+            StoredTimes {
+                suite: "s".to_owned(),
+                group: "g".to_owned(),
+                classes: vec![(7, all.clone())],
+                all,
+            }
+        };
+        let mut times = RunTimes::default();
+        times.restore(stored(10_000, 3));
+        for (class, group) in [(0, "g"), (7, "g"), (0, "elsewhere")] {
+            assert!(about(10_000)(times.expect_ms(kind("s", class, group))));
+        }
+        let (suite, group) = (Atom::from("s"), Atom::from("g"));
+        (0..10).for_each(|_| times.note(&suite, 7, &group, 50_000));
+        times.restore(stored(10_000, 3));
+        let said = times.expect_ms(kind("s", 7, "g"));
+        assert!(said.is_some_and(|ms| ms > 30_000), "{said:?}");
+    }
+
+    #[test]
+    fn it_stays_bounded() {
+        let mut times = RunTimes::default();
+        let group = Atom::from("g");
+        for n in 0..PAIRS_MAX + 100 {
+            times.note(&Atom::from(n.to_string()), n as u64, &group, 1);
+        }
+        assert!(times.pairs.len() <= PAIRS_MAX && times.classes.len() <= CLASSES_MAX);
+    }
+}
