@@ -13,6 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fairlead-crash", &[]),
     ("fairlead-job", &[]),
     ("fairlead-dispatch", &[]),
+    ("fairlead-replay", &["fairlead-dispatch"]),
     ("fairlead-api", &[]),
     ("fairlead-content", &["fairlead-api"]),
     ("fairlead-store", &["fairlead-job"]),
@@ -51,6 +52,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-testbox",
             "fairlead-cases",
             "fairlead-content",
+            "fairlead-replay",
         ],
     ),
     (

@@ -5,9 +5,9 @@ use clap::{Parser, Subcommand};
 use crate::{
     cmd_account, cmd_backup, cmd_change, cmd_check, cmd_config, cmd_content, cmd_doctor,
     cmd_explain, cmd_get, cmd_group, cmd_hosts, cmd_job, cmd_jobs, cmd_key, cmd_log, cmd_login,
-    cmd_plan, cmd_prune, cmd_put, cmd_queues, cmd_rerun, cmd_results, cmd_reuse, cmd_run,
-    cmd_serve, cmd_stop, cmd_submit, cmd_tests, cmd_timers, cmd_usage, cmd_version, cmd_wait,
-    cmd_watch, cmd_webhooks, cmd_whoami, completing,
+    cmd_plan, cmd_prune, cmd_put, cmd_queues, cmd_replay, cmd_rerun, cmd_results, cmd_reuse,
+    cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_tests, cmd_timers, cmd_usage, cmd_version,
+    cmd_wait, cmd_watch, cmd_webhooks, cmd_whoami, completing,
     context::Context,
     exit,
     logging::{self, LogFormat},
@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Explain(cmd_explain::ExplainArgs),
     /// Explain whether a job has the result of an earlier one
     Reuse(cmd_reuse::ReuseArgs),
+    /// Replay a trace in virtual time, and show how long its jobs would have waited
+    Replay(cmd_replay::ReplayArgs),
     /// Hold waiting jobs back, until they are released
     Hold(cmd_change::HoldArgs),
     /// Release jobs that were held back
@@ -144,6 +146,7 @@ impl Command {
             Self::Content(args) => cmd_content::run(args, context).await,
             Self::Explain(args) => cmd_explain::run(&args, context).await,
             Self::Reuse(args) => cmd_reuse::run(&args, context).await,
+            Self::Replay(args) => cmd_replay::run(&args, context),
             Self::Hold(args) => cmd_change::hold(&args, context).await,
             Self::Release(args) => cmd_change::release(&args, context).await,
             Self::Edit(args) => cmd_change::edit(&args, context).await,

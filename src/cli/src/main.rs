@@ -25,6 +25,7 @@ mod cmd_plan;
 mod cmd_prune;
 mod cmd_put;
 mod cmd_queues;
+mod cmd_replay;
 mod cmd_rerun;
 mod cmd_results;
 mod cmd_reuse;
