@@ -1,9 +1,13 @@
-//! `fairlead replay swf FILE`: what the engine would have done with the jobs of a trace, in virtual time.
+//! `fairlead replay`: what the engine would have done with the jobs of a trace, and what the scaler with arrivals, in
+//! virtual time.
 
 use std::{fs::File, path::PathBuf};
 
 use clap::ValueEnum;
-use fairlead_replay::{Accounts, Estimates, Measures, Rules, measure, replay, swf};
+use fairlead_replay::{
+    Accounts, Estimates, Law, Measures, Rules, Scaled, Scaling, arrivals, measure, replay, scale,
+    swf,
+};
 use serde::Serialize;
 
 use crate::{
@@ -11,6 +15,9 @@ use crate::{
     exit::{self, Failure},
     table::{Grid, Paper},
 };
+
+/// Longest boot, seconds.
+const BOOT_S_MAX: u64 = 86_400;
 
 /// The kinds of traces.
 #[derive(Debug, clap::Args)]
@@ -23,6 +30,8 @@ pub(crate) struct ReplayArgs {
 enum What {
     /// Replay a trace in the Standard Workload Format on one machine, as it is or compressed by gzip
     Swf(SwfArgs),
+    /// Replay arrivals of shards on pools of machines that come and go
+    Scaling(ScalingArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -32,7 +41,7 @@ struct SwfArgs {
     /// Processors of the machine; jobs that need more are left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     units: u32,
-    /// What the engine expects of run times; several are shown side by side
+    /// What the engine expects of run times; several are shown side by side, and are a list with --json
     #[arg(long, value_enum, value_delimiter = ',', default_value = "requested")]
     estimates: Vec<EstimatesArg>,
     /// Whose jobs they are; several are shown side by side
@@ -41,6 +50,34 @@ struct SwfArgs {
     /// How long the first job waits before the machine is kept for it, milliseconds; 0: it never is
     #[arg(long, value_name = "MS", default_value_t = 900_000)]
     reserve_after_ms: u64,
+}
+
+#[derive(Debug, clap::Args)]
+struct ScalingArgs {
+    /// A table with the head submit_s,group,suite,run_s: a pool for each group, and a machine runs one shard at a time
+    #[arg(long, value_name = "FILE")]
+    arrivals: PathBuf,
+    /// Seconds from the request of a machine to its first question, for example 120..300
+    #[arg(long, value_name = "FROM..TO", value_parser = boot_of)]
+    boot_s: (u64, u64),
+    /// Most machines of all pools together
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    quota: u32,
+    /// Who decides how many machines there are; several are shown side by side, and are a list with --json
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "queue_time")]
+    law: Vec<LawArg>,
+    /// Machines that each pool keeps
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    min: u32,
+    /// How long shards should wait at most, seconds; never less than a boot and a minute
+    #[arg(long, value_name = "N", default_value_t = 180)]
+    target_s: u64,
+    /// Make estimates wrong by this factor
+    #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = factor_of)]
+    estimate_factor: f64,
+    /// For the times of boots
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
@@ -63,6 +100,18 @@ enum AccountsArg {
     One,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
+enum LawArg {
+    /// What waits begins within the target, or within a boot and a minute
+    QueueTime,
+    /// queue / (rate × time) − machines, with a step of 100, a cooldown, damping and hysteresis
+    Seed,
+    /// A machine for each shard that waits
+    QueueLength,
+}
+
 /// The figures of one way of replaying a trace.
 #[derive(Debug, Serialize)]
 struct Replayed {
@@ -74,18 +123,41 @@ struct Replayed {
     measures: Measures,
 }
 
+/// The figures of one law.
+#[derive(Debug, Serialize)]
+struct Grown {
+    law: LawArg,
+    #[serde(flatten)]
+    figures: Scaled,
+}
+
 pub(crate) fn run(args: &ReplayArgs, context: &Context) -> anyhow::Result<u8> {
-    let What::Swf(args) = &args.what;
-    let shown = args.file.display();
-    let file = File::open(&args.file).map_err(|error| {
-        let problem = format!("cannot read '{shown}': {error}");
-        Failure::local(problem, "check the path and its permissions")
-    })?;
-    let jobs = swf::read(file).map_err(|error| {
-        let problem = format!("'{shown}' is no trace: {error}");
+    let paper = context.output.paper();
+    match &args.what {
+        What::Swf(args) => print(context, &replayed(args)?, |all| traces(all, paper))?,
+        What::Scaling(args) => print(context, &scaled(args)?, |all| laws(all, paper))?,
+    }
+    Ok(exit::OK)
+}
+
+/// One run is an object, several are a list.
+fn print<T: Serialize>(
+    context: &Context,
+    all: &[T],
+    text: impl FnOnce(&[T]) -> String,
+) -> anyhow::Result<()> {
+    match all {
+        [one] if context.json => context.print(one, |_| String::new()),
+        _ => context.print(&all, |all| text(all)),
+    }
+}
+
+fn replayed(args: &SwfArgs) -> Result<Vec<Replayed>, Failure> {
+    let jobs = swf::read(open(&args.file)?).map_err(|error| {
+        let hint = "a trace has 18 numbers in each line, see the Parallel Workloads Archive";
         Failure::usage(
-            problem,
-            "a trace has 18 numbers in each line, see the Parallel Workloads Archive",
+            format!("'{}' is no trace: {error}", args.file.display()),
+            hint,
         )
     })?;
     let mut all = Vec::new();
@@ -114,8 +186,62 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context) -> anyhow::Result<u8> {
             });
         }
     }
-    context.print(&all, |all| text(all, context.output.paper()))?;
-    Ok(exit::OK)
+    Ok(all)
+}
+
+fn scaled(args: &ScalingArgs) -> Result<Vec<Grown>, Failure> {
+    let shards = arrivals::read(open(&args.arrivals)?).map_err(|error| {
+        let shown = args.arrivals.display();
+        let hint = "for example a line 'submit_s,group,suite,run_s', then '12.5,linux,unit,40'";
+        Failure::usage(format!("'{shown}' has no arrivals: {error}"), hint)
+    })?;
+    let (from_s, to_s) = args.boot_s;
+    let grown = args.law.iter().map(|law| {
+        let scaling = Scaling {
+            law: match law {
+                LawArg::QueueTime => Law::QueueTime,
+                LawArg::Seed => Law::Seed,
+                LawArg::QueueLength => Law::QueueLength,
+            },
+            boot_ms: (from_s * 1_000, to_s * 1_000),
+            quota: args.quota,
+            min: args.min,
+            target_ms: args.target_s.saturating_mul(1_000),
+            estimate_factor: args.estimate_factor,
+            seed: args.seed,
+        };
+        Grown {
+            law: *law,
+            figures: scale(&shards, &scaling),
+        }
+    });
+    Ok(grown.collect())
+}
+
+fn open(path: &PathBuf) -> Result<File, Failure> {
+    File::open(path).map_err(|error| {
+        let problem = format!("cannot read '{}': {error}", path.display());
+        Failure::local(problem, "check the path and its permissions")
+    })
+}
+
+/// Reads `120..300`, or `120` for both.
+fn boot_of(text: &str) -> Result<(u64, u64), String> {
+    let (from, to) = text.split_once("..").unwrap_or((text, text));
+    let seconds = |part: &str| {
+        let number = part.trim().parse::<u64>().ok();
+        number.filter(|seconds| (1..=BOOT_S_MAX).contains(seconds))
+    };
+    let both = seconds(from)
+        .zip(seconds(to))
+        .filter(|(from, to)| from <= to);
+    both.ok_or_else(|| format!("write seconds from 1 to {BOOT_S_MAX}, for example 120..300"))
+}
+
+fn factor_of(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok();
+    let number = number.filter(|factor| (0.01..=100.0).contains(factor));
+    number.ok_or_else(|| "write a number from 0.01 to 100".to_owned())
 }
 
 /// A value as it is written on the command line.
@@ -125,7 +251,7 @@ fn word(value: &impl ValueEnum) -> String {
 }
 
 /// The figures side by side.
-fn text(all: &[Replayed], paper: Paper) -> String {
+fn traces(all: &[Replayed], paper: Paper) -> String {
     let mut grid = Grid::new(&[
         "ACCOUNTS",
         "ESTIMATES",
@@ -158,4 +284,48 @@ fn text(all: &[Replayed], paper: Paper) -> String {
         ]);
     }
     grid.render(paper)
+}
+
+/// The laws side by side.
+fn laws(all: &[Grown], paper: Paper) -> String {
+    let mut grid = Grid::new(&[
+        "LAW",
+        ">SHARDS",
+        ">P50",
+        ">P95",
+        ">P99",
+        ">MACHINE HOURS",
+        ">BUSY HOURS",
+        ">LAUNCHES",
+        ">FLIPS",
+    ]);
+    for Grown { law, figures } in all {
+        grid.row([
+            word(law),
+            figures.jobs.to_string(),
+            format!("{:.0} s", figures.p50_s),
+            format!("{:.0} s", figures.p95_s),
+            format!("{:.0} s", figures.p99_s),
+            format!("{:.1}", figures.machine_hours),
+            format!("{:.1}", figures.busy_hours),
+            figures.launches.to_string(),
+            figures.flips.to_string(),
+        ]);
+    }
+    grid.render(paper)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boots_are_seconds_from_to() {
+        assert_eq!(boot_of("120..300"), Ok((120, 300)));
+        assert_eq!(boot_of("90"), Ok((90, 90)));
+        for wrong in ["", "..", "300..120", "0..5", "1..9999999", "a..b", "-1"] {
+            assert!(boot_of(wrong).unwrap_err().contains("120..300"), "{wrong}");
+        }
+        assert!(factor_of("NaN").is_err() && factor_of("0.33").is_ok());
+    }
 }

@@ -104,6 +104,18 @@ impl Histogram {
         sum.checked_div(u64::from(self.samples()))
     }
 
+    /// How much longer a job runs on average that has run for `elapsed_ms`, ms; none: none ran for so long.
+    pub fn left_ms(&self, elapsed_ms: u64) -> Option<u64> {
+        let each = middles().zip(self.counts);
+        let longer = each.filter(|(middle, _)| *middle > elapsed_ms);
+        let (sum, count) = longer.fold((0_u64, 0_u64), |(sum, all), (middle, count)| {
+            let count = u64::from(count);
+            let left = (middle - elapsed_ms).saturating_mul(count);
+            (sum.saturating_add(left), all + count)
+        });
+        sum.checked_div(count)
+    }
+
     /// What so many of 1,000 took at most, ms, within a seventh; none: it is empty.
     pub fn quantile_ms(&self, permille: u32) -> Option<u64> {
         let samples = self.samples();
@@ -157,6 +169,21 @@ mod tests {
         }
         let mean = times.mean_ms().unwrap();
         assert!(mean.abs_diff(300_000) < 25_000, "{mean}");
+    }
+
+    #[test]
+    fn a_job_that_runs_for_long_is_one_of_the_long_ones() {
+        let mut times = Histogram::default();
+        (0..20).for_each(|n| times.note(if n % 2 == 0 { 10_000 } else { 600_000 }));
+        let about = |elapsed_ms: u64, ms: u64| {
+            let left = times.left_ms(elapsed_ms).unwrap();
+            assert!(left.abs_diff(ms) <= ms / 10, "{elapsed_ms} {left}");
+        };
+        about(0, 305_000);
+        about(15_000, 585_000);
+        about(400_000, 200_000);
+        assert_eq!(times.left_ms(700_000), None);
+        assert_eq!(Histogram::default().left_ms(0), None);
     }
 
     #[test]

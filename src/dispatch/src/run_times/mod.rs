@@ -8,6 +8,7 @@ pub use histogram::{BUCKETS, Histogram};
 
 use crate::interner::{Atom, Fixed};
 use indexmap::{Equivalent, IndexMap};
+use std::sync::Arc;
 
 /// Most (suite, group) pairs remembered; beyond it another makes room.
 const PAIRS_MAX: usize = 65_536;
@@ -93,7 +94,7 @@ impl RunTimes {
     }
 
     /// A job took this long.
-    pub(crate) fn note(&mut self, suite: &Atom, class: u64, group: &Atom, took_ms: u64) {
+    pub fn note(&mut self, suite: &Arc<str>, class: u64, group: &Arc<str>, took_ms: u64) {
         let mut new = Histogram::default();
         new.note(took_ms);
         let pair = (Atom::clone(suite), Atom::clone(group));

@@ -1,0 +1,530 @@
+//! Arrivals on pools of machines that come and go: the laws of the scaler decide, in virtual time.
+//!
+//! A machine runs one shard at a time. Shards of a group run in the order of their arrivals, on the machine that was used
+//! last. What jobs take is learned as the engine learns it.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap, VecDeque},
+    sync::Arc,
+};
+
+use fairlead_dispatch::{Histogram, JobKind, RunTimes};
+use fairlead_scaler::{
+    Activity, Bias, Boots, Machine, Pool, RUN_UNKNOWN_MS, Seed, SeedRules, Work, left_ms,
+    queue_time, retire,
+};
+use serde::Serialize;
+
+use crate::{arrivals::Arrival, chance::Chance};
+
+/// Time between two decisions, ms.
+const EVERY_MS: u64 = 15_000;
+/// The seed's law decides once a minute.
+const SEED_EVERY: u64 = 4;
+/// Boots that are measured before they are believed.
+const BOOTS_MIN: u32 = 5;
+
+/// Who decides how many machines there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Law {
+    /// What waits begins within the horizon.
+    QueueTime,
+    /// The law of the documents that the project comes from.
+    Seed,
+    /// A machine for each shard that waits.
+    QueueLength,
+}
+
+/// How arrivals are replayed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scaling {
+    /// Who decides.
+    pub law: Law,
+    /// Shortest and longest boot, ms: equally likely between them.
+    pub boot_ms: (u64, u64),
+    /// Most machines of all groups together.
+    pub quota: u32,
+    /// Machines that each group keeps.
+    pub min: u32,
+    /// How long shards should wait at most, ms.
+    pub target_ms: u64,
+    /// Estimates are wrong by this factor.
+    pub estimate_factor: f64,
+    /// For the boots.
+    pub seed: u64,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Scaled {
+    /// Shards that ran.
+    pub jobs: usize,
+    /// Half of them waited at most so long, seconds.
+    pub p50_s: f64,
+    /// 95 of 100.
+    pub p95_s: f64,
+    /// 99 of 100.
+    pub p99_s: f64,
+    /// Hours of machines, from the request to the end.
+    pub machine_hours: f64,
+    /// Hours in which they ran shards.
+    pub busy_hours: f64,
+    /// Machines that were asked for.
+    pub launches: u64,
+    /// How often a group turned from more machines to fewer, or back.
+    pub flips: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// The boot of a machine is over.
+    Booted(usize),
+    /// The shard of a machine has ended.
+    Ended(usize),
+    /// A shard comes.
+    Arrives(usize),
+    /// The scaler decides.
+    Decides,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Boots,
+    Idle,
+    Runs { shard: usize, said_ms: Option<u64> },
+    Gone,
+}
+
+struct Vm {
+    group: usize,
+    state: State,
+    since_ms: u64,
+    asked_ms: u64,
+    gone_ms: u64,
+    busy_ms: u64,
+}
+
+struct Group {
+    name: Arc<str>,
+    waiting: VecDeque<usize>,
+    /// Machines that wait for work, the last used last.
+    idle: Vec<usize>,
+    /// Machines that are not gone.
+    there: Vec<usize>,
+    boots: Histogram,
+    runs: Histogram,
+    bias: Bias,
+    seed: Seed,
+    /// Whether its last change was to more.
+    grew: Option<bool>,
+    flips: u64,
+}
+
+/// Replays arrivals, by their time.
+pub fn scale(arrivals: &[Arrival], scaling: &Scaling) -> Scaled {
+    let mut world = World::new(arrivals, *scaling);
+    while let Some(Reverse((at, event))) = world.events.pop() {
+        world.now = at;
+        world.happens(event);
+        if world.open == 0 {
+            break;
+        }
+    }
+    world.figures()
+}
+
+struct World<'a> {
+    arrivals: &'a [Arrival],
+    scaling: Scaling,
+    now: u64,
+    events: BinaryHeap<Reverse<(u64, Event)>>,
+    groups: Vec<Group>,
+    /// The group and the suite of each arrival.
+    kinds: Vec<(usize, Arc<str>)>,
+    vms: Vec<Vm>,
+    times: RunTimes,
+    waits: Vec<u64>,
+    chance: Chance,
+    /// Shards that have not ended.
+    open: usize,
+    rounds: u64,
+}
+
+impl<'a> World<'a> {
+    fn new(arrivals: &'a [Arrival], scaling: Scaling) -> Self {
+        let mut groups: Vec<Group> = Vec::new();
+        let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut suites: BTreeMap<&str, Arc<str>> = BTreeMap::new();
+        let mut kinds = Vec::with_capacity(arrivals.len());
+        let mut events = BinaryHeap::new();
+        for (n, arrival) in arrivals.iter().enumerate() {
+            let group = *by_name.entry(&arrival.group).or_insert_with(|| {
+                groups.push(Group::new(&arrival.group, scaling.min));
+                groups.len() - 1
+            });
+            let suite = suites
+                .entry(&arrival.suite)
+                .or_insert_with(|| Arc::from(arrival.suite.as_str()));
+            kinds.push((group, Arc::clone(suite)));
+            events.push(Reverse((arrival.submit_ms, Event::Arrives(n))));
+        }
+        let begin = arrivals.first().map_or(0, |first| first.submit_ms);
+        events.push(Reverse((begin, Event::Decides)));
+        Self {
+            arrivals,
+            scaling,
+            now: begin,
+            events,
+            groups,
+            kinds,
+            vms: Vec::new(),
+            times: RunTimes::default(),
+            waits: Vec::with_capacity(arrivals.len()),
+            chance: Chance::new(scaling.seed),
+            open: arrivals.len(),
+            rounds: 0,
+        }
+    }
+
+    fn happens(&mut self, event: Event) {
+        match event {
+            Event::Arrives(n) => {
+                let group = self.kinds[n].0;
+                self.groups[group].waiting.push_back(n);
+                self.dispatch(group);
+            }
+            Event::Booted(vm) => {
+                let group = self.vms[vm].group;
+                let took = self.now - self.vms[vm].asked_ms;
+                self.groups[group].boots.note(took);
+                self.rests(vm);
+            }
+            Event::Ended(vm) => {
+                if let State::Runs { shard, said_ms } = self.vms[vm].state {
+                    let run_ms = self.arrivals[shard].run_ms;
+                    let (group, suite) = &self.kinds[shard];
+                    let group = &mut self.groups[*group];
+                    group.runs.note(run_ms);
+                    if let Some(said_ms) = said_ms {
+                        group.bias.note(said_ms, run_ms);
+                    }
+                    self.times.note(suite, 0, &group.name, run_ms);
+                    self.vms[vm].busy_ms += run_ms;
+                    self.open -= 1;
+                }
+                self.rests(vm);
+            }
+            Event::Decides => {
+                self.decide();
+                self.rounds += 1;
+                let next = self.now + EVERY_MS;
+                self.events.push(Reverse((next, Event::Decides)));
+            }
+        }
+    }
+
+    /// A machine waits for work.
+    fn rests(&mut self, vm: usize) {
+        let at = self.now;
+        self.vms[vm].state = State::Idle;
+        self.vms[vm].since_ms = at;
+        let group = self.vms[vm].group;
+        self.groups[group].idle.push(vm);
+        self.dispatch(group);
+    }
+
+    fn dispatch(&mut self, group: usize) {
+        while !self.groups[group].waiting.is_empty() {
+            let Some(vm) = self.groups[group].idle.pop() else {
+                return;
+            };
+            let Some(shard) = self.groups[group].waiting.pop_front() else {
+                return;
+            };
+            let said_ms = self.known(shard).and_then(Histogram::mean_ms);
+            let said_ms = said_ms.map(|ms| self.wrong_ms(ms));
+            let arrival = &self.arrivals[shard];
+            self.vms[vm].state = State::Runs { shard, said_ms };
+            self.vms[vm].since_ms = self.now;
+            self.waits.push(self.now - arrival.submit_ms);
+            let end = self.now + arrival.run_ms;
+            self.events.push(Reverse((end, Event::Ended(vm))));
+        }
+    }
+
+    /// What is known of run times of a shard's kind.
+    fn known(&self, shard: usize) -> Option<&Histogram> {
+        let (group, suite) = &self.kinds[shard];
+        let kind = JobKind {
+            suite,
+            class: 0,
+            group: &self.groups[*group].name,
+        };
+        self.times.of(kind)
+    }
+
+    /// An estimate as wrong as was asked for.
+    fn wrong_ms(&self, ms: u64) -> u64 {
+        scaled(ms, self.scaling.estimate_factor)
+    }
+
+    /// How long a shard is expected to take, ms.
+    fn expected_ms(&self, of: &Group, shard: usize) -> Option<u64> {
+        let said = self.wrong_ms(self.known(shard)?.mean_ms()?);
+        Some(of.bias.corrected_ms(said))
+    }
+
+    /// How much longer a shard is expected to run, ms.
+    fn left_ms(&self, of: &Group, shard: usize, since_ms: u64) -> u64 {
+        let elapsed_ms = self.now - since_ms;
+        let known = self.known(shard).and_then(|times| {
+            let left = times.left_ms(elapsed_ms)?;
+            Some(of.bias.corrected_ms(self.wrong_ms(left)))
+        });
+        known.unwrap_or_else(|| {
+            let expected = self.expected_ms(of, shard);
+            left_ms(expected.unwrap_or(RUN_UNKNOWN_MS), elapsed_ms)
+        })
+    }
+
+    fn decide(&mut self) {
+        let mut adds = Vec::with_capacity(self.groups.len());
+        for group in 0..self.groups.len() {
+            let change = self.change(group);
+            adds.push(u32::try_from(change.max(0)).unwrap_or(u32::MAX));
+            if change < 0 {
+                let go = usize::try_from(-change).unwrap_or(usize::MAX);
+                let idle = &self.groups[group].idle;
+                let gone: Vec<usize> = idle.iter().take(go).copied().collect();
+                self.end(group, &gone);
+            }
+        }
+        self.reclaim(&adds);
+        // In turn, so that the quota is shared.
+        let there: usize = self.groups.iter().map(|group| group.there.len()).sum();
+        let mut room = self
+            .scaling
+            .quota
+            .saturating_sub(u32::try_from(there).unwrap_or(u32::MAX));
+        while room > 0 && adds.iter().any(|add| *add > 0) {
+            for group in 0..self.groups.len() {
+                if room > 0 && adds[group] > 0 {
+                    adds[group] -= 1;
+                    room -= 1;
+                    self.launch(group);
+                }
+            }
+        }
+    }
+
+    /// Idle machines of groups in which nothing waits go, if others lack machines and the quota is used up.
+    fn reclaim(&mut self, adds: &[u32]) {
+        let there: usize = self.groups.iter().map(|group| group.there.len()).sum();
+        let wanted: usize = adds.iter().map(|add| *add as usize).sum();
+        let quota = self.scaling.quota as usize;
+        let mut short = (there + wanted).saturating_sub(quota);
+        for group in 0..self.groups.len() {
+            let lender = &self.groups[group];
+            if adds[group] > 0 || !lender.waiting.is_empty() {
+                continue;
+            }
+            let floor = self.scaling.min as usize;
+            let over = lender.there.len().saturating_sub(floor).min(short);
+            let gone: Vec<usize> = lender.idle.iter().take(over).copied().collect();
+            short -= gone.len();
+            self.end(group, &gone);
+        }
+    }
+
+    /// Machines to add, or to remove if it is negative.
+    fn change(&mut self, group: usize) -> i64 {
+        let now = self.now;
+        let of = &self.groups[group];
+        let boots = self.boots(of);
+        let there = u32::try_from(of.there.len()).unwrap_or(u32::MAX);
+        let busy = of
+            .there
+            .iter()
+            .filter(|vm| matches!(self.vms[**vm].state, State::Runs { .. }));
+        let busy = u32::try_from(busy.count()).unwrap_or(u32::MAX);
+        let mean_ms = of.runs.mean_ms();
+        let waiting = of.waiting.len();
+        match self.scaling.law {
+            Law::Seed => {
+                if !self.rounds.is_multiple_of(SEED_EVERY) {
+                    return 0;
+                }
+                let mean_ms = mean_ms.map(|ms| scaled(ms, self.scaling.estimate_factor));
+                self.groups[group]
+                    .seed
+                    .decide(waiting, there, busy, mean_ms, now)
+            }
+            Law::QueueTime | Law::QueueLength => {
+                let pool = Pool {
+                    min: self.scaling.min,
+                    max: self.scaling.quota,
+                    step_max: u32::MAX,
+                    target_ms: self.scaling.target_ms,
+                };
+                let machines = self.machines(of);
+                let add = if self.scaling.law == Law::QueueTime {
+                    let work: Vec<Work> = of
+                        .waiting
+                        .iter()
+                        .map(|shard| Work {
+                            share: 1_000,
+                            expected_ms: self.expected_ms(of, *shard),
+                        })
+                        .collect();
+                    let mean_ms = mean_ms.map(|ms| of.bias.corrected_ms(self.wrong_ms(ms)));
+                    queue_time(&pool, &machines, &work, boots, mean_ms, now).add
+                } else {
+                    let coming = machines.iter().filter(|machine| {
+                        !matches!(machine.activity, Activity::Runs { .. } | Activity::Closed)
+                    });
+                    let coming = u32::try_from(coming.count()).unwrap_or(u32::MAX);
+                    let waits = u32::try_from(waiting).unwrap_or(u32::MAX);
+                    waits
+                        .saturating_sub(coming)
+                        .max(pool.min.saturating_sub(there))
+                };
+                if add > 0 {
+                    return add.into();
+                }
+                let gone = retire(&pool, &machines, waiting, boots, now);
+                -i64::try_from(gone.len()).unwrap_or(0)
+            }
+        }
+    }
+
+    fn boots(&self, of: &Group) -> Boots {
+        let (shortest, longest) = self.scaling.boot_ms;
+        let said = Boots {
+            mean_ms: shortest.midpoint(longest),
+            p95_ms: longest,
+        };
+        if of.boots.samples() < BOOTS_MIN {
+            return said;
+        }
+        Boots {
+            mean_ms: of.boots.mean_ms().unwrap_or(said.mean_ms),
+            p95_ms: of.boots.quantile_ms(950).unwrap_or(said.p95_ms),
+        }
+    }
+
+    fn machines(&self, of: &Group) -> Vec<Machine> {
+        let machine = |id: &usize| {
+            let vm = &self.vms[*id];
+            let since_ms = vm.since_ms;
+            Machine {
+                name: id.to_string(),
+                activity: match vm.state {
+                    State::Boots => Activity::Boots { since_ms },
+                    State::Idle => Activity::Idle { since_ms },
+                    State::Runs { shard, .. } => Activity::Runs {
+                        left_ms: self.left_ms(of, shard, since_ms),
+                    },
+                    State::Gone => Activity::Closed,
+                },
+            }
+        };
+        of.there.iter().map(machine).collect()
+    }
+
+    fn launch(&mut self, group: usize) {
+        let (shortest, longest) = self.scaling.boot_ms;
+        let boot = self.chance.between(shortest, longest);
+        let vm = self.vms.len();
+        self.vms.push(Vm {
+            group,
+            state: State::Boots,
+            since_ms: self.now,
+            asked_ms: self.now,
+            gone_ms: 0,
+            busy_ms: 0,
+        });
+        self.groups[group].there.push(vm);
+        self.groups[group].turns(true);
+        self.events
+            .push(Reverse((self.now + boot, Event::Booted(vm))));
+    }
+
+    fn end(&mut self, group: usize, gone: &[usize]) {
+        for vm in gone {
+            self.vms[*vm].state = State::Gone;
+            self.vms[*vm].gone_ms = self.now;
+        }
+        if !gone.is_empty() {
+            self.groups[group].turns(false);
+        }
+        self.groups[group].idle.retain(|vm| !gone.contains(vm));
+        self.groups[group].there.retain(|vm| !gone.contains(vm));
+    }
+
+    fn figures(mut self) -> Scaled {
+        self.waits.sort_unstable();
+        let jobs = self.waits.len();
+        let at = |permille: usize| {
+            let rank = (jobs * permille).div_ceil(1_000).saturating_sub(1);
+            seconds(self.waits.get(rank).copied().unwrap_or(0))
+        };
+        let lives = self.vms.iter().map(|vm| match vm.state {
+            State::Gone => vm.gone_ms - vm.asked_ms,
+            State::Boots | State::Idle | State::Runs { .. } => self.now - vm.asked_ms,
+        });
+        Scaled {
+            jobs,
+            p50_s: at(500),
+            p95_s: at(950),
+            p99_s: at(990),
+            machine_hours: seconds(lives.sum()) / 3_600.0,
+            busy_hours: seconds(self.vms.iter().map(|vm| vm.busy_ms).sum()) / 3_600.0,
+            launches: self.vms.len() as u64,
+            flips: self.groups.iter().map(|group| group.flips).sum(),
+        }
+    }
+}
+
+impl Group {
+    fn new(name: &str, min: u32) -> Self {
+        let rules = SeedRules {
+            min,
+            ..SeedRules::default()
+        };
+        Self {
+            name: Arc::from(name),
+            waiting: VecDeque::new(),
+            idle: Vec::new(),
+            there: Vec::new(),
+            boots: Histogram::default(),
+            runs: Histogram::default(),
+            bias: Bias::default(),
+            seed: Seed::new(rules),
+            grew: None,
+            flips: 0,
+        }
+    }
+
+    fn turns(&mut self, grows: bool) {
+        if self.grew.is_some_and(|grew| grew != grows) {
+            self.flips += 1;
+        }
+        self.grew = Some(grows);
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+fn seconds(ms: u64) -> f64 {
+    ms as f64 / 1_000.0
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "times of jobs are far below 2^53 ms"
+)]
+fn scaled(ms: u64, factor: f64) -> u64 {
+    (ms as f64 * factor.max(0.0)) as u64
+}

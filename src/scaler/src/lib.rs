@@ -1,0 +1,18 @@
+//! How many machines a pool should have: pure rules over what waits, what runs and what boots.
+//!
+//! It has no clock, no randomness and no IO. All times are in milliseconds, and `now` comes with the state.
+#![forbid(unsafe_code)]
+
+mod bias;
+mod queue_time;
+mod retire;
+mod seed;
+mod state;
+
+pub use bias::Bias;
+pub use queue_time::queue_time;
+pub use retire::retire;
+pub use seed::{Seed, SeedRules};
+pub use state::{
+    Activity, BOOT_UNKNOWN_MS, Boots, Machine, Need, Pool, RUN_UNKNOWN_MS, Work, left_ms,
+};

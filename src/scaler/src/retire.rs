@@ -1,0 +1,61 @@
+//! Which machines go: those that were idle for one boot time, while nothing waits that they could start.
+
+use crate::{Activity, Boots, Machine, Pool};
+
+/// Names of the machines to retire now, those that are idle longest first. Never below the floor of the pool.
+pub fn retire(
+    pool: &Pool,
+    machines: &[Machine],
+    waiting: usize,
+    boots: Boots,
+    now_ms: u64,
+) -> Vec<String> {
+    if waiting > 0 {
+        return Vec::new();
+    }
+    let mut idle: Vec<(u64, &str)> = machines
+        .iter()
+        .filter_map(|machine| match machine.activity {
+            Activity::Idle { since_ms } => Some((since_ms, machine.name.as_str())),
+            Activity::Boots { .. } | Activity::Runs { .. } | Activity::Closed => None,
+        })
+        .filter(|(since_ms, _)| now_ms.saturating_sub(*since_ms) >= boots.mean_ms)
+        .collect();
+    idle.sort_unstable();
+    let floor = usize::try_from(pool.min).unwrap_or(usize::MAX);
+    let over = machines.len().saturating_sub(floor);
+    let gone = idle.into_iter().take(over);
+    gone.map(|(_, name)| name.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_idle_for_a_boot_time_goes_down_to_the_floor() {
+        let pool = Pool {
+            min: 2,
+            max: 10,
+            step_max: 10,
+            target_ms: 0,
+        };
+        let boots = Boots {
+            mean_ms: 100,
+            p95_ms: 150,
+        };
+        let idle = |name: &str, since_ms| Machine {
+            name: name.to_owned(),
+            activity: Activity::Idle { since_ms },
+        };
+        let busy = Machine {
+            name: "busy".to_owned(),
+            activity: Activity::Runs { left_ms: 5 },
+        };
+        let machines = [idle("b", 50), idle("a", 10), idle("new", 150), busy];
+        assert_eq!(retire(&pool, &machines, 0, boots, 200), ["a", "b"]);
+        assert_eq!(retire(&pool, &machines[1..], 0, boots, 200), ["a"]);
+        assert_eq!(retire(&pool, &machines, 1, boots, 200), [""; 0]);
+        assert_eq!(retire(&pool, &machines[..2], 0, boots, 200), [""; 0]);
+    }
+}

@@ -1,0 +1,108 @@
+//! What a pool is, and what it does now.
+
+/// Boot time of a pool of which no boot was measured, and that says nothing, ms.
+pub const BOOT_UNKNOWN_MS: u64 = 180_000;
+
+/// Run time of a job in a pool of which nothing is known, ms.
+pub const RUN_UNKNOWN_MS: u64 = 300_000;
+
+/// What an admin says of a pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pool {
+    /// Machines that it never falls below. Default 2.
+    pub min: u32,
+    /// Machines that it never exceeds.
+    pub max: u32,
+    /// Machines that one decision adds at most.
+    pub step_max: u32,
+    /// How long a job should wait at most, ms.
+    pub target_ms: u64,
+}
+
+/// What a machine does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    /// It was asked for, and has not asked for work yet.
+    Boots {
+        /// Since when.
+        since_ms: u64,
+    },
+    /// It has a job.
+    Runs {
+        /// How much longer it is expected to have it, ms. See [`left_ms`].
+        left_ms: u64,
+    },
+    /// It waits for work.
+    Idle {
+        /// Since when.
+        since_ms: u64,
+    },
+    /// It gets no work: it is drained, loaded or suspect.
+    Closed,
+}
+
+/// How much longer a job runs that was expected to take `expected_ms` and has run for `elapsed_ms`, if nothing better is
+/// known, ms. One that runs over its time is not believed to end at once.
+pub fn left_ms(expected_ms: u64, elapsed_ms: u64) -> u64 {
+    expected_ms.saturating_sub(elapsed_ms).max(expected_ms / 4)
+}
+
+/// A machine of a pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub activity: Activity,
+}
+
+/// A job that lacks only a machine, or soon will.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Work {
+    /// The largest part of a machine that it takes, thousandths, 1 to 1,000.
+    pub share: u32,
+    /// How long it is expected to take, ms; none: the mean of the pool, else [`RUN_UNKNOWN_MS`].
+    pub expected_ms: Option<u64>,
+}
+
+/// How long machines of a pool take from the request to their first question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Boots {
+    /// The mean, ms.
+    pub mean_ms: u64,
+    /// What 95 of 100 take at most, ms.
+    pub p95_ms: u64,
+}
+
+impl Default for Boots {
+    fn default() -> Self {
+        Self {
+            mean_ms: BOOT_UNKNOWN_MS,
+            p95_ms: BOOT_UNKNOWN_MS,
+        }
+    }
+}
+
+impl Boots {
+    /// How long until a machine that boots for `age_ms` asks for work, ms; none: it hangs, and nothing is expected of it.
+    pub(crate) fn left_ms(self, age_ms: u64) -> Option<u64> {
+        let is_late = age_ms > self.p95_ms.saturating_mul(2);
+        let left = self.mean_ms.saturating_sub(age_ms).max(self.mean_ms / 4);
+        (!is_late).then_some(left)
+    }
+}
+
+/// How many machines a pool lacks, with the numbers that say so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Need {
+    /// Machines to ask for now.
+    pub add: u32,
+    /// What waits, ms of a whole machine.
+    pub work_ms: u64,
+    /// What the machines can take of it within the horizon, ms.
+    pub supply_ms: u64,
+    /// How far it looks ahead, ms.
+    pub horizon_ms: u64,
+    /// What was wanted before the limits of the pool.
+    pub wanted: u32,
+}
