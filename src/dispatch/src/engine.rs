@@ -177,8 +177,9 @@ impl Engine {
             Event::PolicyChanged(policy) => self.policy_changed(policy),
             Event::PeersChanged(peers) => self.peers = peers,
             Event::RunTimesRead(all) => {
-                let times = &mut self.ledger.run_times;
-                all.into_iter().for_each(|stored| times.restore(stored));
+                for stored in all {
+                    self.ledger.run_times.restore(stored);
+                }
             }
             Event::PullEnded { dimension, page } => self.pull_ended(&dimension, page, decisions),
             Event::FindEnded {

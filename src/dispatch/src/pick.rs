@@ -301,7 +301,14 @@ impl Picker<'_> {
         let cached = self.index.jobs.get(&job);
         let known = cached.and_then(|job| Some((job, self.index.shape_of(job)?.0)));
         known.is_some_and(|(cached, shape)| {
-            limit.admits(self.ledger, job, cached, shape, class, self.group, self.now)
+            limit.admits(
+                self.ledger,
+                job,
+                (cached, shape),
+                class,
+                self.group,
+                self.now,
+            )
         })
     }
 

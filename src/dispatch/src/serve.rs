@@ -478,8 +478,7 @@ impl Engine {
             limit.admits(
                 &self.ledger,
                 key,
-                waiting,
-                shape,
+                (waiting, shape),
                 class,
                 &host.group,
                 self.now,

@@ -1,4 +1,4 @@
-//! Chance from a seed: the same on every run. Source of the steps: SplitMix64.
+//! Chance from a seed: the same on every run. Source of the steps: `SplitMix64`.
 
 /// A sequence of numbers.
 #[derive(Debug, Clone, Copy)]

@@ -308,9 +308,9 @@ impl<'a> World<'a> {
             .quota
             .saturating_sub(u32::try_from(there).unwrap_or(u32::MAX));
         while room > 0 && adds.iter().any(|add| *add > 0) {
-            for group in 0..self.groups.len() {
-                if room > 0 && adds[group] > 0 {
-                    adds[group] -= 1;
+            for (group, add) in adds.iter_mut().enumerate() {
+                if room > 0 && *add > 0 {
+                    *add -= 1;
                     room -= 1;
                     self.launch(group);
                 }
@@ -324,9 +324,9 @@ impl<'a> World<'a> {
         let wanted: usize = adds.iter().map(|add| *add as usize).sum();
         let quota = self.scaling.quota as usize;
         let mut short = (there + wanted).saturating_sub(quota);
-        for group in 0..self.groups.len() {
+        for (group, add) in adds.iter().enumerate() {
             let lender = &self.groups[group];
-            if adds[group] > 0 || !lender.waiting.is_empty() {
+            if *add > 0 || !lender.waiting.is_empty() {
                 continue;
             }
             let floor = self.scaling.min as usize;

@@ -119,13 +119,16 @@ fn traces() -> Option<PathBuf> {
 }
 
 fn small() -> Vec<swf::TraceJob> {
-    let job = |number: u64| swf::TraceJob {
-        number,
-        submit_s: number * 97,
-        run_s: 1 + number * 7_919 % 5_000,
-        units: u32::try_from(1 + number * 31 % 64).unwrap(),
-        requested_s: 5_000 + number % 3_000,
-        user: number % 7,
+    let job = |n: u32| {
+        let (number, units) = (u64::from(n), 1 + n * 31 % 64);
+        swf::TraceJob {
+            number,
+            submit_s: number * 97,
+            run_s: 1 + number * 7_919 % 5_000,
+            units,
+            requested_s: 5_000 + number % 3_000,
+            user: number % 7,
+        }
     };
     (1..=2_000).map(job).collect()
 }

@@ -165,7 +165,7 @@ mod tests {
             })
         };
         let soon = runs(100_000, 0);
-        assert_eq!(add(&POOL, &[soon.clone()], &[whole(3_600)], 0), 0);
+        assert_eq!(add(&POOL, &[soon], &[whole(3_600)], 0), 0);
         let late = runs(1_000_000, 0);
         assert_eq!(add(&POOL, &[late], &[whole(3_600)], 0), 1);
         let closed = machine(Activity::Closed);

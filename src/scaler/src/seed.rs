@@ -1,6 +1,6 @@
 //! The law `seed`: `queue / (rate × time) − machines`, with a step, a cooldown, damping and hysteresis.
 //!
-//! Source: the ScaleService of the documents that the project comes from.
+//! Source: the `ScaleService` of the documents that the project comes from.
 
 /// The numbers of the law.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -198,7 +198,9 @@ mod tests {
     fn what_was_stored_counts_where_more_is_known_of_it() {
         let stored = |ms: u64, many: usize| {
             let mut all = Histogram::default();
-            (0..many).for_each(|_| all.note(ms));
+            for _ in 0..many {
+                all.note(ms);
+            }
             StoredTimes {
                 suite: "s".to_owned(),
                 group: "g".to_owned(),
@@ -212,7 +214,9 @@ mod tests {
             assert!(about(10_000)(times.expect_ms(kind("s", class, group))));
         }
         let (suite, group) = (Atom::from("s"), Atom::from("g"));
-        (0..10).for_each(|_| times.note(&suite, 7, &group, 50_000));
+        for _ in 0..10 {
+            times.note(&suite, 7, &group, 50_000);
+        }
         times.restore(stored(10_000, 3));
         let said = times.expect_ms(kind("s", 7, "g"));
         assert!(said.is_some_and(|ms| ms > 30_000), "{said:?}");
