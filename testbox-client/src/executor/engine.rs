@@ -11,6 +11,7 @@ use rustix::process::{Resource, getrlimit};
 use tokio::process::Command;
 
 use super::{
+    digests::shortened,
     image_cache::{ImageCache, ImageUse},
     tool::{ToolError, ask, on_path},
 };
@@ -172,6 +173,16 @@ impl Engine {
             self.trim_images().await;
         }
         Ok(Arc::new(held))
+    }
+
+    /// What identifies the content of an image that is here.
+    ///
+    /// # Errors
+    /// It is not here, or the engine does not answer.
+    pub(super) async fn id(&self, image: &str) -> Result<String, ToolError> {
+        let inspect = ["image", "inspect", "--format", "{{.Id}}", image];
+        let said = self.ask(&inspect, ASK_MAX).await?;
+        Ok(shortened(&said))
     }
 
     /// The size of an image that is here, bytes.
