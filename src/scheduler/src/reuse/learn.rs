@@ -2,6 +2,7 @@
 
 use std::{future::ready, sync::Arc, time::Duration};
 
+use fairlead_job::image_fact;
 use fairlead_store::{DocWrite, Expect, JobState, StoreError};
 use futures_util::{StreamExt, stream};
 use serde_json::json;
@@ -9,7 +10,7 @@ use serde_json::json;
 use crate::{
     base::errors::Refusal,
     core::Core,
-    known::reuse::{Ended, Entry, Known, entry_id},
+    known::reuse::{Class, Ended, Entry, Known, entry_id},
     lifecycle::reuse::{Outcome, differs, outcome},
     storage::small_doc::SmallDoc,
 };
@@ -20,6 +21,18 @@ const ABREAST: usize = 16;
 const AGAIN: Duration = Duration::from_secs(1);
 /// Old entries that are forgotten in one round.
 const SWEPT_MAX: u32 = 1_000;
+
+/// The image that a job named, with what it held; empty: it named none. `None`: its host does not say what the job ran in.
+fn image_of(state: &JobState, class: &Class) -> Option<String> {
+    let reuse = state.reuse.as_deref()?;
+    let digest = reuse.image_digest.as_str();
+    if !reuse.image.is_empty() {
+        return (!digest.is_empty()).then(|| image_fact(&reuse.image, digest));
+    }
+    // The image of jobs that name none may have changed since.
+    let is_still_so = digest.is_empty() || class.default_images.contains(&format!("={digest}"));
+    is_still_so.then(String::new)
+}
 
 impl Core {
     /// Writes results down, until the replica stops.
@@ -62,11 +75,25 @@ impl Core {
         let audited = self.audited(state).await?;
         // An edit is no part of the key.
         let class = ended.class.clone().filter(|_| state.edits.is_none());
-        let Some(class) = class else {
+        let ran_in = class.and_then(|class| image_of(state, &class).map(|image| (class, image)));
+        let Some((class, image)) = ran_in else {
             return Ok(());
+        };
+        let print = if is_good {
+            match self.print_of_files(state).await {
+                Ok(print) => print,
+                Err(error) => {
+                    tracing::warn!(job_id = %state.job_id, %error, "the results of a job cannot be looked at; they are not reused");
+                    return Ok(());
+                }
+            }
+        } else {
+            String::new()
         };
         let new = Known {
             class,
+            image,
+            print,
             job: state.job_id,
             is_good,
             outputs: state.outputs.clone(),
