@@ -96,17 +96,23 @@ pub async fn run(
         client: reporter,
         events: Events(events),
     });
-    context.executors.look_at_images().await;
     let mut driver = Driver::new(Arc::clone(&context), asker, beater, host);
-    let mut reaping = JoinSet::new();
-    reaping.spawn(reap_orphans());
-    reaping.spawn(watch_images(Arc::clone(&context)));
+    let mut beside = watch(&context).await;
     driver.adopt(left);
     let worked = driver.work(&stop).await;
     driver.wind_down().await;
-    reaping.shutdown().await;
+    beside.shutdown().await;
     drop(lock);
     worked
+}
+
+/// Starts what goes on beside the jobs.
+async fn watch(context: &Arc<Context>) -> JoinSet<()> {
+    context.executors.look_at_images().await;
+    let mut tasks = JoinSet::new();
+    tasks.spawn(reap_orphans());
+    tasks.spawn(watch_images(Arc::clone(context)));
+    tasks
 }
 
 /// Looks at the images again and again, so that a changed one is told.

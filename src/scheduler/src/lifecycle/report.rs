@@ -116,10 +116,7 @@ impl Report {
                 "outputs" => {
                     report.outputs = Some(value.parse().map_err(|_| bad("the id of a put"))?);
                 }
-                "image_digest" => {
-                    let digest = read_digits(value);
-                    report.image_digest = digest.ok_or_else(|| bad("32 hexadecimal digits"))?;
-                }
+                "image_digest" => report.image_digest = read_digits(value, bad)?,
                 "cpu_ms" => report.cpu_ms = value.parse().map_err(|_| bad("milliseconds"))?,
                 "crash_signature" => {
                     cut(value, SIGNATURE_MAX).clone_into(&mut report.crash_signature);
@@ -138,10 +135,12 @@ fn read_address(value: &str) -> Option<String> {
     is_one.then(|| value.to_owned())
 }
 
-fn read_digits(value: &str) -> Option<String> {
+fn read_digits(value: &str, bad: impl Fn(&str) -> JobError) -> Result<String, JobError> {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    let is_one = value.len() == IMAGE_DIGEST_DIGITS && value.bytes().all(is_digit);
-    is_one.then(|| value.to_owned())
+    if value.len() == IMAGE_DIGEST_DIGITS && value.bytes().all(is_digit) {
+        return Ok(value.to_owned());
+    }
+    Err(bad("32 hexadecimal digits"))
 }
 
 fn renewal(value: &str) -> Option<u64> {
