@@ -178,6 +178,18 @@ impl Entry {
         }
     }
 
+    /// Whether it says anything of results.
+    pub(crate) fn knows_results(&self) -> bool {
+        !self.results.is_empty() || !self.bad.is_empty()
+    }
+
+    /// Nothing is known of the key from now on but which job runs. Returns why no result was taken; empty: results were.
+    pub(crate) fn forget(&mut self, now_ms: u64) -> String {
+        self.results.clear();
+        self.kept_until(now_ms);
+        std::mem::take(&mut self.bad)
+    }
+
     /// A job with this key waits or runs from now on.
     pub(crate) fn runs(&mut self, job: JobId, now_ms: u64) {
         self.running = Some(job);

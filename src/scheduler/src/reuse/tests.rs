@@ -22,6 +22,7 @@ use crate::{
     testing::{core, core_beside},
 };
 
+mod forget;
 mod joins;
 mod parts;
 
