@@ -1,5 +1,5 @@
 //! `fairlead reuse show`, `set …`, `explain ID` and `forget ID`: how the lab reuses results, whether a job has the result of
-//! another one and why or why not, and results that are no longer to be taken.
+//! another one, and results that are no longer taken.
 
 use fairlead_api::{NearestRun, ReuseExplanation, ReuseForgotten, ReuseSettings, SuiteReuse};
 
@@ -147,7 +147,7 @@ fn settings_text(settings: &ReuseSettings) -> String {
     .join("\n")
 }
 
-/// What was forgotten, for people.
+/// The answer to `forget`, for people.
 fn forgotten_text(forgotten: &ReuseForgotten) -> String {
     let (id, key) = (&forgotten.job_id, harmless(&forgotten.key));
     let mut lines = vec![if forgotten.forgotten.is_empty() {

@@ -1,4 +1,4 @@
-//! What the images of this host hold now, so that results count only for jobs that would run in the same images.
+//! Digests of the images of this host, so that results count only for jobs that would run in the same images.
 //!
 //! The host tells the images that its jobs used. A file is read once, and again when it changed.
 

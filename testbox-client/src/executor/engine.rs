@@ -11,7 +11,6 @@ use rustix::process::{Resource, getrlimit};
 use tokio::process::Command;
 
 use super::{
-    digests::shortened,
     image_cache::{ImageCache, ImageUse},
     tool::{ToolError, ask, on_path},
 };
@@ -182,7 +181,7 @@ impl Engine {
     pub(super) async fn id(&self, image: &str) -> Result<String, ToolError> {
         let inspect = ["image", "inspect", "--format", "{{.Id}}", image];
         let said = self.ask(&inspect, ASK_MAX).await?;
-        Ok(shortened(&said))
+        Ok(said)
     }
 
     /// The size of an image that is here, bytes.

@@ -7,7 +7,7 @@ use fairlead_job::Guest;
 
 use super::{
     choice::{Executors, kind_of},
-    digests::{ImageKind, Seen},
+    digests::{ImageKind, Seen, shortened},
     machine::Image,
     process::Place,
 };
@@ -84,7 +84,7 @@ impl Executors {
 
     async fn digest(&self, kind: ImageKind, name: &str) -> Option<String> {
         match (kind, &self.engine, &self.machines) {
-            (ImageKind::Dc, Some(engine), _) => engine.id(name).await.ok(),
+            (ImageKind::Dc, Some(engine), _) => engine.id(name).await.ok().map(|id| shortened(&id)),
             (ImageKind::Vm, _, Some(machines)) => {
                 let (digests, images) = (Arc::clone(&self.digests), machines.images.clone());
                 let name = name.to_owned();

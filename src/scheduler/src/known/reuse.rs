@@ -125,6 +125,10 @@ pub(crate) struct Entry {
     /// Why no result of this key is taken any more; empty: results are.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) bad: String,
+    /// When somebody had it begin anew, UTC epoch ms; 0: never. Jobs that ended before do not count, whenever their
+    /// results are written.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) anew_ms: u64,
     /// When it is forgotten, UTC epoch ms.
     pub(crate) at_ms: u64,
 }
@@ -135,10 +139,13 @@ impl SmallDoc for Entry {
 
 impl Entry {
     /// Learns a result, in any order and any number of times. A failure beside a success of the same class shows that
-    /// what ran does not decide its outcome.
-    pub(crate) fn learn(&mut self, new: &Known) {
+    /// what ran does not decide its outcome. Returns whether it counts.
+    pub(crate) fn learn(&mut self, new: &Known) -> bool {
         if self.running == Some(new.job) {
             self.running = None;
+        }
+        if new.end_ms < self.anew_ms {
+            return false;
         }
         let same = self
             .results
@@ -169,6 +176,7 @@ impl Entry {
             self.results.drain(..over);
         }
         self.kept_until(new.end_ms);
+        true
     }
 
     /// No result of this key is taken from now on. The first reason stays.
@@ -186,6 +194,7 @@ impl Entry {
     /// Nothing is known of the key from now on but which job runs. Returns why no result was taken; empty: results were.
     pub(crate) fn forget(&mut self, now_ms: u64) -> String {
         self.results.clear();
+        self.anew_ms = now_ms;
         self.kept_until(now_ms);
         std::mem::take(&mut self.bad)
     }
@@ -203,6 +212,10 @@ impl Entry {
     fn kept_until(&mut self, from_ms: u64) {
         self.at_ms = self.at_ms.max(from_ms.saturating_add(KEPT_MS));
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The id of the document of a key: of one account, or `None`: of the lab.
@@ -324,6 +337,19 @@ mod tests {
         assert_eq!(other_class.bad, "");
         let twice = learned(&[known(1, "a", true), known(3, "a", true)]);
         assert_eq!((twice.bad.as_str(), twice.results.len()), ("", 1));
+    }
+
+    #[test]
+    fn a_key_that_begins_anew_ignores_what_ended_before() {
+        let mut entry = learned(&[known(1, "a", true), known(2, "a", false)]);
+        entry.runs(JobId::new(6), 4);
+        assert!(entry.knows_results());
+        assert!(entry.forget(5).contains("flaky"));
+        // It is written late.
+        assert!(!entry.learn(&known(4, "a", true)));
+        assert!(!entry.knows_results() && entry.running.is_some());
+        assert!(entry.learn(&known(6, "a", true)) && entry.running.is_none());
+        assert_eq!((entry.results.len(), entry.bad.as_str()), (1, ""));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Forgets what is known of a key, so that the next job runs, and its result is kept anew.
 
-use std::{future::ready, sync::Arc};
+use std::future::ready;
 
 use fairlead_api::ReuseForgotten;
 use fairlead_job::JobId;
@@ -20,10 +20,10 @@ const ACCOUNT: &str = "account";
 const LAB: &str = "lab";
 
 impl Core {
-    /// Forgets the results of the key of a job, also that it is flaky. Its owner forgets those of the account, and those of
-    /// the lab if the account shares its own; an admin forgets both.
+    /// Forgets the results of the key of a job, also that it is flaky, and those of jobs that ended and are not noted yet.
+    /// Its owner forgets those of the account, and those of the lab if the account shares its own. An admin forgets both.
     pub(crate) async fn forget_results(
-        self: &Arc<Self>,
+        &self,
         who: &Who,
         id: JobId,
     ) -> Result<ReuseForgotten, Refusal> {
@@ -32,8 +32,6 @@ impl Core {
         let key = state.reuse.map(|reuse| reuse.key);
         let key = key.filter(|key| !key.is_empty());
         let key = key.ok_or(JobError::NoKey(id))?;
-        // What ended before must not be noted after this.
-        self.write_results().await?;
         let may_forget_lab =
             who.acts_for_all() || self.people.accounts.shares_results(&state.account);
         let mut answer = ReuseForgotten {
@@ -43,23 +41,21 @@ impl Core {
         };
         for (scope, account) in [(ACCOUNT, Some(state.account.as_str())), (LAB, None)] {
             let doc = entry_id(&key, account);
-            let known = self.docs.read::<Entry>(&doc).await?;
-            let Some(known) = known.filter(|known| known.doc.knows_results()) else {
-                continue;
-            };
             if account.is_none() && !may_forget_lab {
-                answer.still = known.doc.bad;
+                let known = self.docs.read::<Entry>(&doc).await?;
+                answer.still = known.map_or_else(String::new, |known| known.doc.bad);
                 continue;
             }
             let now_ms = self.clock.wall_ms();
-            let mut was = String::new();
+            let (mut was, mut knew) = (String::new(), false);
             let forget = |known: Option<Entry>| {
                 let mut entry = known.unwrap_or_default();
+                knew = entry.knows_results();
                 was = entry.forget(now_ms);
                 ready(Ok::<_, Refusal>(entry))
             };
             self.docs.change(&doc, forget).await?;
-            answer.forgotten.push(scope.to_owned());
+            answer.forgotten.extend(knew.then(|| scope.to_owned()));
             if answer.was.is_empty() {
                 answer.was = was;
             }

@@ -105,14 +105,14 @@ impl Core {
             let mut is_news = false;
             let learn = |known: Option<Entry>| {
                 let mut entry = known.unwrap_or_default();
-                entry.learn(&new);
-                if is_flaky {
+                let counts = entry.learn(&new);
+                if counts && is_flaky {
                     let job = state.job_id;
                     entry.is_bad(&format!(
                         "it is flaky: job {job} succeeded only at another try"
                     ));
                 }
-                if let Some(words) = &audited {
+                if let Some(words) = audited.as_ref().filter(|_| counts) {
                     is_news = entry.bad.is_empty();
                     entry.is_bad(&format!("an audit failed: {words}"));
                 }
