@@ -37,6 +37,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "people",
             "placement",
             "jobs",
+            "files",
         ],
     ),
     (

@@ -10,9 +10,10 @@ use crate::{
     ContentMissing, ContentPin, ContentUrls, ContentUrlsRequest, ContentView, Explanation,
     HeartbeatAnswer, HeartbeatRequest, HostClose, HostRegistration, HostReserve, HostReset,
     HostView, JobAnswer, JobList, JobView, PeersAnswer, QueueChange, QueueView, RerunRequest,
-    RetentionChange, RetentionView, ReuseExplanation, ReuseSettings, Signed, SubmitItem,
-    SubmitRules, TerminateRequest, TestHistory, TimerList, TimerView, UnknownMachine, UsageReport,
-    Version, WaitAnswer, WaitRequest, WebhookTest, WebhookTested, WebhookView, Written,
+    RetentionChange, RetentionView, ReuseExplanation, ReuseForgotten, ReuseSettings, Signed,
+    SubmitItem, SubmitRules, TerminateRequest, TestHistory, TimerList, TimerView, UnknownMachine,
+    UsageReport, Version, WaitAnswer, WaitRequest, WebhookTest, WebhookTested, WebhookView,
+    Written,
     openapi::content::{
         BOOT_SCRIPT, BYTES, Content, EVENTS, FILE_OR_FOLDER, HEALTH, JOBS, NOTHING, OPENAPI,
         PAGE_OR_ANSWER, TEXT, json,
@@ -231,6 +232,8 @@ routes! {
     ["scheduler", "v1", "jobs", id, "reuse"] => {
         "GET" ExplainReuse { id: JobId }, Account, NONE, NOTHING => json::<ReuseExplanation>(),
             "whether the job has the result of another one, and which part of its key differs from the nearest earlier job";
+        "DELETE" ForgetReuse { id: JobId }, Account, NONE, NOTHING => json::<ReuseForgotten>(),
+            "forgets the results of the job's key, also that it is flaky: the next job runs";
     }
     ["r", id] => {
         "GET" Answer { id: JobId }, Account, Known(&["format"]), NOTHING => PAGE_OR_ANSWER,

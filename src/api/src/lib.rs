@@ -46,7 +46,7 @@ pub use peers::{Peer, PeersAnswer};
 pub use queues::*;
 pub use requests::*;
 pub use retention::{RetentionChange, RetentionView};
-pub use reuse::{NearestRun, ReuseExplanation, ReuseSettings, SuiteReuse};
+pub use reuse::{NearestRun, ReuseExplanation, ReuseForgotten, ReuseSettings, SuiteReuse};
 pub use rules::{SubmitRule, SubmitRules};
 pub use timers::*;
 pub use usage::{UsageReport, UsageRow};

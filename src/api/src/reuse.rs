@@ -40,7 +40,8 @@ pub struct SuiteReuse {
 pub struct ReuseExplanation {
     /// The job.
     pub job_id: String,
-    /// `reused`, `joined`, `audit`, `ran` (it runs or ran itself), `waits`, or `never` (it does not reuse).
+    /// `reused`, `joined` (it waited for the result), `audit` (it checks one), `runs` or `ran` (itself), `waits` (for other
+    /// jobs), `ended` (before it ran), `shards` (each has an answer of its own), or `never` (it does not reuse).
     pub verdict: String,
     /// The answer in one sentence.
     pub summary: String,
@@ -64,6 +65,25 @@ pub struct ReuseExplanation {
     /// The earlier job of the same account and suite that ran the most similar thing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest: Option<NearestRun>,
+}
+
+/// What was forgotten of the key of a job.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ReuseForgotten {
+    /// The job.
+    pub job_id: String,
+    /// The key of what it runs.
+    pub key: String,
+    /// Whose results of this key were forgotten: `account` (of the account of the job), `lab` (of all accounts that share
+    /// theirs). Empty: there were none.
+    pub forgotten: Vec<String>,
+    /// Why results of this key were not taken before, such as that it is flaky. Empty: they were.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub was: String,
+    /// Why results of this key are still not taken: only an admin can forget what the lab knows. Empty: they are.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub still: String,
 }
 
 /// An earlier job, and how it differs.

@@ -66,7 +66,7 @@ pub(crate) enum Command {
     Content(cmd_content::ContentArgs),
     /// Explain why a job waits, or where it is
     Explain(cmd_explain::ExplainArgs),
-    /// Explain whether a job has the result of an earlier one
+    /// Show and change how results of earlier jobs are reused, and explain it for a job
     Reuse(cmd_reuse::ReuseArgs),
     /// Replay a trace in virtual time, and show how long its jobs would have waited
     Replay(cmd_replay::ReplayArgs),

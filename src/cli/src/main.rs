@@ -56,6 +56,7 @@ mod output;
 mod printable;
 mod progress;
 mod results;
+mod reuse_settings;
 mod selecting;
 mod serving;
 mod setting_file;

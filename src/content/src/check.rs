@@ -213,6 +213,21 @@ impl ContentStore {
         Ok(self.missing(&unseen).await?.is_empty())
     }
 
+    /// A chunk's bytes, checked; `None`: it is not there. One that is damaged is moved aside.
+    pub(crate) async fn chunk_or_aside(
+        &self,
+        digest: Digest,
+    ) -> Result<Option<bytes::Bytes>, ContentError> {
+        match self.sound(CHUNKS, digest, &chunk_name(digest)).await? {
+            Sound::Good(bytes) => Ok(Some(bytes)),
+            Sound::Gone => Ok(None),
+            Sound::Damaged => Err(ContentError::Damaged {
+                what: "a chunk".to_owned(),
+                problem: "its bytes have another digest; it was moved aside".to_owned(),
+            }),
+        }
+    }
+
     /// Reads an object twice before it moves it aside: the network may have been what broke it, or a put may have brought
     /// a good one.
     async fn sound(&self, kind: &str, digest: Digest, name: &Path) -> Result<Sound, ContentError> {

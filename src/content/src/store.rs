@@ -254,10 +254,10 @@ impl ContentStore {
         Ok(Some(self.write_about(id, &manifest).await?))
     }
 
-    /// A chunk's bytes, checked; `None`: it is not there.
+    /// A chunk's bytes, checked; `None`: it is not there. One that is damaged is moved aside, so that the next put sends
+    /// it again.
     pub async fn chunk(&self, digest: Digest) -> Result<Option<Bytes>, ContentError> {
-        self.read_checked("chunk", &chunk_name(digest), digest)
-            .await
+        self.chunk_or_aside(digest).await
     }
 
     /// Where anybody can PUT a chunk for a while; `None`: through a scheduler only.

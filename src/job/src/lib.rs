@@ -7,6 +7,7 @@ pub mod cron;
 mod fields;
 pub mod file;
 pub mod id;
+mod image;
 mod keywords;
 mod machine;
 mod misspelt;
@@ -39,7 +40,7 @@ pub use fields::{
     needs::{Member, Needs, link},
     read::check_name,
     retry::{Backoff, Cause, Retry},
-    reuse::{REUSE, REUSE_WITHIN_MAX_S, Reuse, never_reusable},
+    reuse::{REUSE, REUSE_WITHIN_MAX_S, Reuse, never_reusable, reuse_within_s},
     sequence::{CONCURRENCY_MAX, PER_MINUTE_MAX, Replace, Sequence},
     shards::{SHARDS_MAX, ShardIndex, Shards},
     shutdown::OnShutdown,
@@ -52,6 +53,7 @@ pub use file::{
     expand_text, expand_text_within, read_file, read_text,
 };
 pub use id::{IdMaker, JobId, ParseJobIdError};
+pub use image::{IMAGE_DIGEST_DIGITS, image_fact};
 pub use keywords::{KEYWORD_BYTES_MAX, KEYWORDS_MAX, keywords};
 pub use machine::{COUNT_MAX, COUNTED, at_least, cpu_model};
 pub use misspelt::{Misspelt, misspelt};

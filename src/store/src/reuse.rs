@@ -23,6 +23,12 @@ pub struct Reusing {
     /// The job whose result it could have had: it runs all the same, and both results are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit_of: Option<JobId>,
+    /// The image that the job names; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub image: String,
+    /// What the image held that it ran in, as its host said; empty: it had none, or the host did not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub image_digest: String,
     /// Why it runs itself, in words for people, at most 300 bytes; empty: it does not, or nobody looked yet.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,

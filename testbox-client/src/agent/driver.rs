@@ -230,6 +230,7 @@ impl Driver {
 
     fn ask(&mut self, call: u64, mut request: ConsumeRequest) {
         request.content = self.context.cache.manifests.words();
+        request.facts.extend(self.context.executors.image_facts());
         let (client, host) = (self.asker.clone(), self.context.config.host.clone());
         let asking = async move { Answered::Work(call, client.consume(&host, &request).await) };
         self.asking.retain(|open| !open.is_finished());

@@ -28,10 +28,14 @@ use crate::{
     },
     job::{Context, End, JobFolder, Journal, deliver_leftover, leftovers},
     protocol::{Event, Leftover},
+    timer::pause,
 };
 
 /// How long one replica may take to answer a heartbeat before the next is tried.
 const BEAT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often images are looked at.
+const LOOK_AT_IMAGES_EVERY: Duration = Duration::from_secs(30);
 
 /// Runs an agent until `stop` is cancelled.
 ///
@@ -92,15 +96,31 @@ pub async fn run(
         client: reporter,
         events: Events(events),
     });
-    let mut driver = Driver::new(context, asker, beater, host);
-    let mut reaping = JoinSet::new();
-    reaping.spawn(reap_orphans());
+    let mut driver = Driver::new(Arc::clone(&context), asker, beater, host);
+    let mut beside = watch(&context).await;
     driver.adopt(left);
     let worked = driver.work(&stop).await;
     driver.wind_down().await;
-    reaping.shutdown().await;
+    beside.shutdown().await;
     drop(lock);
     worked
+}
+
+/// Starts what goes on beside the jobs.
+async fn watch(context: &Arc<Context>) -> JoinSet<()> {
+    context.executors.look_at_images().await;
+    let mut tasks = JoinSet::new();
+    tasks.spawn(reap_orphans());
+    tasks.spawn(watch_images(Arc::clone(context)));
+    tasks
+}
+
+/// Looks at the images again and again, so that a changed one is told.
+async fn watch_images(context: Arc<Context>) {
+    loop {
+        pause(LOOK_AT_IMAGES_EVERY).await;
+        context.executors.look_at_images().await;
+    }
 }
 
 /// The cache of inputs.

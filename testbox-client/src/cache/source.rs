@@ -56,11 +56,24 @@ impl Source {
         read.ok().flatten().map(Bytes::from)
     }
 
+    /// Reads a chunk from its address. If the bytes are wrong, the lab reads the chunk itself: it moves a damaged one aside,
+    /// so that the next put sends it again.
+    async fn read_direct(&self, id: Digest, from: &Place) -> Result<Bytes, TransferError> {
+        let bytes = self.lab.chunk(id, from).await?;
+        let (read, digest) = (bytes.clone(), from.digest);
+        let checking = tokio::task::spawn_blocking(move || Digest::of(&read) == digest);
+        if checking.await.unwrap_or(false) {
+            return Ok(bytes);
+        }
+        tracing::warn!(chunk = %digest, "a chunk of an input came damaged; the lab is asked for it");
+        self.lab.chunk(id, &Place::through_remote(digest)).await
+    }
+
     async fn asked(&self, id: Digest, from: &Place) -> Result<Bytes, TransferError> {
         // No error: nobody closes it.
         let _permit = self.cache.abreast.acquire().await.ok();
         let bytes = if from.url.is_some() {
-            self.lab.chunk(id, from).await?
+            self.read_direct(id, from).await?
         } else {
             // It was to come out of the cache, or there are no addresses, as the lab knows without a question.
             let places = self.lab.places(id, &[from.digest]).await?;
@@ -142,5 +155,78 @@ impl Remote for Source {
             return Ok(bytes);
         }
         patiently("chunk", || self.asked(id, from)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    /// A lab whose object store has other bytes than its chunk says, and that answers this when it is asked itself.
+    #[derive(Debug)]
+    struct Poisoned {
+        itself: Option<Bytes>,
+        asked: Mutex<Vec<bool>>,
+    }
+
+    #[async_trait]
+    impl Remote for Poisoned {
+        async fn pin(&self, _: &str, _: &[Digest]) -> Result<Vec<Place>, TransferError> {
+            Err(TransferError::Stopped)
+        }
+
+        async fn put_chunk(&self, _: &str, _: &Place, _: Bytes) -> Result<(), TransferError> {
+            Err(TransferError::Stopped)
+        }
+
+        async fn put_manifest(&self, _: &str, _: &str, _: Bytes) -> Result<Digest, TransferError> {
+            Err(TransferError::Stopped)
+        }
+
+        async fn manifest(&self, _: Digest) -> Result<Bytes, TransferError> {
+            Err(TransferError::Stopped)
+        }
+
+        async fn places(&self, _: Digest, _: &[Digest]) -> Result<Vec<Place>, TransferError> {
+            Err(TransferError::Stopped)
+        }
+
+        async fn chunk(&self, _: Digest, from: &Place) -> Result<Bytes, TransferError> {
+            let is_direct = from.url.is_some();
+            self.asked.lock().push(is_direct);
+            if is_direct {
+                return Ok(Bytes::from_static(b"poison"));
+            }
+            self.itself
+                .clone()
+                .ok_or(TransferError::ChunkGone(from.digest))
+        }
+    }
+
+    async fn read(itself: Option<Bytes>) -> (Result<Bytes, TransferError>, Vec<bool>) {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::open(folder.path(), None).unwrap();
+        let lab = Arc::new(Poisoned {
+            itself,
+            asked: Mutex::default(),
+        });
+        let source = Source::new(Arc::new(cache), Arc::clone(&lab) as Arc<dyn Remote>);
+        let mut place = Place::through_remote(Digest::of(b"good"));
+        place.url = Some("http://store/chunk".to_owned());
+        let read = source.chunk(Digest::of(b"manifest"), &place).await;
+        let asked = lab.asked.lock().clone();
+        (read, asked)
+    }
+
+    #[tokio::test]
+    async fn the_lab_is_told_of_a_chunk_that_came_damaged() {
+        let good = Bytes::from_static(b"good");
+        let (bytes, asked) = read(Some(good.clone())).await;
+        assert_eq!((bytes.unwrap(), asked), (good, vec![true, false]));
+        let (gone, asked) = read(None).await;
+        assert!(matches!(gone, Err(TransferError::ChunkGone(_))), "{gone:?}");
+        assert_eq!(asked, [true, false]);
     }
 }

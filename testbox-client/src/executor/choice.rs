@@ -7,12 +7,13 @@ use fairlead_job::{CONTAINER_TAG, Guest, TboxType, vm_image_tag};
 
 use super::{
     container::ContainerPlan,
+    digests::Digests,
     engine::{Engine, EngineKind},
     groups::Groups,
     machine::{Image, MachinePlan, Qemu, ResultLimits},
     process::Place,
 };
-use crate::{AgentConfig, BadConfig, ExecutorChoice, Kinds};
+use crate::{AgentConfig, BadConfig, ExecutorChoice, Kinds, blocking::blocking};
 
 /// Where a job cannot run on this host, and why.
 #[derive(Debug, thiserror::Error)]
@@ -22,21 +23,22 @@ pub(crate) struct NoPlace(pub(crate) String);
 /// What this host can run jobs in.
 #[derive(Debug)]
 pub(crate) struct Executors {
-    engine: Option<Arc<Engine>>,
-    machines: Option<Machines>,
+    pub(super) engine: Option<Arc<Engine>>,
+    pub(super) machines: Option<Machines>,
     said: Vec<ExecutorSaid>,
     kinds: Kinds,
-    default_image: Option<String>,
+    pub(super) default_image: Option<String>,
     caches: Vec<PathBuf>,
     groups: Groups,
+    pub(super) digests: Arc<Digests>,
 }
 
 /// What virtual machines are made of.
 #[derive(Debug)]
-struct Machines {
+pub(super) struct Machines {
     qemu: Arc<Qemu>,
-    images: PathBuf,
-    default: String,
+    pub(super) images: PathBuf,
+    pub(super) default: String,
 }
 
 impl Executors {
@@ -72,6 +74,10 @@ impl Executors {
             }
         }
         said.push(usable("process", ""));
+        let work_dir = config.work_dir.clone();
+        let digests = blocking(move || Ok(Digests::open(&work_dir))).await;
+        let digests =
+            digests.map_err(|error| BadConfig(format!("images cannot be looked at: {error}")))?;
         let caches = config.cache_dirs.iter().map(PathBuf::from);
         Ok(Self {
             engine,
@@ -80,6 +86,7 @@ impl Executors {
             kinds,
             default_image: config.default_image.clone(),
             groups: Groups::find(),
+            digests: Arc::new(digests),
             caches: caches
                 .filter(|dir| dir.is_absolute() && dir.is_dir())
                 .collect(),
@@ -133,11 +140,7 @@ impl Executors {
         shared: Vec<(PathBuf, String, bool)>,
         limits: ResultLimits,
     ) -> Result<Place, NoPlace> {
-        let kind = match grant.tbox_type.as_str() {
-            "vm" => TboxType::Vm,
-            "dc" => TboxType::Dc,
-            _ => TboxType::Hw,
-        };
+        let kind = kind_of(grant);
         let guest = Guest::of(&grant.job, kind).map_err(|error| NoPlace(error.to_string()))?;
         match kind {
             TboxType::Vm => self.machine(grant, guest, shared, limits),
@@ -198,6 +201,15 @@ impl Executors {
                 held: None,
             }))),
         }
+    }
+}
+
+/// The kind of a job.
+pub(super) fn kind_of(grant: &Grant) -> TboxType {
+    match grant.tbox_type.as_str() {
+        "vm" => TboxType::Vm,
+        "dc" => TboxType::Dc,
+        _ => TboxType::Hw,
     }
 }
 

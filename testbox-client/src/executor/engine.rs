@@ -174,6 +174,16 @@ impl Engine {
         Ok(Arc::new(held))
     }
 
+    /// What identifies the content of an image that is here.
+    ///
+    /// # Errors
+    /// It is not here, or the engine does not answer.
+    pub(super) async fn id(&self, image: &str) -> Result<String, ToolError> {
+        let inspect = ["image", "inspect", "--format", "{{.Id}}", image];
+        let said = self.ask(&inspect, ASK_MAX).await?;
+        Ok(said)
+    }
+
     /// The size of an image that is here, bytes.
     async fn size(&self, image: &str) -> Result<u64, ToolError> {
         let inspect = ["image", "inspect", "--format", "{{.Size}}", image];

@@ -6,10 +6,12 @@
 
 mod choice;
 mod container;
+mod digests;
 mod engine;
 mod entry;
 mod groups;
 mod image_cache;
+mod images_here;
 mod machine;
 mod marked;
 mod oom;

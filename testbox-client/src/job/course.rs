@@ -179,6 +179,8 @@ impl Course {
         let user = self.user().await?;
         journal.uid = user.as_ref().map(|user| user.uid);
         journal.in_machine = matches!(place, Place::Machine(_));
+        let executors = &self.context.executors;
+        journal.image_digest = executors.image_digest(&self.grant, &place).await;
         journal.started = true;
         save(&self.folder, journal).await.map_err(|error| {
             unrun(

@@ -57,6 +57,7 @@ pub(crate) async fn deliver(
         avoid_host: end.avoid_host,
         has_cases,
         outputs,
+        image_digest: journal.image_digest.clone(),
         crash_signature: end.crash_signature.clone(),
         peak_memory_mb: end.used.as_ref().and_then(|used| used.peak_memory_mb),
         cpu_ms: end.used.as_ref().and_then(|used| used.cpu_ms),

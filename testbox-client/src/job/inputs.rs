@@ -349,6 +349,10 @@ fn not_fetched(error: TransferError) -> GiveError {
         TransferError::File { source, .. } => source.into(),
         // The caller names the file.
         TransferError::FileOf { source, .. } => not_fetched(*source),
+        // All people of the lab read why a job failed: the digest of a chunk is for those who may read the chunk.
+        TransferError::ChunkGone(_) | TransferError::Damaged { .. } => GiveError::Lab(
+            "a part of it is missing or damaged in the lab (hint: put the files again)".to_owned(),
+        ),
         other => GiveError::Lab(other.to_string()),
     }
 }
@@ -442,4 +446,31 @@ fn make_links(top: &Path, all: &Manifest) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_job_tells_no_digest_of_a_chunk() {
+        let digest = Digest::of(b"chunk");
+        let is = Digest::of(b"other");
+        for error in [
+            TransferError::ChunkGone(digest),
+            TransferError::Damaged { digest, is },
+        ] {
+            let error = TransferError::FileOf {
+                path: "kernel".to_owned(),
+                source: Box::new(error),
+            };
+            let GiveError::Lab(told) = not_fetched(error) else {
+                panic!("the lab is to blame");
+            };
+            assert!(told.contains("put the files again"), "{told}");
+            for digest in [digest, is] {
+                assert!(!told.contains(&digest.to_string()), "{told}");
+            }
+        }
+    }
 }

@@ -27,6 +27,9 @@ pub(crate) struct Journal {
     /// Whether it runs in a virtual machine, whose files the agent itself writes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) in_machine: bool,
+    /// What its image holds, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) image_digest: Option<String>,
     /// Files and folders below its `outputs` folder that are to be put.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) outputs: Vec<String>,
@@ -125,6 +128,7 @@ impl Journal {
             run,
             uid: None,
             in_machine: false,
+            image_digest: None,
             outputs: grant.outputs.clone(),
             put: None,
             started: false,

@@ -355,6 +355,10 @@ async fn look_at_content(busy: &mut Busy, ended: &str) {
     let path = "/scheduler/v1/jobs/{id}/reuse";
     busy.get(path, &format!("/scheduler/v1/jobs/{ended}/reuse"))
         .await;
+    let keyed = jobs::with(jobs::dc("alice"), &json!({"reuse": "1d"}));
+    let keyed = busy.http.submit(&keyed).await.remove(0);
+    let at = format!("/scheduler/v1/jobs/{keyed}/reuse");
+    busy.ask("delete", path, &at, None).await;
 }
 
 /// Settings of the whole lab, and a job that meets a rule.

@@ -1,6 +1,7 @@
 //! Tests of results that are not computed twice, with a real agent.
 
 use fairlead_tests::{Agent, Http, Scheduler, Store, content::Input, jobs, on_both_stores, until};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 on_both_stores!(
@@ -135,4 +136,16 @@ async fn a_test_that_passes_and_fails_is_never_reused(store: Store) {
         assert_eq!(answer["job_health"], health, "{answer}");
         assert!(answer["reused_from"].is_null(), "{answer}");
     }
+    // It is repaired: from the next success on its results are reused.
+    let id = submitted(&http, &flaky).await;
+    assert!(answer(&http, &id).await["reused_from"].is_null());
+    let at = format!("/scheduler/v1/jobs/{id}/reuse");
+    let told = http.send(Method::DELETE, &at, "", Vec::new()).await.json();
+    let was = told["was"].as_str().unwrap_or_default();
+    assert!(was.contains("it is flaky"), "{told}");
+    let good = submitted(&http, &flaky).await;
+    assert!(answer(&http, &good).await["reused_from"].is_null());
+    // One hit in a hundred runs as an audit.
+    let again = [taken(&http, &flaky).await, taken(&http, &flaky).await];
+    assert!(again.contains(&good), "{again:?}");
 }

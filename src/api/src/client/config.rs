@@ -158,6 +158,8 @@ pub struct JobUpdate {
     pub cpu_ms: Option<u32>,
     /// The id of its outputs, which were put before.
     pub outputs: Option<String>,
+    /// What the image holds that it ran in, as the host tells its images.
+    pub image_digest: Option<String>,
     /// Whether `results.json` is among its results, so that somebody counts its test cases.
     pub has_cases: bool,
     /// Puts the end off by this much, seconds.
@@ -172,6 +174,7 @@ impl JobUpdate {
         push(&mut pairs, "job_health", self.job_health.as_ref());
         push(&mut pairs, "job_step", self.job_step.as_ref());
         push(&mut pairs, "outputs", self.outputs.as_ref());
+        push(&mut pairs, "image_digest", self.image_digest.as_ref());
         push(&mut pairs, "has_cases", self.has_cases.then_some(1));
         push(
             &mut pairs,

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     CancelItem, CancelRequest, ChangeRequest, Explanation, JobAnswer, JobList, RerunRequest,
-    ReuseExplanation, Route, SubmitItem, TestHistory, UsageReport,
+    ReuseExplanation, ReuseForgotten, Route, SubmitItem, TestHistory, UsageReport,
 };
 
 /// Longest time that the server holds `jobs/wait`.
@@ -104,6 +104,13 @@ impl Client {
     /// Whether a job has the result of another one, and why or why not.
     pub async fn explain_reuse(&self, job_id: &str) -> Result<ReuseExplanation, ClientError> {
         let call = Call::to(Route::ExplainReuse { id: job_id })?;
+        self.run(&call).await?.json()
+    }
+
+    /// Forgets the results of the key of a job.
+    pub async fn forget_reuse(&self, job_id: &str) -> Result<ReuseForgotten, ClientError> {
+        let mut call = Call::to(Route::ForgetReuse { id: job_id })?;
+        call.method = reqwest::Method::DELETE;
         self.run(&call).await?.json()
     }
 

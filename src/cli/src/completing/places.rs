@@ -47,6 +47,7 @@ const IN_COMMANDS: &[(&str, &str, Source)] = &[
     ("job", "id", Source::Lab(Kind::Jobs)),
     ("tests", "id", Source::Lab(Kind::Jobs)),
     ("explain", "id", Source::Lab(Kind::Jobs)),
+    ("reuse", "id", Source::Lab(Kind::Jobs)),
     ("get", "id", Source::Lab(Kind::Contents)),
     ("content", "id", Source::Lab(Kind::Contents)),
     ("content", "ids", Source::Lab(Kind::Contents)),

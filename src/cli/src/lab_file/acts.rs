@@ -88,6 +88,9 @@ impl Present {
         if lab.rules.is_some() {
             present.rules = client.rules().await?.rules;
         }
+        if lab.reuse.is_some() {
+            present.reuse = client.reuse().await?;
+        }
         if !lab.hosts.is_empty() {
             present.hosts = client.hosts(&[]).await?;
         }
@@ -118,6 +121,7 @@ pub(crate) async fn carry_out(
         }
         Request::SetRules(Some(rules)) => drop(client.set_rules(rules).await?),
         Request::SetRules(None) => {}
+        Request::SetReuse(settings) => drop(client.set_reuse(settings).await?),
     }
     Ok(None)
 }

@@ -2,7 +2,7 @@
 
 use fairlead_api::{
     AccountChange, Bounds, HostClose, Limits, LimitsChange, QueueChange, RetentionChange,
-    SubmitRules,
+    ReuseSettings, SubmitRules,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -39,6 +39,7 @@ pub(super) enum Request {
     SetRetention(RetentionChange),
     /// All rules at once, with the first change of one; the others are shown only.
     SetRules(Option<SubmitRules>),
+    SetReuse(ReuseSettings),
 }
 
 /// One difference, and what removes it.

@@ -2,7 +2,7 @@
 
 use fairlead_api::{
     AccountChange, AccountView, HostClose, HostView, QueueChange, QueueUsers, QueueView,
-    SubmitRule, SubmitRules,
+    ReuseSettings, SubmitRule, SubmitRules, SuiteReuse,
 };
 use serde_json::{Map, json};
 
@@ -10,6 +10,7 @@ use super::{
     difference::{Change, Fields, Request, removed},
     read::{Account, Cordon, Entry, Host, Lab},
 };
+use crate::reuse_settings::{ReuseChange, words_of};
 
 /// A lab as it is.
 #[derive(Debug, Default)]
@@ -19,6 +20,7 @@ pub(crate) struct Present {
     pub(super) hosts: Vec<HostView>,
     pub(super) rules: Vec<SubmitRule>,
     pub(super) keep_months: Option<u32>,
+    pub(super) reuse: ReuseSettings,
 }
 
 /// What is to be done, in this order: accounts first, since queues name them.
@@ -47,6 +49,9 @@ pub(crate) fn plan(lab: &Lab, present: &Present) -> Vec<Change> {
     }
     if let Some(wanted) = &lab.rules {
         changes.extend(rules(wanted, &present.rules));
+    }
+    if let Some(wanted) = &lab.reuse {
+        changes.extend(reuse(wanted, &present.reuse));
     }
     changes.extend(removals(lab, present));
     changes
@@ -222,6 +227,18 @@ fn rules(wanted: &[SubmitRule], known: &[SubmitRule]) -> Vec<Change> {
         }));
     }
     changes
+}
+
+/// Reused results: one request replaces all settings, so it carries also those that the file does not name.
+fn reuse(wanted: &ReuseChange, known: &ReuseSettings) -> Option<Change> {
+    let after = wanted.of(known);
+    let words = |suites: &[SuiteReuse]| suites.iter().map(words_of).collect::<Vec<_>>();
+    let mut fields = Fields::default();
+    fields.differs("salt", &known.salt, &after.salt);
+    fields.differs("audit_percent", known.audit_percent, after.audit_percent);
+    fields.differs("performance", &known.performance, &after.performance);
+    fields.differs("suites", words(&known.suites), words(&after.suites));
+    fields.change("reuse", "results", Request::SetReuse(after))
 }
 
 fn name_of(field: &str) -> &'static str {

@@ -9,16 +9,19 @@ use fairlead_job::{RULES_MAX, Rule, check_name};
 use serde_json::{Map, Value, json};
 
 use super::tree::{At, Node, Tree};
-use crate::{amounts, exit::Failure, limits, table::harmless};
+use crate::{amounts, exit::Failure, limits, reuse_settings::ReuseChange, table::harmless};
+
+mod reuse;
 
 /// Every section of a lab file, and what it says.
-const SECTIONS: [&str; 6] = [
+const SECTIONS: [&str; 7] = [
     "complete",
     "queues",
     "accounts",
     "hosts",
     "retention",
     "rules",
+    "reuse",
 ];
 /// Sections that a file may declare complete.
 const COMPLETE: [&str; 2] = ["queues", "accounts"];
@@ -98,6 +101,8 @@ pub(crate) struct Lab {
     pub(super) retention: Option<RetentionChange>,
     /// All submit rules; `None`: the file does not say.
     pub(super) rules: Option<Vec<SubmitRule>>,
+    /// What it says of reused results; `None`: nothing.
+    pub(super) reuse: Option<ReuseChange>,
     /// Sections without entries beside those of the file, each with its line.
     pub(super) complete: Vec<(String, u64)>,
 }
@@ -130,6 +135,7 @@ fn lab(at: At<'_>, file: &Node) -> Result<Lab, Failure> {
             "hosts" => lab.hosts = entries(at, "hosts", "hostname", node, host)?,
             "retention" => lab.retention = retention(at, node)?,
             "rules" => lab.rules = Some(rules(at, node)?),
+            "reuse" => lab.reuse = Some(reuse::read(at, node)?),
             other => return Err(at.unknown(other, node, &SECTIONS)),
         }
     }

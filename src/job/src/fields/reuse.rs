@@ -44,18 +44,10 @@ impl Reuse {
             }
             Some(other) => other,
         };
-        let within_s = match duration_s(within) {
-            Ok(Some(seconds)) => seconds,
-            Ok(None) => {
-                let problem = format!("{} names no duration", shown(within));
-                return refuse(REUSE, problem, &format!("write {EXAMPLE}"));
-            }
-            Err(error) => return refuse(REUSE, error.to_string(), &format!("write {EXAMPLE}")),
+        let within_s = match reuse_within_s(within) {
+            Ok(seconds) => seconds,
+            Err(problem) => return refuse(REUSE, problem, &format!("write {EXAMPLE}")),
         };
-        if !(1..=REUSE_WITHIN_MAX_S).contains(&within_s) {
-            let problem = format!("{} is not 1s to 366d", shown(within));
-            return refuse(REUSE, problem, &format!("write {EXAMPLE}"));
-        }
         match never_reusable(spec) {
             Some(why) => refuse(
                 REUSE,
@@ -65,6 +57,19 @@ impl Reuse {
             None => Ok(Self::Within(within_s)),
         }
     }
+}
+
+/// How old a result may be, seconds, 1 to [`REUSE_WITHIN_MAX_S`].
+///
+/// # Errors
+/// What is no such duration, in words.
+pub fn reuse_within_s(said: &Value) -> Result<u64, String> {
+    let seconds = duration_s(said).map_err(|error| error.to_string())?;
+    let seconds = seconds.ok_or_else(|| format!("{} names no duration", shown(said)))?;
+    if (1..=REUSE_WITHIN_MAX_S).contains(&seconds) {
+        return Ok(seconds);
+    }
+    Err(format!("{} is not 1s to 366d", shown(said)))
 }
 
 /// Why the result of such a job is never that of another one; `None`: it may be.

@@ -1,8 +1,10 @@
 //! Tests of content with tokens: who may read, keep and list what.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use fairlead_api::{ContentKeep, ContentPin, ContentUrlsRequest, ErrorCode};
-use fairlead_content::{Chunk, Digest, Entry, Kind, Manifest, Marks};
+use fairlead_content::{Chunk, Digest, Entry, Kind, Location, Manifest, Marks};
 use fairlead_store::{DocKind, DocWrite, Expect, JobState};
 use serde_json::json;
 
@@ -15,7 +17,7 @@ use crate::{
     testing::{core_over, embedded, state, store_job},
 };
 
-fn core(data: &tempfile::TempDir) -> std::sync::Arc<Core> {
+fn core(data: &tempfile::TempDir) -> Arc<Core> {
     let config = Config {
         access: Access::Tokens,
         ..Config::embedded(data.path().to_owned())
@@ -86,6 +88,51 @@ async fn a_chunk_is_read_as_one_of_its_manifest_by_who_has_that() {
         chunks: vec![chunk],
     };
     assert_eq!(core.chunk_urls(&bob, &asked).await, Err(not_of_it));
+}
+
+#[tokio::test]
+async fn a_chunk_with_wrong_bytes_is_moved_aside_by_its_reader_and_sent_again() {
+    let data = tempfile::tempdir().unwrap();
+    let mut core = core(&data);
+    let folder = data.path().join("objects");
+    let content = Location::Folder(folder.clone()).open().unwrap();
+    Arc::get_mut(&mut core).expect("nobody else has it").content = content;
+    let (ann, bob) = (user("ann"), user("bob"));
+    let (id, chunk) = put(&core, &ann, b"abc").await;
+    let stored = folder.join("chunks").join(&chunk[..2]).join(&chunk);
+    std::fs::write(&stored, "poison").unwrap();
+    let pin = ContentPin {
+        put: "q".to_owned(),
+        chunks: vec![chunk.clone()],
+    };
+    // Bob's put believes that the chunk is there, and his job finds that it is not.
+    assert_eq!(core.pin_chunks(&bob, &pin).await.unwrap().missing.len(), 0);
+    let refused = core.chunk_of(&ann, &id, &chunk).await.unwrap_err();
+    assert_eq!(refused.body().code, ErrorCode::NotFound);
+    assert!(!refused.to_string().contains(&chunk), "{refused}");
+    assert_eq!(core.pin_chunks(&bob, &pin).await.unwrap().missing.len(), 1);
+    put(&core, &bob, b"abc").await;
+    let read = core.chunk_of(&ann, &id, &chunk).await.unwrap();
+    assert_eq!(read, Bytes::from_static(b"abc"));
+}
+
+#[tokio::test]
+async fn only_a_manifest_tells_the_digests_of_chunks() {
+    let data = tempfile::tempdir().unwrap();
+    let core = core(&data);
+    let ann = user("ann");
+    let (id, chunk) = put(&core, &ann, b"abc").await;
+    let shown = json!([
+        core.content_view("ann", &id).await.unwrap(),
+        core.contents_of("ann", None, 10).await.unwrap(),
+        core.contents_of_all(None, 10).await.unwrap(),
+        core.content.about(id.parse().unwrap()).await.unwrap(),
+    ]);
+    assert!(shown.to_string().contains(&id), "{shown}");
+    assert!(!shown.to_string().contains(&chunk), "{shown}");
+    let manifest = core.manifest_of(&ann, &id).await.unwrap();
+    let manifest = String::from_utf8(manifest.to_vec()).unwrap();
+    assert!(manifest.contains(&chunk), "{manifest}");
 }
 
 #[tokio::test]

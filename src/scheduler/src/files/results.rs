@@ -34,12 +34,12 @@ impl Core {
         results_in(&self.config.data_dir)
     }
 
-    fn log_path(&self, id: JobId, attempt: u16) -> PathBuf {
+    pub(super) fn log_path(&self, id: JobId, attempt: u16) -> PathBuf {
         log_in(&self.config.data_dir, id, attempt)
     }
 
     /// Where a job's results lie on this machine.
-    fn job_folder(&self, root: &str) -> Result<PathBuf, FileError> {
+    pub(super) fn job_folder(&self, root: &str) -> Result<PathBuf, FileError> {
         folder_in(&self.config.data_dir, root)
     }
 

@@ -129,7 +129,7 @@ impl Core {
 }
 
 /// The content store's error, as of a file. The log has its cause.
-fn broken(error: ContentError) -> FileError {
+pub(super) fn broken(error: ContentError) -> FileError {
     match ContentFault::from(error) {
         ContentFault::Unreachable => FileError::Unreachable,
         fault => {

@@ -45,7 +45,7 @@ impl Core {
                 seen: Some(now),
                 seen_ms: wall_ms,
                 // It may be another machine since.
-                stored: host.stored && !turn.new_session,
+                stored: host.stored && !turn.new_session && host.facts == said.facts,
                 ..said
             };
         })

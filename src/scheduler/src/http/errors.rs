@@ -155,6 +155,7 @@ fn of_job(error: &JobError) -> Told {
         ),
         E::Ended { .. } => (Closed, "only its data readiness can still change"),
         E::ReadinessBack { .. } => (WrongStage, "it only moves forward"),
+        E::NoKey(_) => (WrongStage, "name a job with 'reuse', or one of its shards"),
         E::NoOutputs(_) => (BadField, "put them with the token of the job, then report"),
         E::NoPeers(_) => (WrongStage, "it runs as soon as it likes"),
         E::EndedWaiting { .. } => (Closed, "stop it"),

@@ -35,6 +35,7 @@ mod groups;
 mod hosts;
 mod jobs;
 mod parameters;
+mod reuse;
 mod search;
 mod submits;
 mod testboxes;
@@ -172,7 +173,8 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::RerunMany => jobs::rerun_many(core, request).boxed(),
         R::Job { id } => jobs::show(core, request, id).boxed(),
         R::Explain { id } => jobs::explain(core, request, id).boxed(),
-        R::ExplainReuse { id } => jobs::explain_reuse(core, request, id).boxed(),
+        R::ExplainReuse { id } => reuse::explain(core, request, id).boxed(),
+        R::ForgetReuse { id } => reuse::forget(core, request, id).boxed(),
         R::SubmitEvents { submit } => submits::events(core, request, submit).boxed(),
         R::Group { group } => groups::show(core, request, group).boxed(),
         R::CloseGroup { group } => groups::close(core, request, group).boxed(),
@@ -205,8 +207,8 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
 /// Who answers about accounts, queues, rules and hosts.
 fn of_the_site(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
     match route {
-        R::ReuseRules => admin::reuse(core, request).boxed(),
-        R::SetReuseRules => admin::set_reuse(core, request).boxed(),
+        R::ReuseRules => reuse::settings(core, request).boxed(),
+        R::SetReuseRules => reuse::set(core, request).boxed(),
         R::Usage => admin::usage(core, request).boxed(),
         R::Queues => admin::queues(core, request).boxed(),
         R::SetQueue { name } => admin::set_queue(core, request, name).boxed(),

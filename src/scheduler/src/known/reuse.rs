@@ -23,6 +23,11 @@ const KEPT_MS: u64 = 366 * 86_400_000;
 /// Most ends that wait to be written. Beyond them a result is forgotten: its job runs once more.
 const PENDING_MAX: usize = 20_000;
 
+/// The facts of the images that a host has.
+pub(crate) const IMAGES: &str = "image";
+/// The facts of those for jobs that name none.
+const DEFAULT_IMAGES: &str = "default-image";
+
 /// What of a machine a result may depend on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(default)]
@@ -35,6 +40,8 @@ pub(crate) struct Class {
     pub(crate) agent: String,
     /// What it runs jobs in, with versions.
     pub(crate) executors: String,
+    /// The images of jobs that name none, with what they hold.
+    pub(crate) default_images: String,
 }
 
 impl Class {
@@ -54,11 +61,12 @@ impl Class {
             firmware: said("firmware").unwrap_or_default(),
             agent: said("agent").unwrap_or_default(),
             executors: executors.join(", "),
+            default_images: said(DEFAULT_IMAGES).unwrap_or_default(),
         })
     }
 
     /// Its parts, with their names for people.
-    fn parts(&self) -> [(&'static str, &str); 7] {
+    fn parts(&self) -> [(&'static str, &str); 8] {
         [
             ("group", &self.group),
             ("arch", &self.arch),
@@ -67,6 +75,7 @@ impl Class {
             ("firmware", &self.firmware),
             ("agent", &self.agent),
             ("executors", &self.executors),
+            ("default image", &self.default_images),
         ]
     }
 
@@ -85,6 +94,9 @@ impl Class {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Known {
     pub(crate) class: Class,
+    /// The image that the job named, with what it held, as hosts tell it; empty: it named none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) image: String,
     /// The job that ran.
     pub(crate) job: JobId,
     /// Whether it succeeded; else it failed by itself.
@@ -92,6 +104,9 @@ pub(crate) struct Known {
     /// Its outputs by content; empty: it has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) outputs: String,
+    /// The print of its results and its log; empty: nobody took it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) print: String,
     pub(crate) end_ms: u64,
     /// How long its script ran, ms.
     #[serde(default)]
@@ -110,6 +125,10 @@ pub(crate) struct Entry {
     /// Why no result of this key is taken any more; empty: results are.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) bad: String,
+    /// When somebody had it begin anew, UTC epoch ms; 0: never. Jobs that ended before do not count, whenever their
+    /// results are written.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) anew_ms: u64,
     /// When it is forgotten, UTC epoch ms.
     pub(crate) at_ms: u64,
 }
@@ -120,15 +139,18 @@ impl SmallDoc for Entry {
 
 impl Entry {
     /// Learns a result, in any order and any number of times. A failure beside a success of the same class shows that
-    /// what ran does not decide its outcome.
-    pub(crate) fn learn(&mut self, new: &Known) {
+    /// what ran does not decide its outcome. Returns whether it counts.
+    pub(crate) fn learn(&mut self, new: &Known) -> bool {
         if self.running == Some(new.job) {
             self.running = None;
+        }
+        if new.end_ms < self.anew_ms {
+            return false;
         }
         let same = self
             .results
             .iter()
-            .position(|known| known.class == new.class);
+            .position(|known| Self::is_of(known, new));
         let before = same.and_then(|at| self.results.get(at).cloned());
         if let Some(before) = &before
             && before.is_good != new.is_good
@@ -145,15 +167,16 @@ impl Entry {
             ));
         }
         let is_newer =
-            before.is_none_or(|before| (before.end_ms, before.job) < (new.end_ms, new.job));
+            before.is_none_or(|before| (before.end_ms, before.job) <= (new.end_ms, new.job));
         if is_newer {
-            self.results.retain(|known| known.class != new.class);
+            self.results.retain(|known| !Self::is_of(known, new));
             self.results.push(new.clone());
             self.results.sort_by_key(|known| (known.end_ms, known.job));
             let over = self.results.len().saturating_sub(CLASSES_MAX);
             self.results.drain(..over);
         }
         self.kept_until(new.end_ms);
+        true
     }
 
     /// No result of this key is taken from now on. The first reason stays.
@@ -163,15 +186,36 @@ impl Entry {
         }
     }
 
+    /// Whether it says anything of results.
+    pub(crate) fn knows_results(&self) -> bool {
+        !self.results.is_empty() || !self.bad.is_empty()
+    }
+
+    /// Nothing is known of the key from now on but which job runs. Returns why no result was taken; empty: results were.
+    pub(crate) fn forget(&mut self, now_ms: u64) -> String {
+        self.results.clear();
+        self.anew_ms = now_ms;
+        self.kept_until(now_ms);
+        std::mem::take(&mut self.bad)
+    }
+
     /// A job with this key waits or runs from now on.
     pub(crate) fn runs(&mut self, job: JobId, now_ms: u64) {
         self.running = Some(job);
         self.kept_until(now_ms);
     }
 
+    fn is_of(known: &Known, new: &Known) -> bool {
+        known.class == new.class && known.image == new.image
+    }
+
     fn kept_until(&mut self, from_ms: u64) {
         self.at_ms = self.at_ms.max(from_ms.saturating_add(KEPT_MS));
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The id of the document of a key: of one account, or `None`: of the lab.
@@ -257,9 +301,11 @@ mod tests {
                 group: class.to_owned(),
                 ..Class::default()
             },
+            image: String::new(),
             job: JobId::new(job),
             is_good,
             outputs: String::new(),
+            print: String::new(),
             end_ms: job,
             ran_ms: 1,
         }
@@ -291,6 +337,19 @@ mod tests {
         assert_eq!(other_class.bad, "");
         let twice = learned(&[known(1, "a", true), known(3, "a", true)]);
         assert_eq!((twice.bad.as_str(), twice.results.len()), ("", 1));
+    }
+
+    #[test]
+    fn a_key_that_begins_anew_ignores_what_ended_before() {
+        let mut entry = learned(&[known(1, "a", true), known(2, "a", false)]);
+        entry.runs(JobId::new(6), 4);
+        assert!(entry.knows_results());
+        assert!(entry.forget(5).contains("flaky"));
+        // It is written late.
+        assert!(!entry.learn(&known(4, "a", true)));
+        assert!(!entry.knows_results() && entry.running.is_some());
+        assert!(entry.learn(&known(6, "a", true)) && entry.running.is_none());
+        assert_eq!((entry.results.len(), entry.bad.as_str()), (1, ""));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fairlead_api::{ReuseSettings, SuiteReuse};
-use fairlead_job::{REUSE_WITHIN_MAX_S, units::duration_s};
+use fairlead_job::reuse_within_s;
 use fairlead_store::{DocKind, Version};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -59,16 +59,6 @@ impl From<ReuseSettings> for ReuseDoc {
     }
 }
 
-/// The duration of a suite, seconds; an error says what is wrong with it.
-fn within_s(said: &str) -> Result<u64, String> {
-    let read = duration_s(&Value::from(said)).map_err(|error| error.to_string())?;
-    let seconds = read.unwrap_or(0);
-    if (1..=REUSE_WITHIN_MAX_S).contains(&seconds) {
-        return Ok(seconds);
-    }
-    Err(format!("'{said}' is not 1s to 366d"))
-}
-
 /// Checks new settings.
 ///
 /// # Errors
@@ -92,7 +82,8 @@ pub(crate) fn checked(doc: &ReuseDoc) -> Result<(), String> {
         return Err(format!("texts have at most {TEXT_BYTES_MAX} bytes"));
     }
     for one in &doc.suites {
-        within_s(&one.within).map_err(|error| format!("suite '{}': {error}", one.suite))?;
+        reuse_within_s(&Value::from(one.within.as_str()))
+            .map_err(|error| format!("suite '{}': {error}", one.suite))?;
     }
     Ok(())
 }
@@ -142,7 +133,7 @@ impl ReuseDoc {
     /// How old a result may be for jobs of a suite that do not say, seconds; `None`: they run.
     pub(crate) fn default_s(&self, suite: &str) -> Option<u64> {
         let one = self.suites.iter().find(|one| matches(&one.suite, suite))?;
-        within_s(&one.within).ok()
+        reuse_within_s(&Value::from(one.within.as_str())).ok()
     }
 
     /// Of a hundred jobs that could take a result, how many run all the same.

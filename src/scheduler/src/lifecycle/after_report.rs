@@ -91,6 +91,9 @@ fn note_facts(next: &mut JobState, report: &Report) {
     if let Some(outputs) = report.outputs.filter(|_| at_end) {
         next.outputs = outputs.to_string();
     }
+    if let Some(reuse) = next.reuse.as_deref_mut().filter(|_| at_end) {
+        reuse.image_digest.clone_from(&report.image_digest);
+    }
     next.peak_memory_mb = next.peak_memory_mb.max(report.peak_memory_mb);
     next.cpu_ms = next.cpu_ms.max(report.cpu_ms);
 }

@@ -1,7 +1,7 @@
 //! A report of a testbox about its job, as it was sent: read and checked.
 
 use fairlead_content::Digest;
-use fairlead_job::{DataReadiness, Health, Stage};
+use fairlead_job::{DataReadiness, Health, IMAGE_DIGEST_DIGITS, Stage};
 use fairlead_store::CaseCounts;
 
 use crate::base::{
@@ -40,6 +40,8 @@ pub(crate) struct Report {
     pub(crate) avoid_host: bool,
     /// The id of what it leaves.
     pub(crate) outputs: Option<Digest>,
+    /// What the image holds that it ran in; empty: not said.
+    pub(crate) image_digest: String,
     /// The title of the kernel crash that it printed.
     pub(crate) crash_signature: String,
     /// The most memory that the job had at one time, MB; 0: not said.
@@ -114,6 +116,7 @@ impl Report {
                 "outputs" => {
                     report.outputs = Some(value.parse().map_err(|_| bad("the id of a put"))?);
                 }
+                "image_digest" => report.image_digest = read_digits(value, bad)?,
                 "cpu_ms" => report.cpu_ms = value.parse().map_err(|_| bad("milliseconds"))?,
                 "crash_signature" => {
                     cut(value, SIGNATURE_MAX).clone_into(&mut report.crash_signature);
@@ -130,6 +133,14 @@ fn read_address(value: &str) -> Option<String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".:-%_".contains(&byte);
     let is_one = (1..=ADDRESS_MAX).contains(&value.len()) && value.bytes().all(is_plain);
     is_one.then(|| value.to_owned())
+}
+
+fn read_digits(value: &str, bad: impl Fn(&str) -> JobError) -> Result<String, JobError> {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    if value.len() == IMAGE_DIGEST_DIGITS && value.bytes().all(is_digit) {
+        return Ok(value.to_owned());
+    }
+    Err(bad("32 hexadecimal digits"))
 }
 
 fn renewal(value: &str) -> Option<u64> {
@@ -177,6 +188,7 @@ mod tests {
             ("renew_seconds", "-1"),
             ("exit_code", "x"),
             ("outputs", "x"),
+            ("image_digest", "sha256:abc"),
         ] {
             let refusal = Report::of([pair].into_iter()).unwrap_err();
             let body = Refusal::from(refusal).body();

@@ -1,6 +1,6 @@
 //! Wishes of a new job about results of others, with the lab's settings.
 
-use fairlead_job::{Input, JobFields, Reuse, ReuseKey, Spec, never_reusable};
+use fairlead_job::{Guest, Input, JobFields, Reuse, ReuseKey, Spec, TboxType, never_reusable};
 use fairlead_store::Reusing;
 
 use crate::{
@@ -57,6 +57,7 @@ impl Core {
         Ok(Some(Box::new(Reusing {
             key,
             within_s,
+            image: fields.guest.image.clone().unwrap_or_default(),
             ..Reusing::default()
         })))
     }
@@ -67,11 +68,11 @@ impl Core {
         ReuseKey::of(spec, inputs, salt).map_or_else(String::new, |key| key.key)
     }
 
-    /// What a shard has to do with results of others. `spec`: what it runs.
+    /// What a shard has to do with results of others. `spec`: what it runs, on a testbox of this kind.
     pub(crate) fn shard_reusing(
         &self,
         parent: Option<&Reusing>,
-        spec: &Spec,
+        (spec, kind): (&Spec, TboxType),
         inputs: &[Input],
     ) -> Option<Box<Reusing>> {
         let parent = parent?;
@@ -80,8 +81,10 @@ impl Core {
         } else {
             String::new()
         };
+        let image = Guest::of(spec, kind).ok().and_then(|guest| guest.image);
         Some(Box::new(Reusing {
             key,
+            image: image.unwrap_or_default(),
             ..parent.clone()
         }))
     }

@@ -188,6 +188,11 @@ fn verdict(state: &JobState, reuse: &Reusing) -> (&'static str, String) {
             format!("its suite reuses results, but {}", reuse.why),
         );
     }
+    verdict_of_asking(state, reuse)
+}
+
+/// The same for a job without a result that could take one.
+fn verdict_of_asking(state: &JobState, reuse: &Reusing) -> (&'static str, String) {
     if let Some(sharding) = &state.shards {
         let id = state.job_id;
         let words = format!(
@@ -195,7 +200,12 @@ fn verdict(state: &JobState, reuse: &Reusing) -> (&'static str, String) {
             sharding.count,
             id.behind(1)
         );
-        return ("waits", words);
+        return ("shards", words);
+    }
+    let has_ended = state.stage.is_terminal();
+    if has_ended && state.running_ms == 0 {
+        let words = "it ended before it ran, and took no result";
+        return ("ended", words.to_owned());
     }
     if let Some(other) = joined(state) {
         return (
@@ -203,10 +213,15 @@ fn verdict(state: &JobState, reuse: &Reusing) -> (&'static str, String) {
             format!("job {other} runs the same thing, and this one waits for its result"),
         );
     }
+    let (word, runs) = if has_ended {
+        ("ran", "ran")
+    } else {
+        ("runs", "runs")
+    };
     if let Some(of) = reuse.audit_of {
         return (
             "audit",
-            format!("it could have the result of job {of}, and runs to check it"),
+            format!("it could have the result of job {of}, and {runs} to check it"),
         );
     }
     if state.waits.is_some() {
@@ -217,9 +232,88 @@ fn verdict(state: &JobState, reuse: &Reusing) -> (&'static str, String) {
     }
     if reuse.why.is_empty() {
         return (
-            "ran",
+            word,
             "nobody looked for results: it was made by an older version".to_owned(),
         );
     }
-    ("ran", format!("it runs itself: {}", reuse.why))
+    (word, format!("it {runs} itself: {}", reuse.why))
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_job::{Health, WaitOn, Waits};
+    use fairlead_store::Sharding;
+
+    use super::*;
+    use crate::testing::state;
+
+    fn asking(change: impl FnOnce(&mut JobState, &mut Reusing)) -> (&'static str, String) {
+        let mut job = state(7);
+        let mut reuse = Reusing {
+            key: "k".to_owned(),
+            within_s: 60,
+            why: "no earlier job succeeded".to_owned(),
+            ..Reusing::default()
+        };
+        change(&mut job, &mut reuse);
+        job.reuse = Some(Box::new(reuse.clone()));
+        verdict(&job, &reuse)
+    }
+
+    fn end(job: &mut JobState, running_ms: u64) {
+        job.stage = Stage::Finish;
+        job.health = Health::Success;
+        job.running_ms = running_ms;
+    }
+
+    #[test]
+    fn each_verdict_says_what_is_so_now() {
+        let of = JobId::new(5);
+        let waits = |job: &mut JobState| {
+            job.ready = false;
+            job.waits = Some(Waits::Jobs(WaitOn::end_of(of)));
+        };
+        let is = |said: (&str, String), word: &str, part: &str| {
+            assert_eq!(said.0, word, "{}", said.1);
+            assert!(said.1.contains(part), "{}", said.1);
+        };
+        is(asking(|_, _| {}), "runs", "it runs itself: no earlier");
+        is(
+            asking(|job, _| end(job, 3)),
+            "ran",
+            "it ran itself: no earlier",
+        );
+        is(asking(|job, _| end(job, 0)), "ended", "before it ran");
+        is(asking(|job, _| waits(job)), "waits", "for other jobs");
+        let cancelled = asking(|job, _| {
+            waits(job);
+            job.stage = Stage::Cancel;
+        });
+        is(cancelled, "ended", "before it ran");
+        let joins = asking(|job, reuse| {
+            waits(job);
+            reuse.joined = Some(of);
+        });
+        is(joins, "waits", "waits for its result");
+        is(
+            asking(|_, reuse| reuse.audit_of = Some(of)),
+            "audit",
+            "and runs to check",
+        );
+        let checked = asking(|job, reuse| {
+            end(job, 3);
+            reuse.audit_of = Some(of);
+        });
+        is(checked, "audit", "and ran to check");
+        let whole = |running_ms| {
+            asking(move |job, _| {
+                job.shards = Some(Box::new(Sharding::default()));
+                end(job, running_ms);
+            })
+        };
+        is(whole(0), "shards", "a key of its own");
+        is(whole(3), "shards", "a key of its own");
+        let secrets = asking(|_, reuse| reuse.within_s = 0);
+        is(secrets, "never", "its suite reuses results, but");
+    }
 }

@@ -21,6 +21,8 @@ pub(super) struct Read {
     pub(super) entries: BTreeMap<String, Entry>,
     /// The jobs that have results.
     pub(super) jobs: BTreeMap<JobId, JobState>,
+    /// Jobs whose results or logs are not as they were.
+    pub(super) changed: BTreeSet<JobId>,
     /// Outputs of which a part is missing.
     pub(super) gone: BTreeSet<String>,
     pub(super) living: Living,
@@ -99,12 +101,17 @@ impl Read {
                 "the result of job {id} belongs to another account, which does not share it"
             ));
         }
-        if !self.living.could_run(core, state, &known.class) {
-            let words = self.living.why_not(core, state, &known.class);
+        if !self.living.could_run(core, state, known) {
+            let words = self.living.why_not(core, state, known);
             return Err(format!("job {id} ran the same thing, but {words}"));
         }
         if has_outputs && origin.outputs.is_empty() || self.gone.contains(&origin.outputs) {
             return Err(format!("outputs of job {id} are no longer there"));
+        }
+        if self.changed.contains(&id) {
+            return Err(format!(
+                "results or the log of job {id} were removed or changed since"
+            ));
         }
         Ok(origin)
     }

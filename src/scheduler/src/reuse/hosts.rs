@@ -9,7 +9,7 @@ use crate::{
     known::{
         feasibility::Wants,
         hosts::{GONE_MS, Host},
-        reuse::Class,
+        reuse::{Class, IMAGES, Known},
     },
 };
 
@@ -17,8 +17,16 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Living {
     by_class: BTreeMap<Class, Vec<String>>,
-    /// By what a job wants, whose it is, and the class.
-    could: HashMap<(Wants, String, Class), bool>,
+    could: HashMap<Asked, bool>,
+}
+
+/// What a job wants, whose it is, and the class and the image that it is asked for.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Asked {
+    wants: Wants,
+    account: String,
+    class: Class,
+    image: String,
 }
 
 impl Core {
@@ -42,6 +50,14 @@ impl Core {
         living
     }
 
+    /// Whether a host told that it has this image, as it is.
+    fn has_image(&self, name: &str, image: &str) -> bool {
+        let host = self.lab.hosts.get(name);
+        let facts = host.map(|host| host.all_facts()).unwrap_or_default();
+        let images = facts.get(IMAGES);
+        images.is_some_and(|images| images.iter().any(|has| has == image))
+    }
+
     /// Whether a host was heard of lately.
     fn is_alive(&self, host: &Host) -> bool {
         host.waiting > 0 || host.seen_ms.saturating_add(GONE_MS) > self.clock.wall_ms()
@@ -49,30 +65,47 @@ impl Core {
 }
 
 impl Living {
-    /// Whether a host of this class could run the job.
-    pub(super) fn could_run(&mut self, core: &Core, state: &JobState, class: &Class) -> bool {
+    /// Whether a host of the class of this result, with the same image, could run the job.
+    pub(super) fn could_run(&mut self, core: &Core, state: &JobState, known: &Known) -> bool {
+        self.could_run_in(core, state, &known.class, &known.image)
+    }
+
+    /// `image`: empty: any.
+    fn could_run_in(&mut self, core: &Core, state: &JobState, class: &Class, image: &str) -> bool {
         let Some(names) = self.by_class.get(class) else {
             return false;
         };
-        let asked = (Wants::of(state), state.account.clone(), class.clone());
+        let asked = Asked {
+            wants: Wants::of(state),
+            account: state.account.clone(),
+            class: class.clone(),
+            image: image.to_owned(),
+        };
         if let Some(known) = self.could.get(&asked) {
             return *known;
         }
         let could = names.iter().any(|name| {
             let served = core.served_accounts(name);
-            (served.is_empty() || served.contains(&state.account)) && core.could_run(state, name)
+            (served.is_empty() || served.contains(&state.account))
+                && (image.is_empty() || core.has_image(name, image))
+                && core.could_run(state, name)
         });
         self.could.insert(asked, could);
         could
     }
 
-    /// How the most similar class of living hosts that could run the job differs from this one, in words.
-    pub(super) fn why_not(&mut self, core: &Core, state: &JobState, class: &Class) -> String {
+    /// How the most similar class of living hosts that could run the job differs from that of this result, in words.
+    pub(super) fn why_not(&mut self, core: &Core, state: &JobState, known: &Known) -> String {
+        let class = &known.class;
+        if self.could_run_in(core, state, class, "") {
+            let image = &known.image;
+            return format!("no living host of its class has its image as it was: {image}");
+        }
         let classes: Vec<Class> = self.by_class.keys().cloned().collect();
         let mut able = classes.into_iter();
         let able: Vec<Class> = able
             .by_ref()
-            .filter(|other| self.could_run(core, state, other))
+            .filter(|other| self.could_run_in(core, state, other, ""))
             .collect();
         let nearest = able.iter().map(|other| class.differing(other));
         let Some(differs) = nearest.min_by_key(Vec::len) else {

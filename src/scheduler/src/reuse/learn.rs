@@ -2,6 +2,7 @@
 
 use std::{future::ready, sync::Arc, time::Duration};
 
+use fairlead_job::image_fact;
 use fairlead_store::{JobState, StoreError};
 use futures_util::{StreamExt, stream};
 use serde_json::json;
@@ -9,7 +10,7 @@ use serde_json::json;
 use crate::{
     base::errors::Refusal,
     core::Core,
-    known::reuse::{Ended, Entry, Known, entry_id},
+    known::reuse::{Class, Ended, Entry, Known, entry_id},
     lifecycle::reuse::{Outcome, differs, outcome},
 };
 
@@ -17,6 +18,18 @@ use crate::{
 const ABREAST: usize = 16;
 /// How soon ends that could not be written are tried again.
 const AGAIN: Duration = Duration::from_secs(1);
+
+/// The image that a job named, with what it held; empty: it named none. `None`: its host does not say what the job ran in.
+fn image_of(state: &JobState, class: &Class) -> Option<String> {
+    let reuse = state.reuse.as_deref()?;
+    let digest = reuse.image_digest.as_str();
+    if !reuse.image.is_empty() {
+        return (!digest.is_empty()).then(|| image_fact(&reuse.image, digest));
+    }
+    // The image of jobs that name none may have changed since.
+    let is_still_so = digest.is_empty() || class.default_images.contains(&format!("={digest}"));
+    is_still_so.then(String::new)
+}
 
 impl Core {
     /// Writes results down, until the replica stops.
@@ -59,11 +72,25 @@ impl Core {
         let audited = self.audited(state).await?;
         // An edit is no part of the key.
         let class = ended.class.clone().filter(|_| state.edits.is_none());
-        let Some(class) = class else {
+        let ran_in = class.and_then(|class| image_of(state, &class).map(|image| (class, image)));
+        let Some((class, image)) = ran_in else {
             return Ok(());
+        };
+        let print = if is_good {
+            match self.print_of_files(state).await {
+                Ok(print) => print,
+                Err(error) => {
+                    tracing::warn!(job_id = %state.job_id, %error, "the results of a job cannot be looked at; they are not reused");
+                    return Ok(());
+                }
+            }
+        } else {
+            String::new()
         };
         let new = Known {
             class,
+            image,
+            print,
             job: state.job_id,
             is_good,
             outputs: state.outputs.clone(),
@@ -75,14 +102,14 @@ impl Core {
             let mut is_news = false;
             let learn = |known: Option<Entry>| {
                 let mut entry = known.unwrap_or_default();
-                entry.learn(&new);
-                if is_flaky {
+                let counts = entry.learn(&new);
+                if counts && is_flaky {
                     let job = state.job_id;
                     entry.is_bad(&format!(
                         "it is flaky: job {job} succeeded only at another try"
                     ));
                 }
-                if let Some(words) = &audited {
+                if let Some(words) = audited.as_ref().filter(|_| counts) {
                     is_news = entry.bad.is_empty();
                     entry.is_bad(&format!("an audit failed: {words}"));
                 }

@@ -117,7 +117,7 @@ impl Core {
     }
 
     /// Reads all that the fate of these jobs depends on: one batch of documents, one of jobs.
-    async fn read_results(&self, states: &[&JobState]) -> Result<Read, StoreError> {
+    async fn read_results(self: &Arc<Self>, states: &[&JobState]) -> Result<Read, StoreError> {
         let ids: BTreeSet<String> = states.iter().flat_map(|state| entry_ids(state)).collect();
         let ids: Vec<String> = ids.into_iter().collect();
         let entries = self.docs.read_some::<Entry>(&ids).await?;
@@ -147,13 +147,35 @@ impl Core {
             .map(|state| state.outputs.clone())
             .filter(|id| !id.is_empty());
         let gone = self.gone_outputs(outputs.collect()).await;
+        let results = entries.values().flat_map(|entry| &entry.results);
+        let prints = results.filter(|known| known.is_good && !known.print.is_empty());
+        let prints = prints.filter_map(|known| {
+            let state = jobs.get(&known.job)?;
+            Some((state.clone(), known.print.clone()))
+        });
+        let changed = self.changed_files(prints.collect()).await;
         Ok(Read {
             entries,
             jobs,
+            changed,
             gone,
             living: self.living_hosts(),
             now_ms: self.clock.wall_ms(),
         })
+    }
+
+    /// Which of these jobs have no longer the files of this print. Of what cannot be looked at nobody knows, so it counts as
+    /// changed.
+    async fn changed_files(self: &Arc<Self>, prints: Vec<(JobState, String)>) -> BTreeSet<JobId> {
+        let looks = stream::iter(prints).map(|(state, print)| {
+            let core = Arc::clone(self);
+            async move {
+                let now = core.print_of_files(&state).await;
+                (!now.is_ok_and(|now| now == print)).then_some(state.job_id)
+            }
+        });
+        let looked: Vec<Option<JobId>> = looks.buffer_unordered(ABREAST).collect().await;
+        looked.into_iter().flatten().collect()
     }
 
     /// Which of these outputs lack anything. Of what cannot be looked at nobody knows, so it counts as gone.

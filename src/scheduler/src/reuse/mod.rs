@@ -6,6 +6,7 @@
 mod asked;
 mod explain;
 mod fate;
+mod forget;
 mod hosts;
 mod learn;
 pub(crate) mod look_up;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fairlead_api::{ReuseSettings, SubmitItem, SuiteReuse};
 use fairlead_content::{Chunk, Digest, Entry as File, Kind, Location, Manifest};
-use fairlead_job::{DataReadiness, Health, JobId, Spec, Stage, TboxType};
+use fairlead_job::{
+    CONTAINER_TAG, CONTENT_TAG, DataReadiness, Health, JobId, Spec, Stage, TboxType,
+};
 use fairlead_store::{CaseCounts, JobState};
 use serde_json::{Value, json};
 
@@ -20,6 +22,7 @@ use crate::{
     testing::{core, core_beside},
 };
 
+mod forget;
 mod joins;
 mod parts;
 
@@ -37,6 +40,7 @@ fn host(core: &Core, name: &str, kernel: &str) {
         host.group = "g".to_owned();
         host.memory_mb = 64 * 1024;
         host.facts = facts.into();
+        host.tags = [CONTENT_TAG, CONTAINER_TAG].map(str::to_owned).into();
         host.seen_ms = core.clock.wall_ms();
     });
     said.unwrap();
@@ -247,6 +251,64 @@ async fn a_result_counts_only_where_a_living_host_of_its_class_could_run_the_job
     assert!(taken(&core, &json!({})).await.is_err());
 }
 
+/// The host tells these images from now on.
+fn images(core: &Core, family: &str, images: &[&str]) {
+    let images: Vec<String> = images.iter().map(|&image| image.to_owned()).collect();
+    let told = core.lab.hosts.update("h1", |host| {
+        host.facts.insert(family.to_owned(), images);
+    });
+    told.unwrap();
+}
+
+/// Runs a job in an image that holds this.
+async fn run_in(core: &Arc<Core>, more: &Value, digest: &str) -> JobId {
+    let id = accepted(core, more).await;
+    run_with(core, id, |state| {
+        state.reuse.as_deref_mut().unwrap().image_digest = digest.to_owned();
+    })
+    .await;
+    id
+}
+
+#[tokio::test]
+async fn a_result_counts_only_where_a_host_has_its_image_as_it_was() {
+    let (_data, core) = lab().await;
+    let job = json!({"docker_image": "debian:12"});
+    images(&core, "image", &["debian:12=aa"]);
+    let id = run_in(&core, &job, "aa").await;
+    assert_eq!(taken(&core, &job).await, Ok(id));
+    images(&core, "image", &["debian:12=bb", "debian:13=aa"]);
+    let answer = taken(&core, &job).await;
+    assert!(has(&answer, "as it was: debian:12=aa"), "{answer:?}");
+    // Both results are kept side by side.
+    let other = json!({"docker_image": "debian:12", "priority": 7});
+    let again = run_in(&core, &other, "bb").await;
+    assert_eq!(taken(&core, &job).await, Ok(again));
+    images(&core, "image", &["debian:12=aa"]);
+    assert_eq!(taken(&core, &job).await, Ok(id));
+    // Its host did not say what the image held.
+    let unsaid = json!({"docker_image": "debian:12", "n": 2});
+    run_in(&core, &unsaid, "").await;
+    assert!(has(&taken(&core, &unsaid).await, "no earlier job"));
+}
+
+#[tokio::test]
+async fn the_image_of_jobs_that_name_none_is_of_the_class() {
+    let (_data, core) = lab().await;
+    images(&core, "default-image", &["dc:debian:12=aa"]);
+    let id = run_in(&core, &json!({}), "aa").await;
+    assert_eq!(taken(&core, &json!({})).await, Ok(id));
+    images(&core, "default-image", &["dc:debian:12=bb"]);
+    let answer = taken(&core, &json!({})).await;
+    assert!(
+        has(&answer, "default image 'dc:debian:12=aa' is now"),
+        "{answer:?}"
+    );
+    // It changed while the job ran.
+    run_in(&core, &json!({"n": 2}), "aa").await;
+    assert!(has(&taken(&core, &json!({"n": 2})).await, "no earlier job"));
+}
+
 #[tokio::test]
 async fn a_host_that_does_not_say_what_it_is_leaves_no_result() {
     let (_data, core) = lab().await;
@@ -335,6 +397,35 @@ async fn a_result_without_all_of_its_outputs_does_not_count() {
     let id = accepted(&core, &none).await;
     run(&core, id).await;
     assert!(has(&taken(&core, &none).await, "no longer there"));
+}
+
+#[tokio::test]
+async fn a_result_whose_files_were_removed_or_changed_does_not_count() {
+    let (_data, core) = lab().await;
+    let leaves = async |n: u32, name: &str| {
+        let id = accepted(&core, &json!({"n": n})).await;
+        let root = read(&core, id).await.result_root;
+        let folder = core.config.data_dir.join(root.trim_start_matches('/'));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(name), "passed").unwrap();
+        run(&core, id).await;
+        assert_eq!(taken(&core, &json!({"n": n})).await, Ok(id));
+        folder
+    };
+    let folder = leaves(1, "out").await;
+    std::fs::write(folder.join("out"), "pass").unwrap();
+    assert!(has(
+        &taken(&core, &json!({"n": 1})).await,
+        "removed or changed"
+    ));
+    let folder = leaves(2, "out").await;
+    std::fs::remove_dir_all(folder).unwrap();
+    assert!(has(
+        &taken(&core, &json!({"n": 2})).await,
+        "removed or changed"
+    ));
+    // Another result is still good.
+    leaves(3, "out").await;
 }
 
 #[tokio::test]

@@ -51,8 +51,10 @@ impl Core {
             for job in jobs.iter_mut().flatten() {
                 let n = job.state.shard.map_or(0, |place| place.n);
                 let spec = cut(&whole, id, n).filter(|_| n > 0);
-                let reuse =
-                    spec.map(|spec| self.shard_reusing(parent.reuse.as_deref(), &spec, &inputs));
+                let kind = job.state.tbox_type;
+                let reuse = spec.map(|spec| {
+                    self.shard_reusing(parent.reuse.as_deref(), (&spec, kind), &inputs)
+                });
                 job.state.reuse = reuse.flatten();
             }
             let outputs = leaves_outputs(&whole);

@@ -62,6 +62,7 @@ from .retention_change import RetentionChange
 from .retention_view import RetentionView
 from .reuse_explanation import ReuseExplanation
 from .reuse_explanation_parts import ReuseExplanationParts
+from .reuse_forgotten import ReuseForgotten
 from .reuse_settings import ReuseSettings
 from .rule_applied import RuleApplied
 from .rule_applied_changes import RuleAppliedChanges
@@ -160,6 +161,7 @@ __all__ = (
     "RetentionView",
     "ReuseExplanation",
     "ReuseExplanationParts",
+    "ReuseForgotten",
     "ReuseSettings",
     "RuleApplied",
     "RuleAppliedChanges",

@@ -22,8 +22,10 @@ class ReuseExplanation:
 
     Attributes:
         job_id (str): The job. Default: ''.
-        verdict (str): `reused`, `joined`, `audit`, `ran` (it runs or ran itself), `waits`, or `never` (it does not
-            reuse). Default: ''.
+        verdict (str): `reused`, `joined` (it waited for the result), `audit` (it checks one), `runs` or `ran` (itself),
+            `waits` (for other
+            jobs), `ended` (before it ran), `shards` (each has an answer of its own), or `never` (it does not reuse).
+            Default: ''.
         summary (str): The answer in one sentence. Default: ''.
         within_s (int): How old a result may be, seconds; 0: no result will do. Default: 0.
         reused_from (str | Unset): The job whose result it has.

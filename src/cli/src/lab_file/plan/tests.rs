@@ -145,6 +145,47 @@ fn rules_are_replaced_by_one_request() {
 }
 
 #[test]
+fn reused_results_change_by_one_request_that_keeps_the_rest() {
+    let suite = |suite: &str| SuiteReuse {
+        suite: suite.to_owned(),
+        within: "14d".to_owned(),
+    };
+    let present = Present {
+        reuse: ReuseSettings {
+            salt: "a".to_owned(),
+            suites: vec![suite("ltp*")],
+            ..ReuseSettings::default()
+        },
+        ..Present::default()
+    };
+    let lab = |suites: Vec<SuiteReuse>| Lab {
+        reuse: Some(ReuseChange {
+            audit_percent: Some(5),
+            suites: Some(suites),
+            ..ReuseChange::default()
+        }),
+        ..Lab::default()
+    };
+    let changed = lab(vec![suite("build"), suite("ltp*")]);
+    assert_eq!(
+        words(&changed, &present),
+        ["~ reuse results: audit_percent none -> 5; suites ltp*=14d -> build=14d,ltp*=14d"]
+    );
+    let sent = plan(&changed, &present).remove(0).request;
+    let expected = ReuseSettings {
+        audit_percent: Some(5),
+        suites: vec![suite("build"), suite("ltp*")],
+        ..present.reuse.clone()
+    };
+    assert_eq!(sent, Request::SetReuse(expected.clone()));
+    let present = Present {
+        reuse: expected,
+        ..Present::default()
+    };
+    assert_eq!(words(&changed, &present), [""; 0]);
+}
+
+#[test]
 fn a_suspect_host_stays_suspect() {
     let mut view = HostView {
         hostname: "h".to_owned(),

@@ -1,6 +1,7 @@
 //! Tests of lab files: what they say, and what is refused with its line.
 
 use super::*;
+use crate::reuse_settings::words_of;
 
 fn parsed(text: &str) -> Result<Lab, Failure> {
     let at = At(Path::new("lab.yaml"));
@@ -26,6 +27,33 @@ fn sections_are_read() {
     assert_eq!(lab.hosts[0].wanted.cordon, Some(Cordon::Open));
     assert_eq!(lab.is_complete("queues"), Some(1));
     assert_eq!(parsed("# nothing\n").unwrap(), Lab::default());
+}
+
+#[test]
+fn reused_results_are_read_in_order() {
+    let text = "reuse:\n  salt:\n  audit_percent: 0\n  performance: fio*\n  suites: {ltp-io: 1h, ltp*: 14d, build: 60}\n";
+    let reuse = parsed(text).unwrap().reuse.unwrap();
+    let words: Vec<String> = reuse.suites.unwrap().iter().map(words_of).collect();
+    assert_eq!(words, ["ltp-io=1h", "ltp*=14d", "build=60"]);
+    assert_eq!(
+        (reuse.salt, reuse.audit_percent, reuse.performance),
+        (Some(String::new()), Some(0), Some(vec!["fio*".to_owned()]))
+    );
+    let long = format!("reuse:\n  salt: {}\n", "x".repeat(257));
+    refused(&long, 2, "257 bytes", "shorten");
+    for (text, line, value, hint) in [
+        ("reuse: {slat: x}\n", 1, "'slat'", "'salt'"),
+        ("reuse:\n  audit_percent: 101\n", 2, "101", "0 to 100"),
+        ("reuse:\n  suites:\n    ltp: 400d\n", 3, "400d", "366d"),
+        ("reuse:\n  suites:\n    ltp: soon\n", 3, "soon", "14d"),
+        ("reuse:\n  suites: [ltp]\n", 2, "a list", "a map"),
+        ("reuse:\n  performance: {}\n", 2, "a map", "list"),
+    ] {
+        refused(text, line, value, hint);
+    }
+    let many: Vec<String> = (0..101).map(|n| format!("s{n}")).collect();
+    let many = format!("reuse: {{performance: [{}]}}\n", many.join(", "));
+    refused(&many, 1, "101 entries", "patterns");
 }
 
 fn refused(text: &str, line: u64, value: &str, hint: &str) {

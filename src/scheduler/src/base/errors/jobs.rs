@@ -89,6 +89,8 @@ pub(crate) enum JobError {
         to: DataReadiness,
     },
 
+    #[error("job {0} has no key for reuse")]
+    NoKey(JobId),
     #[error("outputs: the account of job {0} has not put them")]
     NoOutputs(JobId),
 

@@ -87,6 +87,7 @@ fn of_jobs() -> Vec<Refusal> {
             from: DataReadiness::Complete,
             to: DataReadiness::Uploaded,
         },
+        E::NoKey(id),
         E::NoOutputs(id),
         E::NoPeers(id),
         E::EndedWaiting {

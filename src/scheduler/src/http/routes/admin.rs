@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use fairlead_api::{
-    AccountChange, ErrorCode, HealthView, QueueChange, RetentionChange, ReuseSettings,
-    StoreProblem, SubmitRules, Version,
+    AccountChange, ErrorCode, HealthView, QueueChange, RetentionChange, StoreProblem, SubmitRules,
+    Version,
 };
 use fairlead_store::Condition;
 use serde_json::{Value, json};
@@ -227,20 +227,6 @@ pub(super) async fn set_retention(
     let view = core.set_retention(&change).await?;
     core.audit(&who.name, "retention.set", "jobs", json!(change));
     Ok(ok(&view))
-}
-
-pub(super) async fn reuse(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    admin(&core, &request)?;
-    Ok(ok(&core.reuse_settings().await?))
-}
-
-pub(super) async fn set_reuse(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
-    let body = request.read_object(BODY_MAX).await?;
-    let said: ReuseSettings = parsed(body, "suites: a list of {suite, within}")?;
-    let settings = core.set_reuse_settings(said).await?;
-    core.audit(&who.name, "reuse.set", "reuse", json!(settings));
-    Ok(ok(&settings))
 }
 
 pub(super) async fn rules(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {

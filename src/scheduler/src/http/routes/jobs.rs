@@ -235,15 +235,6 @@ pub(super) async fn explain(
     Ok(ok(&explain_job(&core, job_id(id)?).await?))
 }
 
-pub(super) async fn explain_reuse(
-    core: Arc<Core>,
-    request: Request,
-    id: &str,
-) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
-    Ok(ok(&core.explain_reuse(job_id(id)?).await?))
-}
-
 pub(super) async fn wait(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
     let (_, body) = read_actor(&core, &mut request).await?;
     let wait = Wait::of(&body)?;

@@ -212,7 +212,7 @@ async fn an_explanation_names_what_differs_from_the_nearest_earlier_job() {
     run(&core, near).await;
     let id = accepted(&core, &json!({"n": 5, "m": 2})).await;
     let why = core.explain_reuse(id).await.unwrap();
-    assert_eq!((why.verdict.as_str(), why.parts.len()), ("ran", 7));
+    assert_eq!((why.verdict.as_str(), why.parts.len()), ("runs", 7));
     assert!(
         why.summary.contains("no earlier job succeeded"),
         "{}",
