@@ -6,6 +6,7 @@
 //!
 //! Nothing here knows a job. The caller says who keeps a manifest.
 
+mod beside;
 mod check;
 mod chunks;
 mod clock;

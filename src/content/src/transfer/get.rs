@@ -4,22 +4,19 @@ use std::{collections::VecDeque, fs::File, io::Write, path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::FuturesOrdered};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::spawn_blocking};
 
 use super::{
-    blocking::blocking,
     error::TransferError,
     remote::{PARALLEL, PARALLEL_MAX, Place, Remote},
     writing::Target,
 };
-use crate::{Chunk, Digest, Entry, Kind, Manifest};
+use crate::{Chunk, Digest, Entry, Kind, Manifest, beside::hash};
 
 /// Places of chunks that are asked for at a time.
 const PLACES_AHEAD: usize = 1_024;
 /// Chunks that came and are not written yet, besides those under way.
 const WRITES_AHEAD: usize = 4;
-/// From this size on, bytes are hashed beside the task and not in it.
-const HASH_HERE_BYTES: usize = 32 * 1024;
 
 /// How to get.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,8 +76,8 @@ pub async fn get(
     progress: &(dyn Fn(GetProgress) + Send + Sync),
 ) -> Result<Got, TransferError> {
     let bytes = remote.manifest(id).await?;
-    let manifest = Arc::new(blocking(move || decoded(id, &bytes)).await??);
-    let target = blocking(move || Target::prepare(&into)).await??;
+    let manifest = Arc::new(spawn_blocking(move || decoded(id, &bytes)).await??);
+    let target = spawn_blocking(move || Target::prepare(&into)).await??;
     let needs = needs_of_all(&manifest);
     let to_fetch_bytes = bytes_of(&needs);
     let all = GetProgress {
@@ -98,7 +95,7 @@ pub async fn get(
     };
     let (pieces, arriving) = mpsc::channel(WRITES_AHEAD);
     let listed = Arc::clone(&manifest);
-    let writer = blocking(move || write_all(target, &listed, arriving));
+    let writer = spawn_blocking(move || write_all(target, &listed, arriving));
     let (fetched, written) = tokio::join!(fetch.run(needs, pieces), writer);
     first_error(fetched, written?)?;
     Ok(Got {
@@ -136,7 +133,7 @@ pub async fn fetch_file(
     let failed = |error| TransferError::file(&entry.path, error);
     let mut own = file.try_clone().map_err(failed)?;
     let wanted = entry.clone();
-    let writer = blocking(move || fill(&wanted, &mut arriving, &mut own));
+    let writer = spawn_blocking(move || fill(&wanted, &mut arriving, &mut own));
     let (fetched, written) = tokio::join!(fetch.run(needs, pieces), writer);
     first_error(fetched, written?)?;
     Ok(fetched_bytes)
@@ -275,12 +272,7 @@ impl Fetch<'_> {
 }
 
 async fn check(digest: Digest, bytes: Bytes) -> Result<Bytes, TransferError> {
-    let is = if bytes.len() < HASH_HERE_BYTES {
-        Digest::of(&bytes)
-    } else {
-        let hashed = bytes.clone();
-        blocking(move || Digest::of(&hashed)).await?
-    };
+    let is = hash(&bytes).await?;
     if is == digest {
         return Ok(bytes);
     }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::spawn_blocking};
 
 use super::{
     bytes_read::read_again,
@@ -145,8 +145,7 @@ impl Sender<'_> {
     async fn send(&self, wanted: Wanted) -> Result<(), TransferError> {
         let Wanted { place, cut } = wanted;
         let scan = Arc::clone(&self.scan);
-        let read = tokio::task::spawn_blocking(move || read(&scan, cut)).await;
-        let bytes = read.map_err(|error| TransferError::Bug(error.to_string()))??;
+        let bytes = spawn_blocking(move || read(&scan, cut)).await??;
         self.remote.put_chunk(self.put, &place, bytes).await?;
         self.meter.sent_chunks.fetch_add(1, Ordering::Relaxed);
         let size = u64::from(cut.chunk.size);
