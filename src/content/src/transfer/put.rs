@@ -19,7 +19,8 @@ use crate::{ContentError, Digest, Entry, Manifest};
 pub struct PutOptions {
     /// What its owner calls it; empty: nothing.
     pub name: String,
-    /// Chunks that are sent at a time, 1 to [`PARALLEL_MAX`]. Each is in memory, at most 2 MiB.
+    /// Chunks that are sent at a time, 1 to [`PARALLEL_MAX`]. Each is in memory, at most 2 MiB. In the place of one, eight
+    /// of at most 64 KiB may be sent, but never more than [`PARALLEL_MAX`] together.
     pub parallel: usize,
     /// [`put_paths`] only: files of other users are left out, since a hard link may lead to any file. `None`: all files
     /// count.

@@ -15,15 +15,20 @@ use super::{
     bytes_read::read_again,
     cutting::Cut,
     error::TransferError,
-    remote::{Place, Remote},
+    remote::{PARALLEL_MAX, Place, Remote},
     scan::Scan,
 };
-use crate::{Digest, PIN_CHUNKS_MAX};
+use crate::{Chunk, Digest, PIN_CHUNKS_MAX};
 
 /// Chunks that were cut and not asked for yet: names only, no bytes.
 const CUTS_AHEAD: usize = 4_096;
 /// So many bytes of chunks are asked for at a time: enough to keep senders busy while the next ones are cut.
 const ASK_BYTES: u64 = 64 << 20;
+
+/// A chunk up to this size is a small one, bytes. It takes the time of an answer, and hardly any memory.
+const SMALL_BYTES: u32 = 64 * 1024;
+/// So many small chunks are under way in the place of a large one.
+const LARGE_WEIGHT: usize = 8;
 
 /// How far a put is. Each number only grows, but `bytes` is only known from the start if nobody writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -92,7 +97,7 @@ pub(super) fn cuts() -> (mpsc::Sender<Cut>, mpsc::Receiver<Cut>) {
 impl Sender<'_> {
     /// Sends what is missing of all that comes. Returns how many different chunks came.
     pub(super) async fn run(&self, cuts: mpsc::Receiver<Cut>) -> Result<u64, TransferError> {
-        let (wanted, wants) = mpsc::channel(self.parallel.saturating_mul(2));
+        let (wanted, wants) = mpsc::channel(self.parallel.saturating_mul(LARGE_WEIGHT));
         let (chunks, ()) = tokio::try_join!(self.ask(cuts, wanted), self.send_all(wants))?;
         Ok(chunks)
     }
@@ -129,20 +134,26 @@ impl Sender<'_> {
 
     async fn send_all(&self, mut wants: mpsc::Receiver<Wanted>) -> Result<(), TransferError> {
         let mut under_way = FuturesUnordered::new();
-        let mut is_open = true;
+        let (mut room, mut is_open) = (self.parallel.saturating_mul(LARGE_WEIGHT), true);
         while is_open || !under_way.is_empty() {
+            let may_take = is_open && room >= LARGE_WEIGHT && under_way.len() < PARALLEL_MAX;
             tokio::select! {
-                wanted = wants.recv(), if is_open && under_way.len() < self.parallel => match wanted {
-                    Some(wanted) => under_way.push(self.send(wanted)),
+                wanted = wants.recv(), if may_take => match wanted {
+                    Some(wanted) => {
+                        room = room.saturating_sub(weight(wanted.cut.chunk));
+                        under_way.push(self.send(wanted));
+                    }
                     None => is_open = false,
                 },
-                Some(sent) = under_way.next(), if !under_way.is_empty() => sent?,
+                Some(sent) = under_way.next(), if !under_way.is_empty() => {
+                    room = room.saturating_add(weight(sent?));
+                }
             }
         }
         Ok(())
     }
 
-    async fn send(&self, wanted: Wanted) -> Result<(), TransferError> {
+    async fn send(&self, wanted: Wanted) -> Result<Chunk, TransferError> {
         let Wanted { place, cut } = wanted;
         let scan = Arc::clone(&self.scan);
         let bytes = spawn_blocking(move || read(&scan, cut)).await??;
@@ -151,11 +162,19 @@ impl Sender<'_> {
         let size = u64::from(cut.chunk.size);
         self.meter.sent_bytes.fetch_add(size, Ordering::Relaxed);
         self.tell();
-        Ok(())
+        Ok(cut.chunk)
     }
 
     pub(super) fn tell(&self) {
         (self.progress)(self.meter.read(&self.scan));
+    }
+}
+
+const fn weight(chunk: Chunk) -> usize {
+    if chunk.size <= SMALL_BYTES {
+        1
+    } else {
+        LARGE_WEIGHT
     }
 }
 
