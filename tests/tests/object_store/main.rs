@@ -1,6 +1,6 @@
 //! Tests of a scheduler whose content lies in a real S3 server, `s3s-fs`, with real agents and clients.
 //!
-//! What they put and get goes past the scheduler: it counts the bytes that it moves itself.
+//! Chunks go past the scheduler. It counts the bytes that it moves itself.
 
 #![expect(
     clippy::unwrap_used,
@@ -110,7 +110,8 @@ async fn what_agents_and_people_move_goes_past_the_scheduler() {
     let s3 = Server::start();
     let scheduler = Scheduler::start_within(&s3.variables(), &CONTENT).await;
     put_run_and_get(&scheduler).await;
-    assert_eq!(moved(&scheduler).await, [0.0, 0.0]);
+    let [put, read] = moved(&scheduler).await;
+    assert!(put < 1.0 && read < 1.0, "{put} {read}");
     let checked = Person::of(&scheduler).json(&["content", "check"]);
     assert_eq!(checked["problems_total"], 0, "{checked}");
 
@@ -175,8 +176,12 @@ async fn a_bucket_that_asks_for_fewer_requests_is_told_and_waited_for() {
                 Metrics::of(&http).await
             })
         });
-        assert_eq!(told.get("fairlead_content_throttled"), 1.0);
-        assert_eq!(told.get("fairlead_content_available"), 1.0);
+        for name in ["throttled", "available"] {
+            assert!(
+                told.get(&format!("fairlead_content_{name}")) > 0.5,
+                "{name}"
+            );
+        }
         assert!(!putting.is_finished());
         busy.set(false);
         putting.join().expect("the put")
@@ -185,5 +190,6 @@ async fn a_bucket_that_asks_for_fewer_requests_is_told_and_waited_for() {
     person.run(&["get", &id, "back"]).expect_code(0);
     let back = fs::read(person.folder.path().join("back/two")).expect("a file");
     assert!(back == noise("two"));
-    assert_eq!(moved(&scheduler).await, [0.0, 0.0]);
+    let [put, read] = moved(&scheduler).await;
+    assert!(put < 1.0 && read < 1.0, "{put} {read}");
 }

@@ -12,7 +12,7 @@ use tokio::sync::Barrier;
 use super::*;
 
 /// So long a chunk waits for others.
-const OTHERS_COME_WITHIN: Duration = Duration::from_secs(60);
+const OTHERS_COME_WITHIN: Duration = Duration::from_mins(1);
 
 /// A store to which chunks go only together.
 #[derive(Debug)]
