@@ -8,7 +8,7 @@ use tokio::{sync::mpsc, task::spawn_blocking};
 
 use super::{
     error::TransferError,
-    remote::{PARALLEL, PARALLEL_MAX, Place, Remote},
+    remote::{PARALLEL, PARALLEL_MAX, Place, Remote, Room},
     writing::Target,
 };
 use crate::{Chunk, Digest, Entry, Kind, Manifest, beside::hash};
@@ -21,7 +21,8 @@ const WRITES_AHEAD: usize = 4;
 /// How to get.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GetOptions {
-    /// Chunks that are read at a time, 1 to [`PARALLEL_MAX`]. Each is in memory, at most 2 MiB.
+    /// Chunks that are read at a time, 1 to [`PARALLEL_MAX`]. Each is in memory, at most 2 MiB. Of small ones there are more,
+    /// as in a put.
     pub parallel: usize,
 }
 
@@ -215,22 +216,24 @@ impl Fetch<'_> {
         let mut rest = needs.chunks(PLACES_AHEAD);
         let mut placed: VecDeque<(Need, Place)> = VecDeque::new();
         let mut under_way = FuturesOrdered::new();
-        let mut fetched_bytes = 0;
+        let (mut room, mut fetched_bytes) = (Room::of(self.parallel), 0);
         loop {
             if placed.is_empty()
                 && let Some(some) = rest.next()
             {
                 placed.extend(self.places(some).await?);
             }
-            while under_way.len() < self.parallel
+            while room.is_left(under_way.len())
                 && let Some((need, place)) = placed.pop_front()
             {
+                room.take(need.chunk);
                 under_way.push_back(self.one(need, place));
             }
             let Some(piece) = under_way.next().await else {
                 return Ok(());
             };
-            let piece: Bytes = piece?;
+            let (chunk, piece): (Chunk, Bytes) = piece?;
+            room.give_back(chunk);
             fetched_bytes += u64::try_from(piece.len()).unwrap_or(0);
             if pieces.send(piece).await.is_err() {
                 return Ok(());
@@ -258,10 +261,10 @@ impl Fetch<'_> {
     }
 
     /// One chunk, checked.
-    async fn one(&self, need: Need, place: Place) -> Result<Bytes, TransferError> {
+    async fn one(&self, need: Need, place: Place) -> Result<(Chunk, Bytes), TransferError> {
         let got = self.remote.chunk(self.id, &place).await;
         let checked = match got {
-            Ok(bytes) => check(need.chunk.digest, bytes).await,
+            Ok(bytes) => check(need.chunk, bytes).await,
             Err(error) => Err(error),
         };
         checked.map_err(|error| match self.entries.get(need.entry) {
@@ -271,11 +274,12 @@ impl Fetch<'_> {
     }
 }
 
-async fn check(digest: Digest, bytes: Bytes) -> Result<Bytes, TransferError> {
+async fn check(chunk: Chunk, bytes: Bytes) -> Result<(Chunk, Bytes), TransferError> {
     let is = hash(&bytes).await?;
-    if is == digest {
-        return Ok(bytes);
+    if is == chunk.digest {
+        return Ok((chunk, bytes));
     }
+    let digest = chunk.digest;
     Err(TransferError::Damaged { digest, is })
 }
 

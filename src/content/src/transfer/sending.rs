@@ -15,7 +15,7 @@ use super::{
     bytes_read::read_again,
     cutting::Cut,
     error::TransferError,
-    remote::{PARALLEL_MAX, Place, Remote},
+    remote::{PARALLEL_MAX, Place, Remote, Room},
     scan::Scan,
 };
 use crate::{Chunk, Digest, PIN_CHUNKS_MAX};
@@ -24,11 +24,6 @@ use crate::{Chunk, Digest, PIN_CHUNKS_MAX};
 const CUTS_AHEAD: usize = 4_096;
 /// So many bytes of chunks are asked for at a time: enough to keep senders busy while the next ones are cut.
 const ASK_BYTES: u64 = 64 << 20;
-
-/// A chunk up to this size is a small one, bytes. It takes the time of an answer, and hardly any memory.
-const SMALL_BYTES: u32 = 64 * 1024;
-/// So many small chunks are under way in the place of a large one.
-const LARGE_WEIGHT: usize = 8;
 
 /// How far a put is. Each number only grows, but `bytes` is only known from the start if nobody writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -97,7 +92,7 @@ pub(super) fn cuts() -> (mpsc::Sender<Cut>, mpsc::Receiver<Cut>) {
 impl Sender<'_> {
     /// Sends what is missing of all that comes. Returns how many different chunks came.
     pub(super) async fn run(&self, cuts: mpsc::Receiver<Cut>) -> Result<u64, TransferError> {
-        let (wanted, wants) = mpsc::channel(self.parallel.saturating_mul(LARGE_WEIGHT));
+        let (wanted, wants) = mpsc::channel(PARALLEL_MAX);
         let (chunks, ()) = tokio::try_join!(self.ask(cuts, wanted), self.send_all(wants))?;
         Ok(chunks)
     }
@@ -134,19 +129,19 @@ impl Sender<'_> {
 
     async fn send_all(&self, mut wants: mpsc::Receiver<Wanted>) -> Result<(), TransferError> {
         let mut under_way = FuturesUnordered::new();
-        let (mut room, mut is_open) = (self.parallel.saturating_mul(LARGE_WEIGHT), true);
+        let (mut room, mut is_open) = (Room::of(self.parallel), true);
         while is_open || !under_way.is_empty() {
-            let may_take = is_open && room >= LARGE_WEIGHT && under_way.len() < PARALLEL_MAX;
+            let may_take = is_open && room.is_left(under_way.len());
             tokio::select! {
                 wanted = wants.recv(), if may_take => match wanted {
                     Some(wanted) => {
-                        room = room.saturating_sub(weight(wanted.cut.chunk));
+                        room.take(wanted.cut.chunk);
                         under_way.push(self.send(wanted));
                     }
                     None => is_open = false,
                 },
                 Some(sent) = under_way.next(), if !under_way.is_empty() => {
-                    room = room.saturating_add(weight(sent?));
+                    room.give_back(sent?);
                 }
             }
         }
@@ -167,14 +162,6 @@ impl Sender<'_> {
 
     pub(super) fn tell(&self) {
         (self.progress)(self.meter.read(&self.scan));
-    }
-}
-
-const fn weight(chunk: Chunk) -> usize {
-    if chunk.size <= SMALL_BYTES {
-        1
-    } else {
-        LARGE_WEIGHT
     }
 }
 

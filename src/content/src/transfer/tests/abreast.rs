@@ -1,4 +1,4 @@
-//! How many chunks a put sends at a time.
+//! How many chunks a put or a get moves at a time.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -14,7 +14,7 @@ use super::*;
 /// So long a chunk waits for others.
 const OTHERS_COME_WITHIN: Duration = Duration::from_mins(1);
 
-/// A store to which chunks go only together.
+/// A store to and from which chunks go only together.
 #[derive(Debug)]
 struct Together {
     store: ContentStore,
@@ -32,6 +32,14 @@ impl Together {
             most: AtomicUsize::new(0),
         }
     }
+
+    async fn meet(&self) -> Result<(), TransferError> {
+        let now = self.under_way.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most.fetch_max(now, Ordering::Relaxed);
+        let others = tokio::time::timeout(OTHERS_COME_WITHIN, self.barrier.wait()).await;
+        others.map_err(|_| TransferError::Bug("no others came".to_owned()))?;
+        Ok(())
+    }
 }
 
 #[async_trait]
@@ -41,10 +49,7 @@ impl Remote for Together {
     }
 
     async fn put_chunk(&self, put: &str, to: &Place, bytes: Bytes) -> Result<(), TransferError> {
-        let now = self.under_way.fetch_add(1, Ordering::Relaxed) + 1;
-        self.most.fetch_max(now, Ordering::Relaxed);
-        let others = tokio::time::timeout(OTHERS_COME_WITHIN, self.barrier.wait()).await;
-        others.map_err(|_| TransferError::Bug("no others came".to_owned()))?;
+        self.meet().await?;
         let stored = Remote::put_chunk(&self.store, put, to, bytes).await;
         self.under_way.fetch_sub(1, Ordering::Relaxed);
         stored
@@ -68,12 +73,15 @@ impl Remote for Together {
     }
 
     async fn chunk(&self, id: Digest, from: &Place) -> Result<Bytes, TransferError> {
-        Remote::chunk(&self.store, id, from).await
+        self.meet().await?;
+        let read = Remote::chunk(&self.store, id, from).await;
+        self.under_way.fetch_sub(1, Ordering::Relaxed);
+        read
     }
 }
 
 #[tokio::test]
-async fn many_small_chunks_are_sent_in_the_place_of_a_large_one() {
+async fn many_small_chunks_move_in_the_place_of_a_large_one() {
     // Bytes of each file, `parallel`, and how many chunks are under way.
     for (size, parallel, together) in [
         (1_000, 8, 57),
@@ -93,8 +101,12 @@ async fn many_small_chunks_are_sent_in_the_place_of_a_large_one() {
             ..PutOptions::default()
         };
         let sent = put(&remote, dir.path().to_owned(), &options, &|_| {}).await;
-        let sent = sent.unwrap().sent_chunks;
-        assert_eq!(sent, u64::try_from(together * 3).unwrap());
+        let sent = sent.unwrap();
+        assert_eq!(sent.sent_chunks, u64::try_from(together * 3).unwrap());
+        assert_eq!(remote.most.swap(0, Ordering::Relaxed), together, "{size}");
+        let (options, into) = (GetOptions { parallel }, dir.path().join("back"));
+        let got = get(&remote, sent.id, into, &options, &|_| {}).await;
+        assert_eq!(got.unwrap().bytes, sent.bytes);
         assert_eq!(remote.most.load(Ordering::Relaxed), together, "{size}");
     }
 }
