@@ -85,6 +85,7 @@ fn said(of: &str) -> &str {
     of.trim_start_matches('&')
 }
 
-fn digest(bytes: &[u8]) -> String {
+/// The hash that names these bytes.
+pub fn digest(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }

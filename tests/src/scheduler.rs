@@ -40,6 +40,7 @@ pub struct Scheduler {
     lab: Lab,
     elasticsearch: String,
     more: Vec<String>,
+    variables: Vec<(String, String)>,
 }
 
 impl Scheduler {
@@ -56,6 +57,14 @@ impl Scheduler {
         };
         let mut scheduler = Self::begin(&Lab::on(store), &urls, more);
         scheduler.answers().await;
+        scheduler
+    }
+
+    /// Starts one on the embedded store, with variables in its environment.
+    pub async fn start_within(variables: &[(String, String)], more: &[&str]) -> Self {
+        let mut scheduler = Self::prepare(&Lab::on(Store::Embedded), &[], more);
+        scheduler.variables = variables.to_vec();
+        scheduler.restart().await;
         scheduler
     }
 
@@ -76,6 +85,7 @@ impl Scheduler {
             lab: lab.clone(),
             elasticsearch: urls.join(","),
             more: more.iter().map(|&word| word.to_owned()).collect(),
+            variables: Vec::new(),
         }
     }
 
@@ -115,6 +125,7 @@ impl Scheduler {
             .args(self.store_arguments())
             .args(["--listen", &format!("127.0.0.1:{}", self.port)])
             .args(&self.more)
+            .envs(self.variables.iter().cloned())
             .env("HOME", self.folder.path())
             .env("RUST_LOG", "info")
             .stdin(Stdio::null())

@@ -1,6 +1,7 @@
 //! Puts and gets a gigabyte in a folder by the content store, and beside it by the object store alone, with the same fsync.
 //!
-//! It prints ratios, medians of three rounds in turns: the same chunks put singly, and one object. Run it with
+//! It prints ratios, medians of three rounds in turns: the same chunks put singly, and one object. Beside them stands the
+//! processor time, which a busy machine changes less. Run it with
 //! `cargo run --release -p fairlead-content --example transfer_rates [-- FOLDER]` on a quiet machine; it needs 3 GB there, and 1 GB of memory.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
@@ -35,10 +36,31 @@ fn input() -> Vec<u8> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
-async fn timed(work: impl Future<Output = Result<(), Failure>>) -> Result<Duration, Failure> {
-    let begun = Instant::now();
+async fn timed(work: impl Future<Output = Result<(), Failure>>) -> Result<Took, Failure> {
+    let (begun, cpu_before) = (Instant::now(), cpu()?);
     work.await?;
-    Ok(begun.elapsed())
+    Ok(Took {
+        wall: begun.elapsed(),
+        cpu: cpu()?.saturating_sub(cpu_before),
+    })
+}
+
+/// How long something took.
+#[derive(Debug, Clone, Copy)]
+struct Took {
+    wall: Duration,
+    /// Processor time of all threads.
+    cpu: Duration,
+}
+
+/// Processor time of this process.
+fn cpu() -> Result<Duration, Failure> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    // Its name may hold blanks. User and system time stand behind eleven other numbers, in hundredths of a second.
+    let (_, numbers) = stat.rsplit_once(") ").ok_or("no numbers")?;
+    let ticks = numbers.split(' ').skip(11).take(2).map(str::parse::<u64>);
+    let ticks: u64 = ticks.sum::<Result<u64, _>>()?;
+    Ok(Duration::from_millis(ticks * 10))
 }
 
 fn open_alone(folder: &FsPath) -> Result<Arc<dyn ObjectStore>, Failure> {
@@ -177,7 +199,7 @@ async fn round(
     all: &Bytes,
     pieces: &[(Chunk, Bytes)],
     manifest: &Bytes,
-) -> Result<[Duration; 6], Failure> {
+) -> Result<[Took; 6], Failure> {
     let id = Digest::of(manifest);
     let path = |name: &str| folder.join(name);
     let store = Location::Folder(path("content")).open()?;
@@ -220,19 +242,17 @@ async fn main() -> Result<(), Failure> {
     for _ in 0..ROUNDS {
         rounds.push(round(folder.path(), &all, &pieces, &manifest).await?);
     }
-    let medians: Vec<f64> = (0..NAMES.len())
-        .map(|what| {
-            median(
-                rounds
-                    .iter()
-                    .filter_map(|times| times.get(what).copied())
-                    .collect(),
-            )
-        })
-        .collect();
+    let medians = |of: fn(&Took) -> Duration| -> Vec<f64> {
+        let each = (0..NAMES.len()).map(|what| {
+            let times = rounds.iter().filter_map(|took| took.get(what).map(of));
+            median(times.collect())
+        });
+        each.collect()
+    };
+    let (cpu, medians) = (medians(|took| took.cpu), medians(|took| took.wall));
     println!("{BYTES} bytes, {} chunks, {ROUNDS} rounds", pieces.len());
-    for (name, time) in NAMES.iter().zip(&medians) {
-        println!("{name:45} {time:7.2} s");
+    for ((name, time), cpu) in NAMES.iter().zip(&medians).zip(&cpu) {
+        println!("{name:30} {time:7.2} s, processor {cpu:6.2} s");
     }
     if let [put, put_alone, put_one, get, get_alone, get_one] = medians.as_slice() {
         println!(

@@ -54,3 +54,9 @@ pub enum ContentError {
     #[error("a bug: {0}")]
     Bug(String),
 }
+
+impl From<tokio::task::JoinError> for ContentError {
+    fn from(error: tokio::task::JoinError) -> Self {
+        Self::Bug(error.to_string())
+    }
+}

@@ -6,6 +6,7 @@
 //!
 //! Nothing here knows a job. The caller says who keeps a manifest.
 
+mod beside;
 mod check;
 mod chunks;
 mod clock;
@@ -40,7 +41,7 @@ pub use manifest::{
     Entry, FILES_MAX, Kind, MANIFEST_BYTES_MAX, Manifest, ManifestError, PATH_BYTES_MAX,
 };
 pub use named::{Named, NamedFile};
-pub use pieces::Appended;
+pub use pieces::{Appended, Text};
 pub use pin::{PIN_CHUNKS_MAX, PIN_LASTS_MAX, Pin};
 pub use sketch::{SKETCH_MAX, sketch, words};
 pub use store::{About, ContentStore, Owned};

@@ -150,12 +150,10 @@ impl ContentStore {
         };
         self.pin(&pin).await?;
         let missing = self.missing(&digests).await?;
-        for (digest, bytes) in held {
-            if missing.contains(&digest) {
-                self.put_chunk(digest, bytes).await?;
-            }
-        }
-        Ok(())
+        let held = held.into_iter();
+        let wanted = held.filter(|(digest, _)| missing.contains(digest));
+        let puts = stream::iter(wanted).map(|(digest, bytes)| self.put_chunk(digest, bytes));
+        puts.buffer_unordered(TOGETHER).try_collect().await
     }
 
     /// Gives a file whose chunks are all there a name, if nothing has it.

@@ -4,8 +4,8 @@
 
 use std::ops::Range;
 
-use bytes::{Bytes, BytesMut};
-use futures_util::TryStreamExt;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use object_store::ObjectStoreExt;
 
 use crate::{
@@ -13,8 +13,8 @@ use crate::{
     names::{piece_name, text_name, unescaped},
 };
 
-/// Most pieces that one look lists. A text with more is read on with the next look.
-const LISTED_MAX: usize = 10_000;
+/// Pieces that are read ahead of who reads a text.
+const READ_AHEAD: usize = 2;
 
 /// A piece of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,21 @@ impl Piece {
     }
 }
 
+/// A text, as it was when somebody looked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    name: String,
+    /// In order, each behind the one before it.
+    pieces: Vec<Piece>,
+}
+
+impl Text {
+    /// How many bytes it has; 0: there is none.
+    pub fn size(&self) -> u64 {
+        self.pieces.last().map_or(0, |piece| piece.end())
+    }
+}
+
 /// What became of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Appended {
@@ -39,13 +54,17 @@ pub enum Appended {
 }
 
 impl ContentStore {
-    /// How many bytes a text has; 0: there is none.
-    pub async fn text_size(&self, name: &str) -> Result<u64, ContentError> {
-        Ok(self
-            .pieces_of(name, 0)
-            .await?
-            .last()
-            .map_or(0, |piece| piece.end()))
+    /// Looks at a text. It has no bytes if there is none.
+    pub async fn text(&self, name: &str) -> Result<Text, ContentError> {
+        let found = self.list(&text_name(name)).try_filter_map(async |meta| {
+            let name = meta.location.filename().and_then(|name| name.parse().ok());
+            let size = meta.size;
+            Ok(name.map(|offset| Piece { offset, size }))
+        });
+        let mut pieces: Vec<Piece> = found.try_collect().await?;
+        pieces.sort_unstable_by_key(|piece| piece.offset);
+        let name = name.to_owned();
+        Ok(Text { name, pieces })
     }
 
     /// Appends to a text at `offset`. What is there already is left as it is. `known`: how many bytes the text had when it
@@ -59,11 +78,11 @@ impl ContentStore {
     ) -> Result<Appended, ContentError> {
         let mut size = match known {
             Some(size) => size,
-            None => self.text_size(name).await?,
+            None => self.text(name).await?.size(),
         };
         loop {
             if offset > size {
-                let now = self.text_size(name).await?;
+                let now = self.text(name).await?.size();
                 if offset > now {
                     return Ok(Appended::Gap(now));
                 }
@@ -79,32 +98,32 @@ impl ContentStore {
                 return Ok(Appended::Stored(end));
             }
             // Somebody appended meanwhile, or this very append was sent twice.
-            size = self.text_size(name).await?;
+            size = self.text(name).await?.size();
         }
     }
 
-    /// At most `limit` bytes of a text from `offset` on; empty: it has no more.
-    pub async fn read_text(
+    /// The bytes of a text from `range`, piece by piece.
+    pub fn read_text(
         &self,
-        name: &str,
-        offset: u64,
-        limit: usize,
-    ) -> Result<Bytes, ContentError> {
-        let end = offset.saturating_add(u64::try_from(limit).unwrap_or(u64::MAX));
-        let mut read = BytesMut::new();
-        for piece in self.pieces_of(name, offset).await? {
-            if piece.offset >= end {
-                break;
+        text: &Text,
+        range: Range<u64>,
+    ) -> impl Stream<Item = Result<Bytes, ContentError>> + Send + use<> {
+        let (store, name) = (self.clone(), text.name.clone());
+        let within = move |piece: Piece| {
+            let cut = |at: u64| at.clamp(piece.offset, piece.end()) - piece.offset;
+            (piece.offset, cut(range.start)..cut(range.end))
+        };
+        let parts: Vec<(u64, Range<u64>)> = text.pieces.iter().copied().map(within).collect();
+        let parts = parts.into_iter().filter(|(_, part)| !part.is_empty());
+        let reads = stream::iter(parts).map(move |(offset, part)| {
+            let (store, path) = (store.clone(), piece_name(&name, offset));
+            async move {
+                let read = store.objects.get_range(&path, part).await;
+                store.health.answered(&read);
+                Ok(read?)
             }
-            let within = |at: u64| at.clamp(piece.offset, piece.end()) - piece.offset;
-            let part: Range<u64> = within(offset)..within(end);
-            if part.is_empty() {
-                continue;
-            }
-            let path = piece_name(name, piece.offset);
-            read.extend_from_slice(&self.objects.get_range(&path, part).await?);
-        }
-        Ok(read.freeze())
+        });
+        reads.buffered(READ_AHEAD)
     }
 
     /// The names of all texts.
@@ -121,24 +140,10 @@ impl ContentStore {
 
     /// Removes a text.
     pub async fn remove_text(&self, name: &str) -> Result<(), ContentError> {
-        for piece in self.pieces_of(name, 0).await? {
+        for piece in self.text(name).await?.pieces {
             self.delete(&piece_name(name, piece.offset)).await?;
         }
         Ok(())
-    }
-
-    /// The pieces that follow each other from the one on that holds `offset`, in order.
-    async fn pieces_of(&self, name: &str, offset: u64) -> Result<Vec<Piece>, ContentError> {
-        let found = self.list(&text_name(name)).try_filter_map(async |meta| {
-            let name = meta.location.filename().and_then(|name| name.parse().ok());
-            let size = meta.size;
-            Ok(name.map(|offset| Piece { offset, size }))
-        });
-        let mut pieces: Vec<Piece> = found.try_collect().await?;
-        pieces.sort_unstable_by_key(|piece| piece.offset);
-        pieces.retain(|piece| piece.end() > offset);
-        pieces.truncate(LISTED_MAX);
-        Ok(pieces)
     }
 }
 
@@ -163,12 +168,30 @@ mod tests {
         // What is known is old.
         assert_eq!(append(Some(6), 6, "world, all").await, Appended::Stored(16));
         assert_eq!(append(Some(0), 20, "y").await, Appended::Gap(16));
-        let read = async |offset, limit| store.read_text("m/1.log", offset, limit).await.unwrap();
-        assert_eq!(read(0, 100).await, "hello world, all");
-        assert_eq!(read(4, 5).await, "o wor");
-        assert_eq!(read(16, 5).await, "");
+        let text = store.text("m/1.log").await.unwrap();
+        let read = async |range| {
+            let pieces = store.read_text(&text, range);
+            let pieces: Vec<Bytes> = pieces.try_collect().await.unwrap();
+            pieces.concat()
+        };
+        assert_eq!(read(0..100).await, b"hello world, all");
+        assert_eq!(read(4..9).await, b"o wor");
+        assert_eq!(read(16..21).await, b"");
         assert_eq!(store.text_names().await.unwrap(), ["m/1.log"]);
         store.remove_text("m/1.log").await.unwrap();
-        assert_eq!(store.text_size("m/1.log").await.unwrap(), 0);
+        assert_eq!(store.text("m/1.log").await.unwrap().size(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_text_of_many_pieces_grows_on_after_a_look() {
+        let store = ContentStore::in_memory();
+        let piece = Bytes::from_static(b"x");
+        let many = 10_100;
+        for offset in 0..many {
+            let appended = store.append_text("m/1.log", Some(offset), offset, &piece);
+            assert_eq!(appended.await.unwrap(), Appended::Stored(offset + 1));
+        }
+        let more = store.append_text("m/1.log", None, many, &piece);
+        assert_eq!(more.await.unwrap(), Appended::Stored(many + 1));
     }
 }

@@ -11,9 +11,11 @@ use object_store::{
     ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload, path::Path, signer::Signer,
 };
 use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
 
 use crate::{
     CHUNK_BYTES_MAX, ContentError, ContentHealth, Digest, Manifest, PIN_CHUNKS_MAX, Pin,
+    beside::{hash, read_and_hash},
     clock::{Clock, MachineClock},
     health::Health,
     json::json,
@@ -160,17 +162,24 @@ impl ContentStore {
         if bytes.is_empty() || bytes.len() > CHUNK_BYTES_MAX {
             return Err(ContentError::ChunkSize(bytes.len()));
         }
-        check(digest, &bytes)?;
+        let is = hash(&bytes).await?;
+        if is != digest {
+            return Err(ContentError::NotWhatItSays { digest, is });
+        }
         self.write(&chunk_name(digest), bytes).await
     }
 
     /// Stores a manifest, if all its chunks are there. Returns its id and what is known of it. The manifest and its chunks
     /// are pinned while it is written, and for an hour in all.
     pub async fn put_manifest(&self, bytes: Bytes) -> Result<(Digest, About), ContentError> {
-        let manifest = Manifest::decode(&bytes)?;
-        let id = Digest::of(&bytes);
-        let begun = self.begin_root(id, manifest.digests()).await?;
-        let about = self.write_about(id, &manifest).await?;
+        let whole = bytes.clone();
+        let read = spawn_blocking(move || {
+            let manifest = Manifest::decode(&whole)?;
+            Ok::<_, ContentError>((Digest::of(&whole), manifest.digests(), about_of(&manifest)))
+        });
+        let (id, chunks, about) = read.await??;
+        let begun = self.begin_root(id, chunks).await?;
+        self.write(&about_name(id), json(&about)?).await?;
         self.check_in_time(begun)?;
         self.write(&manifest_name(id), bytes).await?;
         Ok((id, about))
@@ -219,18 +228,6 @@ impl ContentStore {
         Ok(())
     }
 
-    async fn write_about(&self, id: Digest, manifest: &Manifest) -> Result<About, ContentError> {
-        let chunks: BTreeSet<_> = manifest.chunks().collect();
-        let about = About {
-            files: count(manifest.entries().len()),
-            bytes: manifest.bytes(),
-            chunks: count(chunks.len()),
-            sketch: sketch(chunks),
-        };
-        self.write(&about_name(id), json(&about)?).await?;
-        Ok(about)
-    }
-
     /// A manifest's bytes, checked; `None`: there is none.
     pub async fn manifest(&self, id: Digest) -> Result<Option<Bytes>, ContentError> {
         self.read_checked("manifest", &manifest_name(id), id).await
@@ -250,8 +247,11 @@ impl ContentStore {
         let Some(bytes) = self.manifest(id).await? else {
             return Ok(None);
         };
-        let manifest = Manifest::decode(&bytes)?;
-        Ok(Some(self.write_about(id, &manifest).await?))
+        let read =
+            spawn_blocking(move || Manifest::decode(&bytes).map(|manifest| about_of(&manifest)));
+        let about = read.await??;
+        self.write(&about_name(id), json(&about)?).await?;
+        Ok(Some(about))
     }
 
     /// A chunk's bytes, checked; `None`: it is not there. One that is damaged is moved aside, so that the next put sends
@@ -368,10 +368,13 @@ impl ContentStore {
         name: &Path,
         digest: Digest,
     ) -> Result<Option<Bytes>, ContentError> {
-        let read = self.read(name).await?;
-        let is = read.as_deref().map_or(digest, Digest::of);
+        let answer = async { read_and_hash(self.objects.get(name).await?).await }.await;
+        self.health.answered(&answer);
+        let Some((bytes, is)) = if_there(answer)? else {
+            return Ok(None);
+        };
         if is == digest {
-            return Ok(read);
+            return Ok(Some(bytes));
         }
         self.health.damaged();
         Err(ContentError::Damaged {
@@ -428,12 +431,15 @@ fn if_there<T>(answer: object_store::Result<T>) -> Result<Option<T>, ContentErro
     }
 }
 
-fn check(digest: Digest, bytes: &[u8]) -> Result<(), ContentError> {
-    let is = Digest::of(bytes);
-    if is == digest {
-        return Ok(());
+/// Takes long for a large manifest.
+fn about_of(manifest: &Manifest) -> About {
+    let chunks: BTreeSet<_> = manifest.chunks().collect();
+    About {
+        files: count(manifest.entries().len()),
+        bytes: manifest.bytes(),
+        chunks: count(chunks.len()),
+        sketch: sketch(chunks),
     }
-    Err(ContentError::NotWhatItSays { digest, is })
 }
 
 pub(crate) fn count(many: usize) -> u64 {

@@ -13,29 +13,29 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A lab, and a folder of a person's.
-struct Bench {
-    scheduler: Scheduler,
+pub(crate) struct Bench {
+    pub(crate) scheduler: Scheduler,
     folder: TempDir,
 }
 
 impl Bench {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self {
             scheduler: Scheduler::start(Store::Embedded).await,
             folder: TempDir::with_prefix("fairlead-put-").expect("a folder"),
         }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn run(&self, words: &[&str]) -> Ran {
+    pub(crate) fn run(&self, words: &[&str]) -> Ran {
         let url = self.scheduler.url();
         fairlead(self.folder.path(), &[("FAIRLEAD_SERVER", &url)], words)
     }
 
-    fn json(&self, words: &[&str]) -> Value {
+    pub(crate) fn json(&self, words: &[&str]) -> Value {
         let ran = self.run(&[words, &["--json"]].concat());
         serde_json::from_str(ran.expect_code(0)).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
     }
@@ -54,12 +54,12 @@ impl Bench {
         Killed(child.expect("the command"))
     }
 
-    fn content(&self) -> PathBuf {
+    pub(crate) fn content(&self) -> PathBuf {
         self.scheduler.folder().join("data/content")
     }
 
     /// Whole objects of a kind. A file that is being written has another name.
-    fn stored(&self, kind: &str) -> Vec<PathBuf> {
+    pub(crate) fn stored(&self, kind: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for folder in entries(&self.content().join(kind)) {
             let is_whole = |path: &PathBuf| {
@@ -91,7 +91,7 @@ impl Drop for Killed {
     }
 }
 
-fn entries(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
     };
@@ -99,7 +99,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Bytes without a pattern, the same each time for a seed.
-fn noise(seed: u64, many: usize) -> Vec<u8> {
+pub(crate) fn noise(seed: u64, many: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut out = Vec::with_capacity(many + 8);
     while out.len() < many {
@@ -142,7 +142,7 @@ fn tree(root: &Path) -> BTreeMap<String, (String, Vec<u8>)> {
     found
 }
 
-fn number(value: &Value, name: &str) -> u64 {
+pub(crate) fn number(value: &Value, name: &str) -> u64 {
     let number = value[name].as_u64();
     number.unwrap_or_else(|| panic!("no {name} in {value}"))
 }

@@ -12,6 +12,7 @@ mod bad_input;
 mod care;
 mod completing;
 mod content;
+mod content_care;
 mod content_puts;
 mod daily;
 mod documented;

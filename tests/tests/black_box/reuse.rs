@@ -1,6 +1,10 @@
 //! Tests of results that are not computed twice, with a real agent.
 
-use fairlead_tests::{Agent, Http, Scheduler, Store, content::Input, jobs, on_both_stores, until};
+use fairlead_tests::{
+    Agent, Http, Scheduler, Store,
+    content::{Input, digest},
+    jobs, on_both_stores, until,
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -8,6 +12,7 @@ on_both_stores!(
     a_job_in_200_parts_runs_once,
     each_part_of_the_key_changed_in_turn_makes_it_run,
     a_test_that_passes_and_fails_is_never_reused,
+    a_job_whose_output_was_deleted_runs_again,
 );
 
 /// How long all parts of a job may take, seconds.
@@ -148,4 +153,34 @@ async fn a_test_that_passes_and_fails_is_never_reused(store: Store) {
     // One hit in a hundred runs as an audit.
     let again = [taken(&http, &flaky).await, taken(&http, &flaky).await];
     assert!(again.contains(&good), "{again:?}");
+}
+
+async fn a_job_whose_output_was_deleted_runs_again(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let _agent = agent(&scheduler);
+    let fields = json!({
+        "suite": "deleted", "outputs": ["x"], "script": "echo left > $FAIRLEAD_OUTPUTS/x",
+    });
+    let first = submitted(&http, &fields).await;
+    answer(&http, &first).await;
+    let outputs = http.field(&first, "outputs").await;
+    let chunk = digest(b"left\n");
+    for (kind, digest) in [("chunks", &chunk), ("manifests", &outputs)] {
+        // One hit in a hundred runs as an audit, so three are tried.
+        let mut hits = 0;
+        for _ in 0..3 {
+            hits += u32::from(!taken(&http, &fields).await.is_empty());
+        }
+        assert!(hits >= 2, "{hits} of 3 before {kind}");
+        let content = scheduler.folder().join("data/content");
+        let stored = content.join(kind).join(&digest[..2]).join(digest);
+        std::fs::remove_file(&stored).expect("what the job left");
+        let again = submitted(&http, &fields).await;
+        let answer = answer(&http, &again).await;
+        assert_eq!(answer["job_health"], "success", "{kind}: {answer}");
+        assert!(answer["reused_from"].is_null(), "{kind}: {answer}");
+        assert!(stored.exists(), "{kind}: the job left it again");
+        assert_eq!(http.field(&again, "outputs").await, outputs);
+    }
 }

@@ -4,13 +4,14 @@ use std::{collections::HashSet, time::Duration};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::{ObjectStore, path::Path};
+use tokio::task::spawn_blocking;
 
 use super::{
     batch::TimeLeft,
     run::{BATCH, NAMED_MAX, Run},
 };
 use crate::{
-    ContentError, ContentStore, Digest, Manifest,
+    ContentError, ContentStore, Digest, Manifest, ManifestError,
     named::read_note,
     names::{CHUNKS, FILES, MANIFESTS, chunk_name, digest_of},
     store::{WRITING_PIN, WRITING_WITHIN},
@@ -220,11 +221,16 @@ async fn chunks_of(store: &ContentStore, id: Digest) -> Result<HashSet<Digest>, 
     let Some(bytes) = store.manifest(id).await? else {
         return Ok(HashSet::new());
     };
-    let manifest = Manifest::decode(&bytes).map_err(|error| ContentError::Damaged {
-        what: format!("manifest {id}"),
-        problem: error.to_string(),
-    })?;
-    Ok(manifest.chunks().map(|chunk| chunk.digest).collect())
+    // A large one takes a second.
+    let read = spawn_blocking(move || {
+        let manifest = Manifest::decode(&bytes)?;
+        Ok(manifest.chunks().map(|chunk| chunk.digest).collect())
+    });
+    read.await?
+        .map_err(|error: ManifestError| ContentError::Damaged {
+            what: format!("manifest {id}"),
+            problem: error.to_string(),
+        })
 }
 
 /// Deletes them in this order as long as there is time: many in one request where the object store can do that. Returns

@@ -107,6 +107,12 @@ pub enum TransferError {
     Bug(String),
 }
 
+impl From<tokio::task::JoinError> for TransferError {
+    fn from(error: tokio::task::JoinError) -> Self {
+        Self::Bug(error.to_string())
+    }
+}
+
 impl TransferError {
     /// Whether the same may succeed later without anybody changing anything.
     pub fn may_pass(&self) -> bool {

@@ -4,27 +4,25 @@ use std::{collections::VecDeque, fs::File, io::Write, path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::FuturesOrdered};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::spawn_blocking};
 
 use super::{
-    blocking::blocking,
     error::TransferError,
-    remote::{PARALLEL, PARALLEL_MAX, Place, Remote},
+    remote::{PARALLEL, PARALLEL_MAX, Place, Remote, Room},
     writing::Target,
 };
-use crate::{Chunk, Digest, Entry, Kind, Manifest};
+use crate::{Chunk, Digest, Entry, Kind, Manifest, beside::hash};
 
 /// Places of chunks that are asked for at a time.
 const PLACES_AHEAD: usize = 1_024;
 /// Chunks that came and are not written yet, besides those under way.
 const WRITES_AHEAD: usize = 4;
-/// From this size on, bytes are hashed beside the task and not in it.
-const HASH_HERE_BYTES: usize = 32 * 1024;
 
 /// How to get.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GetOptions {
-    /// Chunks that are read at a time, 1 to [`PARALLEL_MAX`]. Each is in memory, at most 2 MiB.
+    /// Chunks that are read at a time, 1 to [`PARALLEL_MAX`]. Each is in memory, at most 2 MiB. Of small ones there are more,
+    /// as in a put.
     pub parallel: usize,
 }
 
@@ -79,8 +77,8 @@ pub async fn get(
     progress: &(dyn Fn(GetProgress) + Send + Sync),
 ) -> Result<Got, TransferError> {
     let bytes = remote.manifest(id).await?;
-    let manifest = Arc::new(blocking(move || decoded(id, &bytes)).await??);
-    let target = blocking(move || Target::prepare(&into)).await??;
+    let manifest = Arc::new(spawn_blocking(move || decoded(id, &bytes)).await??);
+    let target = spawn_blocking(move || Target::prepare(&into)).await??;
     let needs = needs_of_all(&manifest);
     let to_fetch_bytes = bytes_of(&needs);
     let all = GetProgress {
@@ -98,7 +96,7 @@ pub async fn get(
     };
     let (pieces, arriving) = mpsc::channel(WRITES_AHEAD);
     let listed = Arc::clone(&manifest);
-    let writer = blocking(move || write_all(target, &listed, arriving));
+    let writer = spawn_blocking(move || write_all(target, &listed, arriving));
     let (fetched, written) = tokio::join!(fetch.run(needs, pieces), writer);
     first_error(fetched, written?)?;
     Ok(Got {
@@ -136,7 +134,7 @@ pub async fn fetch_file(
     let failed = |error| TransferError::file(&entry.path, error);
     let mut own = file.try_clone().map_err(failed)?;
     let wanted = entry.clone();
-    let writer = blocking(move || fill(&wanted, &mut arriving, &mut own));
+    let writer = spawn_blocking(move || fill(&wanted, &mut arriving, &mut own));
     let (fetched, written) = tokio::join!(fetch.run(needs, pieces), writer);
     first_error(fetched, written?)?;
     Ok(fetched_bytes)
@@ -218,22 +216,24 @@ impl Fetch<'_> {
         let mut rest = needs.chunks(PLACES_AHEAD);
         let mut placed: VecDeque<(Need, Place)> = VecDeque::new();
         let mut under_way = FuturesOrdered::new();
-        let mut fetched_bytes = 0;
+        let (mut room, mut fetched_bytes) = (Room::of(self.parallel), 0);
         loop {
             if placed.is_empty()
                 && let Some(some) = rest.next()
             {
                 placed.extend(self.places(some).await?);
             }
-            while under_way.len() < self.parallel
+            while room.is_left(under_way.len())
                 && let Some((need, place)) = placed.pop_front()
             {
+                room.take(need.chunk);
                 under_way.push_back(self.one(need, place));
             }
             let Some(piece) = under_way.next().await else {
                 return Ok(());
             };
-            let piece: Bytes = piece?;
+            let (chunk, piece): (Chunk, Bytes) = piece?;
+            room.give_back(chunk);
             fetched_bytes += u64::try_from(piece.len()).unwrap_or(0);
             if pieces.send(piece).await.is_err() {
                 return Ok(());
@@ -261,10 +261,10 @@ impl Fetch<'_> {
     }
 
     /// One chunk, checked.
-    async fn one(&self, need: Need, place: Place) -> Result<Bytes, TransferError> {
+    async fn one(&self, need: Need, place: Place) -> Result<(Chunk, Bytes), TransferError> {
         let got = self.remote.chunk(self.id, &place).await;
         let checked = match got {
-            Ok(bytes) => check(need.chunk.digest, bytes).await,
+            Ok(bytes) => check(need.chunk, bytes).await,
             Err(error) => Err(error),
         };
         checked.map_err(|error| match self.entries.get(need.entry) {
@@ -274,16 +274,12 @@ impl Fetch<'_> {
     }
 }
 
-async fn check(digest: Digest, bytes: Bytes) -> Result<Bytes, TransferError> {
-    let is = if bytes.len() < HASH_HERE_BYTES {
-        Digest::of(&bytes)
-    } else {
-        let hashed = bytes.clone();
-        blocking(move || Digest::of(&hashed)).await?
-    };
-    if is == digest {
-        return Ok(bytes);
+async fn check(chunk: Chunk, bytes: Bytes) -> Result<(Chunk, Bytes), TransferError> {
+    let is = hash(&bytes).await?;
+    if is == chunk.digest {
+        return Ok((chunk, bytes));
     }
+    let digest = chunk.digest;
     Err(TransferError::Damaged { digest, is })
 }
 

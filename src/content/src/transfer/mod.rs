@@ -6,7 +6,6 @@
 //! Nothing is believed. Each chunk is hashed when it is read from a file and when it comes from afar. No symbolic link
 //! is followed below the folder that is put or written.
 
-mod blocking;
 mod bytes_read;
 mod cutting;
 mod direct;

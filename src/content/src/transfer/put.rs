@@ -3,8 +3,9 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use tokio::task::spawn_blocking;
+
 use super::{
-    blocking::blocking,
     cutting::cut_all,
     error::{Problem, TransferError},
     remote::{PARALLEL, PARALLEL_MAX, Remote},
@@ -18,7 +19,8 @@ use crate::{ContentError, Digest, Entry, Manifest};
 pub struct PutOptions {
     /// What its owner calls it; empty: nothing.
     pub name: String,
-    /// Chunks that are sent at a time, 1 to [`PARALLEL_MAX`]. Each is in memory, at most 2 MiB.
+    /// Chunks that are sent at a time, 1 to [`PARALLEL_MAX`]. Each is in memory, at most 2 MiB. In the place of one, eight
+    /// of at most 64 KiB may be sent, but never more than [`PARALLEL_MAX`] together.
     pub parallel: usize,
     /// [`put_paths`] only: files of other users are left out, since a hard link may lead to any file. `None`: all files
     /// count.
@@ -72,7 +74,7 @@ pub async fn put(
     options: &PutOptions,
     progress: &(dyn Fn(PutProgress) + Send + Sync),
 ) -> Result<Put, TransferError> {
-    let mut scan = blocking(move || scan(&path)).await??;
+    let mut scan = spawn_blocking(move || scan(&path)).await??;
     if !scan.problems.is_empty() {
         return Err(TransferError::Unfit {
             problems: std::mem::take(&mut scan.problems),
@@ -97,7 +99,7 @@ pub async fn put_paths(
     progress: &(dyn Fn(PutProgress) + Send + Sync),
 ) -> Result<Put, TransferError> {
     let (paths, owner) = (paths.to_vec(), options.owner);
-    let scan = blocking(move || scan_paths(&root, &paths, owner)).await??;
+    let scan = spawn_blocking(move || scan_paths(&root, &paths, owner)).await??;
     put_found(remote, scan, options, progress).await
 }
 
@@ -127,7 +129,7 @@ async fn put_found(
     loop {
         let (manifest, chunks) = send_chunks(&sender).await?;
         let (files, bytes) = (manifest.entries().len(), manifest.bytes());
-        let encoded = blocking(move || manifest.encode()).await??;
+        let encoded = spawn_blocking(move || manifest.encode()).await??;
         let sent = remote.put_manifest(&put, &options.name, encoded.into());
         let id = match sent.await {
             // Somebody removed chunks that were there when they were pinned: they are sent, too.
@@ -155,13 +157,13 @@ async fn put_found(
 async fn send_chunks(sender: &Sender<'_>) -> Result<(Manifest, u64), TransferError> {
     let (sends, cuts) = cuts();
     let (scan, meter) = (Arc::clone(&sender.scan), Arc::<Meter>::clone(&sender.meter));
-    let cutter = blocking(move || cut_all(&scan, &sends, &meter.hashed));
+    let cutter = spawn_blocking(move || cut_all(&scan, &sends, &meter.hashed));
     let (entries, sent) = tokio::join!(cutter, sender.run(cuts));
     // If sending failed, cutting only stopped.
     let chunks = sent?;
     let entries: Vec<Entry> = entries??;
     sender.tell();
-    let manifest = blocking(move || Manifest::new(entries)).await??;
+    let manifest = spawn_blocking(move || Manifest::new(entries)).await??;
     Ok((manifest, chunks))
 }
 

@@ -6,12 +6,49 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::error::TransferError;
-use crate::Digest;
+use crate::{Chunk, Digest};
 
 /// Chunks that are under way at a time, where nothing else is said.
 pub const PARALLEL: usize = 8;
 /// Most chunks that may be under way at a time: each is in memory.
 pub const PARALLEL_MAX: usize = 64;
+
+/// A chunk up to this size is a small one, bytes. It takes the time of an answer, and hardly any memory.
+const SMALL_BYTES: u32 = 64 * 1024;
+/// So many small chunks are under way in the place of a large one.
+const LARGE_WEIGHT: usize = 8;
+
+/// Room for chunks that are under way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room(usize);
+
+impl Room {
+    /// For so many large chunks.
+    pub(super) const fn of(parallel: usize) -> Self {
+        Self(parallel.saturating_mul(LARGE_WEIGHT))
+    }
+
+    /// Whether one more has room, whatever its size, beside those that are under way.
+    pub(super) const fn is_left(self, under_way: usize) -> bool {
+        self.0 >= LARGE_WEIGHT && under_way < PARALLEL_MAX
+    }
+
+    pub(super) const fn take(&mut self, chunk: Chunk) {
+        self.0 = self.0.saturating_sub(weight(chunk));
+    }
+
+    pub(super) const fn give_back(&mut self, chunk: Chunk) {
+        self.0 = self.0.saturating_add(weight(chunk));
+    }
+}
+
+const fn weight(chunk: Chunk) -> usize {
+    if chunk.size <= SMALL_BYTES {
+        1
+    } else {
+        LARGE_WEIGHT
+    }
+}
 
 /// Where a chunk goes to, or comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,16 +9,16 @@ use std::{
 };
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::spawn_blocking};
 
 use super::{
     bytes_read::read_again,
     cutting::Cut,
     error::TransferError,
-    remote::{Place, Remote},
+    remote::{PARALLEL_MAX, Place, Remote, Room},
     scan::Scan,
 };
-use crate::{Digest, PIN_CHUNKS_MAX};
+use crate::{Chunk, Digest, PIN_CHUNKS_MAX};
 
 /// Chunks that were cut and not asked for yet: names only, no bytes.
 const CUTS_AHEAD: usize = 4_096;
@@ -92,7 +92,7 @@ pub(super) fn cuts() -> (mpsc::Sender<Cut>, mpsc::Receiver<Cut>) {
 impl Sender<'_> {
     /// Sends what is missing of all that comes. Returns how many different chunks came.
     pub(super) async fn run(&self, cuts: mpsc::Receiver<Cut>) -> Result<u64, TransferError> {
-        let (wanted, wants) = mpsc::channel(self.parallel.saturating_mul(2));
+        let (wanted, wants) = mpsc::channel(PARALLEL_MAX);
         let (chunks, ()) = tokio::try_join!(self.ask(cuts, wanted), self.send_all(wants))?;
         Ok(chunks)
     }
@@ -129,30 +129,35 @@ impl Sender<'_> {
 
     async fn send_all(&self, mut wants: mpsc::Receiver<Wanted>) -> Result<(), TransferError> {
         let mut under_way = FuturesUnordered::new();
-        let mut is_open = true;
+        let (mut room, mut is_open) = (Room::of(self.parallel), true);
         while is_open || !under_way.is_empty() {
+            let may_take = is_open && room.is_left(under_way.len());
             tokio::select! {
-                wanted = wants.recv(), if is_open && under_way.len() < self.parallel => match wanted {
-                    Some(wanted) => under_way.push(self.send(wanted)),
+                wanted = wants.recv(), if may_take => match wanted {
+                    Some(wanted) => {
+                        room.take(wanted.cut.chunk);
+                        under_way.push(self.send(wanted));
+                    }
                     None => is_open = false,
                 },
-                Some(sent) = under_way.next(), if !under_way.is_empty() => sent?,
+                Some(sent) = under_way.next(), if !under_way.is_empty() => {
+                    room.give_back(sent?);
+                }
             }
         }
         Ok(())
     }
 
-    async fn send(&self, wanted: Wanted) -> Result<(), TransferError> {
+    async fn send(&self, wanted: Wanted) -> Result<Chunk, TransferError> {
         let Wanted { place, cut } = wanted;
         let scan = Arc::clone(&self.scan);
-        let read = tokio::task::spawn_blocking(move || read(&scan, cut)).await;
-        let bytes = read.map_err(|error| TransferError::Bug(error.to_string()))??;
+        let bytes = spawn_blocking(move || read(&scan, cut)).await??;
         self.remote.put_chunk(self.put, &place, bytes).await?;
         self.meter.sent_chunks.fetch_add(1, Ordering::Relaxed);
         let size = u64::from(cut.chunk.size);
         self.meter.sent_bytes.fetch_add(size, Ordering::Relaxed);
         self.tell();
-        Ok(())
+        Ok(cut.chunk)
     }
 
     pub(super) fn tell(&self) {

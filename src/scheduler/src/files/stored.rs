@@ -3,7 +3,7 @@
 use bytes::{Buf, Bytes};
 use fairlead_content::{Appended, ContentError, Named, Pin};
 use fairlead_job::JobId;
-use futures_util::{Stream, StreamExt, TryStreamExt, stream};
+use futures_util::{Stream, StreamExt, TryStreamExt};
 
 use crate::{
     base::errors::{ContentFault, FileError, Refusal},
@@ -17,8 +17,7 @@ use crate::{
 
 /// How long an upload keeps its chunks from collection, ms: a day.
 const PIN_MS: u64 = 24 * 3_600_000;
-/// How much of a log is read at a time, bytes.
-const LOG_PIECE: usize = 1 << 20;
+
 impl Core {
     /// Stores an uploaded file under its name, whole or not at all. Returns its size.
     pub(super) async fn store_named<S, B, E>(
@@ -70,32 +69,13 @@ impl Core {
         attempt: u16,
         wanted: Wanted,
     ) -> Result<Option<OpenFile>, FileError> {
-        let name = log_name(id, attempt);
-        let size = self.content.text_size(&name).await.map_err(broken)?;
+        let text = self.content.text(&log_name(id, attempt)).await;
+        let text = text.map_err(broken)?;
+        let size = text.size();
         if size == 0 {
             return Ok(None);
         }
-        let store = self.content.clone();
-        let pieces = |part: std::ops::Range<u64>| {
-            let state = (store, name, part);
-            stream::try_unfold(state, async |(store, name, part)| {
-                let left = usize::try_from(part.end.saturating_sub(part.start));
-                let limit = left.unwrap_or(usize::MAX).min(LOG_PIECE);
-                if limit == 0 {
-                    return Ok(None);
-                }
-                let read = store
-                    .read_text(&name, part.start, limit)
-                    .await
-                    .map_err(broken)?;
-                let next = part
-                    .start
-                    .saturating_add(u64::try_from(read.len()).unwrap_or(0));
-                let rest = next..part.end;
-                Ok((!read.is_empty()).then_some((read, (store, name, rest))))
-            })
-            .boxed()
-        };
+        let pieces = |part| self.content.read_text(&text, part).map_err(broken).boxed();
         // A log only grows: its size tells its state.
         let tag = format!("\"{size:x}\"");
         Ok(Some(open_pieces((size, tag), &wanted, pieces).await?))

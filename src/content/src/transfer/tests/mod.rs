@@ -1,5 +1,6 @@
 //! Tests of transfers over a store in memory, and of plain requests over a small server.
 
+mod abreast;
 mod addresses;
 mod faults;
 mod gets;
