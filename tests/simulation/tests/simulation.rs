@@ -10,8 +10,8 @@ use std::{
 };
 
 use fairlead_simulation::{
-    Counts, Options, Outcome, WITH_GROUPS_FROM, WITH_PAIRS_FROM, WITH_SHARDS_FROM, YOUNGER_FROM,
-    simulate,
+    Counts, Options, Outcome, WITH_GROUPS_FROM, WITH_PAIRS_FROM, WITH_REUSE_FROM, WITH_SHARDS_FROM,
+    YOUNGER_FROM, simulate,
 };
 
 /// Seeds of one run.
@@ -53,7 +53,9 @@ fn no_seed_breaks_a_promise() {
     let seeds = (1..=many).chain(BROKEN_ONCE).chain(younger);
     let in_groups = WITH_GROUPS_FROM..WITH_GROUPS_FROM + many / 10;
     let in_pairs = WITH_PAIRS_FROM..WITH_PAIRS_FROM + many / 10;
-    let left = Mutex::new(seeds.chain(in_parts).chain(in_groups).chain(in_pairs));
+    let with_reuse = WITH_REUSE_FROM..WITH_REUSE_FROM + many / 5;
+    let seeds = seeds.chain(in_parts).chain(in_groups).chain(in_pairs);
+    let left = Mutex::new(seeds.chain(with_reuse));
     let counts = Mutex::new(Counts::default());
     let (judged, broken) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     let workers = thread::available_parallelism().map_or(1, usize::from);
@@ -91,6 +93,15 @@ fn no_seed_breaks_a_promise() {
     assert!(counts.runs > many * 10, "{counts:?}");
     assert!(counts.wholes > many / 5, "{counts:?}");
     assert!(counts.lost > 0 && counts.given_back > 0, "{counts:?}");
+    assert!(
+        counts.reused > many && counts.shared > many / 5,
+        "{counts:?}"
+    );
+    assert!(counts.audits > many / 5, "{counts:?}");
+    assert!(
+        counts.reused_of_others > 0 && counts.differing > 0,
+        "{counts:?}"
+    );
 }
 
 #[test]
