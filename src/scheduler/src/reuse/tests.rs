@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fairlead_api::{ReuseSettings, SubmitItem, SuiteReuse};
 use fairlead_content::{Chunk, Digest, Entry as File, Kind, Location, Manifest};
-use fairlead_job::{DataReadiness, Health, JobId, Spec, Stage, TboxType};
+use fairlead_job::{CONTENT_TAG, DataReadiness, Health, JobId, Spec, Stage, TboxType};
 use fairlead_store::{CaseCounts, JobState};
 use serde_json::{Value, json};
 
@@ -20,6 +20,7 @@ use crate::{
     testing::{core, core_beside},
 };
 
+mod faults;
 mod joins;
 mod parts;
 
@@ -37,6 +38,7 @@ fn host(core: &Core, name: &str, kernel: &str) {
         host.group = "g".to_owned();
         host.memory_mb = 64 * 1024;
         host.facts = facts.into();
+        host.tags = vec![CONTENT_TAG.to_owned()];
         host.seen_ms = core.clock.wall_ms();
     });
     said.unwrap();
@@ -376,6 +378,20 @@ async fn share(core: &Core, account: &str, share_results: bool) {
     core.people
         .accounts
         .wrote(account, stored.version, stored.doc);
+}
+
+#[tokio::test]
+async fn a_failure_of_ones_own_speaks_against_a_shared_success() {
+    let (_data, core) = lab().await;
+    share(&core, "ann", true).await;
+    let bobs = json!({"my_account": "bob"});
+    let failed = accepted(&core, &bobs).await;
+    fail(&core, failed).await;
+    let id = accepted(&core, &json!({})).await;
+    run(&core, id).await;
+    assert!(has(&taken(&core, &bobs).await, "flaky"));
+    let cids = json!({"my_account": "cid"});
+    assert_eq!(taken(&core, &cids).await, Ok(id), "bob does not share");
 }
 
 #[tokio::test]

@@ -344,7 +344,7 @@ impl World {
         self.checked(|check, now_ms| {
             check.changed_ms = now_ms;
             let replica = by.split('.').next().unwrap_or(by);
-            check.takes_rightly(change, asked_ms, now_ms)?;
+            check.takes_rightly(change, replica, asked_ms, now_ms)?;
             check.changed(change, replica, asked_ms, now_ms)
         });
     }

@@ -56,6 +56,8 @@ struct Wanted {
 #[derive(Debug, Clone)]
 struct End {
     id: JobId,
+    /// Who wrote it.
+    replica: String,
     account: String,
     /// `None`: nobody knows where it ran last.
     class: Option<Class>,
@@ -75,6 +77,8 @@ pub(super) struct Reuses {
     ran_on: BTreeMap<(JobId, u16), Class>,
     /// By what ran.
     ends: BTreeMap<String, Vec<End>>,
+    /// When each replica was last killed before the calm.
+    killed: BTreeMap<String, u64>,
     /// Keys of which some results differ, as far as they are counted.
     differing: BTreeSet<String>,
 }
@@ -169,6 +173,7 @@ impl Check {
     pub(super) fn takes_rightly(
         &mut self,
         change: &Change,
+        replica: &str,
         asked_ms: u64,
         now_ms: u64,
     ) -> Result<(), Violation> {
@@ -194,6 +199,7 @@ impl Check {
         {
             let end = End {
                 id,
+                replica: replica.to_owned(),
                 account: after.account.clone(),
                 class: self.reuses.ran_on.get(&(id, after.attempt)).cloned(),
                 is_good,
@@ -363,9 +369,13 @@ impl Check {
         let wanted = self.reuses.wanted.get(&after.job_id);
         let ends = wanted.and_then(|wanted| self.reuses.ends.get(&wanted.key));
         let calm_ms = self.calm_since_ms.unwrap_or(u64::MAX);
+        let is_old = |since_ms: u64| since_ms.saturating_add(NOTED_MS + self.refresh_ms) < asked_ms;
         let may_know = |end: &&End| {
             let is_its = end.account == after.account || shares(&end.account);
-            is_its && end.at_ms >= calm_ms && end.at_ms + NOTED_MS + self.refresh_ms < asked_ms
+            // A replica that dies may take with it what it did not note yet.
+            let killed_ms = self.reuses.killed.get(&end.replica);
+            let is_noted = killed_ms.is_none_or(|killed_ms| *killed_ms < end.at_ms);
+            is_its && is_noted && is_old(end.at_ms.max(calm_ms))
         };
         let known: Vec<&End> = ends.into_iter().flatten().filter(may_know).collect();
         let failed = known.iter().find(|end| {
@@ -385,6 +395,11 @@ impl Check {
             ),
             None => Ok(()),
         }
+    }
+
+    /// A replica is killed.
+    pub(crate) fn is_killed(&mut self, slot: usize, now_ms: u64) {
+        self.reuses.killed.insert(format!("r{slot}"), now_ms);
     }
 
     /// No job waits for long for the result of one that has ended.
