@@ -389,8 +389,8 @@ impl Check {
             Some(end) => broken(
                 "I16",
                 format!(
-                    "job {} has the result of another one, although the same thing failed: {end:?} of {known:?}",
-                    after.job_id
+                    "job {} has the result of another one, although job {} failed: {known:?}",
+                    after.job_id, end.id
                 ),
             ),
             None => Ok(()),
