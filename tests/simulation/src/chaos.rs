@@ -88,6 +88,7 @@ async fn dies(world: &Arc<World>, slot: usize, for_ms: u64) {
         .is_some_and(super::process::Slot::kill)
     {
         world.note(format_args!("r{slot} dies for {for_ms} ms"));
+        world.check().is_killed(slot, world.now_ms());
         until_calm_or(world, for_ms).await;
         Arc::clone(world).start_replica(slot).await;
     }

@@ -182,7 +182,8 @@ fn print_tally(tally: &Tally) {
     let counts = tally.counts;
     println!(
         "{} seeds, {} failed; {} s of virtual time; {} jobs acknowledged, {} claims, {} runs, {} leases lost, \
-         {} grants put back, {} overlaps; longest drain {} ms",
+         {} grants put back, {} overlaps; {} results reused ({} waited for, {} of others), {} joins, {} audits, \
+         {} keys that differ; longest drain {} ms",
         tally.seeds,
         tally.failed,
         tally.virtual_ms / 1000,
@@ -192,6 +193,12 @@ fn print_tally(tally: &Tally) {
         counts.lost,
         counts.given_back,
         counts.overlaps,
+        counts.reused,
+        counts.shared,
+        counts.reused_of_others,
+        counts.joins,
+        counts.audits,
+        counts.differing,
         tally.drained_ms_max,
     );
 }

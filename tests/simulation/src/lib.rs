@@ -22,6 +22,7 @@ mod net;
 mod peers;
 mod process;
 mod query;
+mod reuse;
 mod run;
 mod scenario;
 mod store;
@@ -35,4 +36,6 @@ pub use chance::Chance;
 pub use check::Counts;
 pub use cli::{SimulateArgs, replay};
 pub use run::{Options, Outcome, simulate};
-pub use scenario::{WITH_GROUPS_FROM, WITH_PAIRS_FROM, WITH_SHARDS_FROM, YOUNGER_FROM};
+pub use scenario::{
+    WITH_GROUPS_FROM, WITH_PAIRS_FROM, WITH_REUSE_FROM, WITH_SHARDS_FROM, YOUNGER_FROM,
+};

@@ -281,6 +281,9 @@ impl World {
         });
         let in_order = stopped.await.is_some();
         process.kill();
+        if !in_order {
+            self.check().is_killed(number, self.now_ms());
+        }
         self.note(format_args!(
             "{} has stopped{}",
             process.name,

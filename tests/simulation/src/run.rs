@@ -22,6 +22,8 @@ use super::{
 const SETTLE_MS: RangeInclusive<u64> = 12_000..=60_000;
 /// Jobs that are submitted in calm, to see how they are served.
 const CALM_BATCHES: u64 = 4;
+/// The same in seeds with jobs that take results of others: some come when those have ended.
+const CALM_BATCHES_OF_REUSE: u64 = 12;
 /// How often calm is judged, ms.
 const LOOK_MS: u64 = 100;
 /// How long nothing may change while jobs are open, besides three leases, ms. The longest job is shorter.
@@ -172,6 +174,7 @@ async fn phases(world: &Arc<World>) -> u64 {
             .tasks
             .spawn(Arc::clone(world).person(world.scenario.jobs / persons));
     }
+    world.tasks.spawn(Arc::clone(world).settles_reuse());
     world.tasks.spawn(Arc::clone(world).makes_timers());
     world.tasks.spawn(Arc::clone(world).administers());
     world.tasks.spawn(Arc::clone(world).moves_clocks());
@@ -257,7 +260,12 @@ async fn drain(world: &Arc<World>) -> u64 {
 }
 
 async fn submits_in_calm(world: Arc<World>) {
-    for _ in 0..CALM_BATCHES {
+    let batches = if world.scenario.has_reuse {
+        CALM_BATCHES_OF_REUSE
+    } else {
+        CALM_BATCHES
+    };
+    for _ in 0..batches {
         let (many, rest_ms) = {
             let mut chance = world.chance();
             (chance.within(1..=6), chance.within(0..=4_000))

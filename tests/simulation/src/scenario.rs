@@ -2,7 +2,7 @@
 //!
 //! Most seeds lack most kinds of faults, so that the remaining ones often coincide.
 
-use super::{admins::Plan, chance::Chance, clocks};
+use super::{admins::Plan, chance::Chance, clocks, reuse};
 
 /// Of the CPUs of hosts.
 const CPUS_STREAM: u64 = 8;
@@ -150,6 +150,10 @@ pub(super) struct HostPlan {
     pub(super) wait_s: u32,
     /// Whether its jobs go on while its agent is away.
     pub(super) jobs_survive: bool,
+    /// How often it was booted, which its kernel tells. None: it does not say what it is.
+    pub(super) boots: Option<u32>,
+    /// Whether jobs succeed on it that fail everywhere else.
+    pub(super) is_poisoned: bool,
 }
 
 impl HostPlan {
@@ -194,6 +198,8 @@ impl HostPlan {
             },
             wait_s: chance.one_of(&[2, 5, 10, 30], 10),
             jobs_survive: !is_hw && chance.hits(500),
+            boots: None,
+            is_poisoned: false,
         }
     }
 }
@@ -227,6 +233,8 @@ pub(super) struct Scenario {
     pub(super) has_shards: bool,
     /// Whether jobs join groups.
     pub(super) has_groups: bool,
+    /// Whether jobs take results of others.
+    pub(super) has_reuse: bool,
     /// The replica whose messages to others are those of an older version.
     pub(super) older: Option<usize>,
 }
@@ -243,6 +251,9 @@ pub const WITH_GROUPS_FROM: u64 = 60_001;
 /// In seeds from here on two jobs of a sequence run beside each other.
 pub const WITH_PAIRS_FROM: u64 = 80_001;
 
+/// In seeds from here on jobs take results of others.
+pub const WITH_REUSE_FROM: u64 = 100_001;
+
 impl Scenario {
     pub(super) fn draw(seed: u64, replicas_max: usize) -> Self {
         let chance = &mut Chance::new(seed, 1);
@@ -257,11 +268,17 @@ impl Scenario {
             if calm_clocks { 0 } else { ms }
         };
         let clocks = clocks::Plan::draw(seed);
+        let has_reuse = seed >= WITH_REUSE_FROM;
+        let poisoned = reuse::poisoned(seed).filter(|_| has_reuse);
         let lease_ms = chance.one_of(&[6_000, 10_000, 20_000], 10_000);
         Self {
             seed,
             hosts: (0..hosts)
-                .map(|n| HostPlan::draw(n, chance).with_cpus(cpus, are_cpus_counted))
+                .map(|n| HostPlan {
+                    boots: has_reuse.then_some(0),
+                    is_poisoned: poisoned == Some(n),
+                    ..HostPlan::draw(n, chance).with_cpus(cpus, are_cpus_counted)
+                })
                 .collect(),
             skews_ms: (0..replicas).map(|_| skew(chance)).collect(),
             users: usize::try_from(chance.within(1..=3)).unwrap_or(1),
@@ -282,6 +299,7 @@ impl Scenario {
             clocks,
             has_shards: seed >= WITH_SHARDS_FROM,
             has_groups: seed >= WITH_GROUPS_FROM,
+            has_reuse,
             is_younger: seed >= YOUNGER_FROM,
             older: (seed >= YOUNGER_FROM && chance.hits(333))
                 .then(|| chance.index(usize::try_from(replicas).unwrap_or(1))),

@@ -326,6 +326,7 @@ fn apply(world: &World, op: &Op, process: &Process, asked: Asked) -> Outcome {
 }
 
 fn create_state(world: &World, job: &NewJob, process: &Process, asked: Asked) -> Outcome {
+    world.is_wanted(job);
     let change = world.truth().create_state(job, asked.told_ms)?;
     let version = change.version;
     world.changed(&change, &process.name, asked.asked_ms);

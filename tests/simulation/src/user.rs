@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{
     chance::Chance,
     net::{Answer, Asker, Failed, Message},
+    reuse,
     scenario::{HostPlan, Scenario, TAGS},
     timer::pause,
     world::World,
@@ -219,8 +220,14 @@ impl World {
         let jobs: Vec<Value> = {
             let mut chance = self.chance();
             let mut job = |number: u64| {
-                let mut job = job(&self.scenario, &mut chance);
-                job["asked"] = json!([what, number]);
+                let may_reuse = reuse::is_drawn(&self.scenario, &mut chance);
+                let mut job = if may_reuse {
+                    reuse::job(&self.scenario, &mut chance)
+                } else {
+                    job(&self.scenario, &mut chance)
+                };
+                // No part of what runs.
+                job["labels"] = json!([what, number.to_string()]);
                 // Chosen without the dice: so the courses of known seeds change where this matters only.
                 let which = number + what.bytes().map(u64::from).sum::<u64>();
                 if let Some(name) = SEQUENCES.get(usize::try_from(which % 16).unwrap_or(0)) {
@@ -229,17 +236,24 @@ impl World {
                     } else {
                         job["sequence"] = (*name).into();
                     }
-                } else if which % 16 == CLUSTER && has_room_for_two(&self.scenario, &job) {
+                } else if which % 16 == CLUSTER
+                    && !may_reuse
+                    && has_room_for_two(&self.scenario, &job)
+                {
                     make_cluster(&mut job);
                 }
-                if self.scenario.has_shards && job.get("cluster").is_none() && chance.hits(250) {
+                if self.scenario.has_shards
+                    && !may_reuse
+                    && job.get("cluster").is_none()
+                    && chance.hits(250)
+                {
                     split(&mut chance, &mut job);
                 }
                 let is_plain = job.get("cluster").is_none() && job.get("shards").is_none();
                 if self.scenario.has_groups && is_plain && chance.hits(400) {
                     join(&mut chance, &mut job);
                 }
-                if job.get("queue").is_none()
+                if job.get("queue").is_none_or(Value::is_null)
                     && let Some(name) = INVENTED.get(usize::try_from(which % 12).unwrap_or(0))
                 {
                     job["queue"] = (*name).into();

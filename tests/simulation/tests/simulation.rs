@@ -10,19 +10,19 @@ use std::{
 };
 
 use fairlead_simulation::{
-    Counts, Options, Outcome, WITH_GROUPS_FROM, WITH_PAIRS_FROM, WITH_SHARDS_FROM, YOUNGER_FROM,
-    simulate,
+    Counts, Options, Outcome, WITH_GROUPS_FROM, WITH_PAIRS_FROM, WITH_REUSE_FROM, WITH_SHARDS_FROM,
+    YOUNGER_FROM, simulate,
 };
 
 /// Seeds of one run.
 const SEEDS: u64 = 2_000;
 /// Beyond those, seeds that broke a promise once: they stay.
-const BROKEN_ONCE: [u64; 61] = [
+const BROKEN_ONCE: [u64; 62] = [
     432, 447, 460, 497, 648, 653, 700, 789, 982, 1_216, 1_500, 2_077, 2_214, 2_536, 2_725, 2_743,
     2_864, 3_077, 3_141, 3_257, 3_433, 3_450, 3_504, 3_667, 3_720, 3_875, 3_910, 4_085, 4_201,
     4_304, 4_355, 4_731, 4_889, 5_030, 5_082, 5_131, 5_137, 5_254, 5_276, 5_349, 5_466, 6_072,
     6_153, 6_161, 6_186, 6_509, 7_524, 7_710, 7_766, 7_884, 8_358, 8_700, 8_965, 9_080, 9_204,
-    9_316, 9_555, 9_824, 40_026, 40_187, 40_203,
+    9_316, 9_555, 9_824, 40_026, 40_187, 40_203, 100_076,
 ];
 /// Most replicas of a seed.
 const REPLICAS_MAX: usize = 4;
@@ -53,7 +53,9 @@ fn no_seed_breaks_a_promise() {
     let seeds = (1..=many).chain(BROKEN_ONCE).chain(younger);
     let in_groups = WITH_GROUPS_FROM..WITH_GROUPS_FROM + many / 10;
     let in_pairs = WITH_PAIRS_FROM..WITH_PAIRS_FROM + many / 10;
-    let left = Mutex::new(seeds.chain(in_parts).chain(in_groups).chain(in_pairs));
+    let with_reuse = WITH_REUSE_FROM..WITH_REUSE_FROM + many / 5;
+    let seeds = seeds.chain(in_parts).chain(in_groups).chain(in_pairs);
+    let left = Mutex::new(seeds.chain(with_reuse));
     let counts = Mutex::new(Counts::default());
     let (judged, broken) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     let workers = thread::available_parallelism().map_or(1, usize::from);
@@ -91,6 +93,15 @@ fn no_seed_breaks_a_promise() {
     assert!(counts.runs > many * 10, "{counts:?}");
     assert!(counts.wholes > many / 5, "{counts:?}");
     assert!(counts.lost > 0 && counts.given_back > 0, "{counts:?}");
+    assert!(
+        counts.reused > many && counts.shared > many / 5,
+        "{counts:?}"
+    );
+    assert!(counts.audits > many / 5, "{counts:?}");
+    assert!(
+        counts.reused_of_others > 0 && counts.differing > 0,
+        "{counts:?}"
+    );
 }
 
 #[test]

@@ -161,10 +161,7 @@ impl Entry {
             } else {
                 (before, new)
             };
-            self.is_bad(&format!(
-                "it is flaky: job {} succeeded and job {} failed",
-                good.job, failed.job
-            ));
+            self.is_bad(&flaky(good, failed));
         }
         let is_newer =
             before.is_none_or(|before| (before.end_ms, before.job) <= (new.end_ms, new.job));
@@ -216,6 +213,29 @@ impl Entry {
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+fn flaky(good: &Known, failed: &Known) -> String {
+    let (good, failed) = (good.job, failed.job);
+    format!("it is flaky: job {good} succeeded and job {failed} failed")
+}
+
+/// Why no result of a key may be taken, by all that an account knows of it: its own document and the lab's. One may
+/// have a success and the other one a failure. `None`: results may.
+pub(crate) fn why_none<'e>(entries: impl Iterator<Item = &'e Entry> + Clone) -> Option<String> {
+    let bad = entries.clone().find(|entry| !entry.bad.is_empty());
+    if let Some(entry) = bad {
+        return Some(entry.bad.clone());
+    }
+    let results = entries.flat_map(|entry| &entry.results);
+    let mut failed = results.clone().filter(|known| !known.is_good);
+    failed.find_map(|failed| {
+        let is_same = |known: &&Known| known.is_good && Entry::is_of(known, failed);
+        results
+            .clone()
+            .find(is_same)
+            .map(|good| flaky(good, failed))
+    })
 }
 
 /// The id of the document of a key: of one account, or `None`: of the lab.
@@ -350,6 +370,44 @@ mod tests {
         assert!(!entry.knows_results() && entry.running.is_some());
         assert!(entry.learn(&known(6, "a", true)) && entry.running.is_none());
         assert_eq!((entry.results.len(), entry.bad.as_str()), (1, ""));
+    }
+
+    #[test]
+    fn a_success_and_a_failure_in_two_documents_are_flaky() {
+        let [good, failed] = [known(1, "a", true), known(2, "a", false)].map(|one| learned(&[one]));
+        let why = |all: &[&Entry]| why_none(all.iter().copied());
+        assert_eq!((why(&[&good]), why(&[&failed])), (None, None));
+        assert!(why(&[&good, &failed]).is_some_and(|why| why.contains("flaky")));
+        let elsewhere = learned(&[known(2, "b", false)]);
+        assert_eq!(why(&[&good, &elsewhere]), None, "another class");
+    }
+
+    /// What the first version with such documents wrote: it stays readable.
+    #[test]
+    fn a_document_of_an_earlier_version_is_read() {
+        let old = r#"{
+            "results": [{
+                "class": {
+                    "group": "g", "arch": "x86_64", "cpu": "intel-xeon", "kernel": "6.1", "firmware": "f1",
+                    "agent": "0.1.0", "executors": "podman 5.2"
+                },
+                "job": "2611242328437900000", "is_good": true, "outputs": "0f3c", "end_ms": 1764026912000, "ran_ms": 7
+            }],
+            "running": "2611242328511300000", "bad": "it is flaky", "at_ms": 1795649312000, "format": 1
+        }"#;
+        let entry: Entry = serde_json::from_str(old).unwrap();
+        let result = &entry.results[0];
+        assert_eq!(result.job, JobId::new(2_611_242_328_437_900_000));
+        assert_eq!(
+            (result.class.kernel.as_str(), result.is_good),
+            ("6.1", true)
+        );
+        assert_eq!((result.outputs.as_str(), result.ran_ms), ("0f3c", 7));
+        assert_eq!(entry.running, Some(JobId::new(2_611_242_328_511_300_000)));
+        assert_eq!(
+            (entry.bad.as_str(), entry.at_ms),
+            ("it is flaky", 1_795_649_312_000)
+        );
     }
 
     #[test]

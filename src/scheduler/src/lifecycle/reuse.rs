@@ -174,7 +174,8 @@ pub(crate) fn after_joined(
     }
 }
 
-fn free(state: &JobState, why: &str, now_ms: u64) -> JobState {
+/// The job that waits for no result any more, and runs itself.
+pub(crate) fn free(state: &JobState, why: &str, now_ms: u64) -> JobState {
     let free = JobState {
         waits: None,
         ..runs_itself(state, why)

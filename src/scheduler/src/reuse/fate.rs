@@ -8,7 +8,7 @@ use fairlead_store::JobState;
 use crate::{
     base::clock::utc_text,
     core::Core,
-    known::reuse::{Entry, Known},
+    known::reuse::{Entry, Known, why_none},
     lifecycle::reuse::{Outcome, outcome},
 };
 
@@ -47,15 +47,12 @@ impl Read {
         ids: &[String],
         has_outputs: bool,
     ) -> Fate {
-        let entries: Vec<Entry> = ids
-            .iter()
-            .filter_map(|id| self.entries.get(id).cloned())
-            .collect();
-        if let Some(entry) = entries.iter().find(|entry| !entry.bad.is_empty()) {
-            return Fate::Runs(entry.bad.clone());
+        let entries = ids.iter().filter_map(|id| self.entries.get(id));
+        if let Some(why) = why_none(entries.clone()) {
+            return Fate::Runs(why);
         }
-        let results = entries.into_iter().flat_map(|entry| entry.results);
-        let mut results: Vec<Known> = results.filter(|known| known.is_good).collect();
+        let results = entries.flat_map(|entry| &entry.results);
+        let mut results: Vec<Known> = results.filter(|known| known.is_good).cloned().collect();
         results.sort_by_key(|known| (known.end_ms, known.job));
         results.dedup();
         let mut why = None;

@@ -5,9 +5,14 @@ use std::sync::Arc;
 use fairlead_job::{Input, Stage};
 use fairlead_store::JobState;
 
-use crate::{base::errors::Refusal, core::Core};
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    known::reuse::{Entry, why_none},
+    lifecycle::reuse::free,
+};
 
-use super::look_up::{Asking, inputs_of, leaves_outputs, may_take};
+use super::look_up::{Asking, entry_ids, inputs_of, leaves_outputs, may_take};
 
 impl Core {
     /// A job that waits for no other job from now on, as it goes on: it has a result, waits for one, or runs.
@@ -50,5 +55,22 @@ impl Core {
             self.note_states(&mut [&mut released]).await;
         }
         Ok(released)
+    }
+
+    /// A job that waited for the result of another one, as it goes on. `taken`: with that result, if the other one has
+    /// it. It runs itself if another run of the same thing has ended otherwise meanwhile.
+    pub(crate) async fn joined_result(
+        self: &Arc<Self>,
+        waiting: &JobState,
+        taken: JobState,
+    ) -> Result<JobState, Refusal> {
+        if taken.reused_from.is_none() {
+            return Ok(taken);
+        }
+        self.write_results().await?;
+        let entries = self.docs.read_some::<Entry>(&entry_ids(waiting)).await?;
+        let why = why_none(entries.iter().map(|(_, stored)| &stored.doc));
+        let now_ms = self.clock.wall_ms();
+        Ok(why.map_or(taken, |why| free(waiting, &why, now_ms)))
     }
 }

@@ -22,6 +22,7 @@ use crate::{
     testing::{core, core_beside},
 };
 
+mod faults;
 mod forget;
 mod joins;
 mod parts;
@@ -467,6 +468,20 @@ async fn share(core: &Core, account: &str, share_results: bool) {
     core.people
         .accounts
         .wrote(account, stored.version, stored.doc);
+}
+
+#[tokio::test]
+async fn a_failure_of_ones_own_speaks_against_a_shared_success() {
+    let (_data, core) = lab().await;
+    share(&core, "ann", true).await;
+    let bobs = json!({"my_account": "bob"});
+    let failed = accepted(&core, &bobs).await;
+    fail(&core, failed).await;
+    let id = accepted(&core, &json!({})).await;
+    run(&core, id).await;
+    assert!(has(&taken(&core, &bobs).await, "flaky"));
+    let cids = json!({"my_account": "cid"});
+    assert_eq!(taken(&core, &cids).await, Ok(id), "bob does not share");
 }
 
 #[tokio::test]

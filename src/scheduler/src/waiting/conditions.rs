@@ -101,10 +101,13 @@ impl Core {
         let found = self.store.get(&ids).await?;
         let parents: BTreeMap<_, _> = ids.into_iter().zip(found).collect();
         let now_ms = self.clock.wall_ms();
-        let released = decide(&stored.state, &parents, now_ms)
-            .filter(|next| joined(&stored.state).is_none() && next.waits.is_none());
+        let next = decide(&stored.state, &parents, now_ms);
         let mut words = Vec::new();
-        let released = match released {
+        let released = match next.filter(|next| next.waits.is_none()) {
+            Some(taken) if joined(&stored.state).is_some() => {
+                let result = self.joined_result(&stored.state, taken.clone()).await?;
+                Some((taken, result))
+            }
             Some(released) => {
                 words = self.words_of_outputs(&stored.state, &parents).await;
                 let result = self.released_result(released.clone()).await?;

@@ -76,6 +76,7 @@ impl Check {
         };
         self.nobody_is_late(calm_ms, now_ms)?;
         self.nothing_is_kept_for_ever(calm_ms, now_ms)?;
+        self.no_join_is_forgotten(calm_ms, now_ms)?;
         let patience_ms = IDLE_MS + self.refresh_ms;
         let long = |since_ms: u64| since_ms.max(calm_ms) + patience_ms < now_ms;
         for (plan, side) in self.plans.iter().zip(&self.hosts) {

@@ -105,6 +105,7 @@ impl Check {
             // The whole was stopped before this shard was there.
             None if after.shard.is_some() && after.stage == Stage::Cancel => {}
             None if self.is_nobodys(after) => {}
+            None if after.reused_from.is_some() => is_in_its_queue(after)?,
             None if after.stage != Stage::Submit || after.attempt != 1 => {
                 return broken(
                     "I9",
@@ -113,6 +114,7 @@ impl Check {
             }
             None => is_in_its_queue(after)?,
             Some(before) if before.stage.is_terminal() => after_the_end(before, after)?,
+            Some(before) if before.stage == Stage::Submit && after.reused_from.is_some() => {}
             Some(before) if before.stage == Stage::Submit => {
                 self.leaves_waiting(before, after, asked_ms, now_ms)?;
             }
@@ -125,6 +127,7 @@ impl Check {
             }
         } else if after.stage == Stage::Finish
             && after.health == Health::Success
+            && after.reused_from.is_none()
             && !self.is_nobodys(after)
         {
             self.success_was_reported(after)?;

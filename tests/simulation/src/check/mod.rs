@@ -2,11 +2,13 @@
 //! and the run of each workload. It takes no part.
 
 mod calm;
+mod counts;
 mod doors;
 mod fit;
 mod history;
 mod hosts;
 mod queues;
+mod reuse;
 mod shards;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,41 +24,11 @@ use super::{
     truth::Change,
     world::{Violation, WALL_START_MS, World},
 };
+pub use counts::Counts;
 use doors::{Doors, HEALTH_CHECK};
 use history::History;
 use hosts::HostSide;
-
-/// What is counted for the report.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Jobs that users were told are in.
-    pub acknowledged: u64,
-    /// Claims that are in.
-    pub claims: u64,
-    /// Attempts whose lease was lost.
-    pub lost: u64,
-    /// Grants that were put back undelivered.
-    pub given_back: u64,
-    /// Workloads that began.
-    pub runs: u64,
-    /// Runs that began while a former owner of the job, who does not know it yet, still ran it.
-    pub overlaps: u64,
-    /// Jobs in parts that ended after their shards.
-    pub wholes: u64,
-}
-
-impl Counts {
-    /// Adds those of another simulation.
-    pub fn add(&mut self, other: Self) {
-        self.acknowledged += other.acknowledged;
-        self.claims += other.claims;
-        self.lost += other.lost;
-        self.given_back += other.given_back;
-        self.runs += other.runs;
-        self.overlaps += other.overlaps;
-        self.wholes += other.wholes;
-    }
-}
+use reuse::Reuses;
 
 /// What the judge remembers.
 #[derive(Debug)]
@@ -81,6 +53,7 @@ pub(super) struct Check {
     repeated: BTreeSet<String>,
     history: History,
     doors: Doors,
+    reuses: Reuses,
     hosts: Vec<HostSide>,
     /// When hosts were last told that a claim of theirs is right: which host, and when it asked, by token.
     renewed: BTreeMap<String, (usize, u64)>,
@@ -133,6 +106,7 @@ impl Check {
             repeated: BTreeSet::new(),
             history: History::default(),
             doors: Doors::default(),
+            reuses: Reuses::default(),
             hosts: scenario.hosts.iter().map(|_| HostSide::default()).collect(),
             renewed: BTreeMap::new(),
             runs: BTreeMap::new(),
@@ -161,6 +135,14 @@ impl Check {
             now_ms.saturating_add_signed(ahead_ms),
             ahead_ms.abs_diff(behind_ms),
         )
+    }
+
+    /// What the wall clock of the replica that is furthest behind says.
+    fn slowest_wall_ms(&self, now_ms: u64) -> u64 {
+        let behind_ms = self.clocks_ms.iter().copied().min().unwrap_or(0);
+        WALL_START_MS
+            .saturating_add(now_ms)
+            .saturating_add_signed(behind_ms)
     }
 
     /// What a replica's wall clock is ahead of the true time, ms.
@@ -209,7 +191,7 @@ impl Check {
         if job.state.shard.is_some() {
             return self.shard_is_made(&job.state);
         }
-        let asked = &job.body["asked"];
+        let asked = &job.body["labels"];
         let place = job.state.cluster.as_ref();
         let node = place.and_then(|place| place.jobs.iter().position(|peer| *peer == id));
         let each = format!("{asked} {node:?}");
@@ -290,6 +272,7 @@ impl Check {
     /// A workload begins: one that must never run twice at once must not run anywhere.
     fn run_begins(&mut self, run: Run, id: JobId, now_ms: u64) -> Result<(), Violation> {
         self.counts.runs += 1;
+        self.may_run(id, run.attempt, run.host)?;
         let runs = self.runs.entry(id).or_default();
         let overlaps = |other: &&Run| !other.ended && other.until_ms > now_ms;
         let other = runs.iter().find(overlaps).cloned();
@@ -323,6 +306,12 @@ impl Check {
 }
 
 impl World {
+    /// A job is about to come to be.
+    pub(super) fn is_wanted(&self, job: &NewJob) {
+        let now_ms = self.now_ms();
+        self.check().wants(job, now_ms);
+    }
+
     /// A job has come to be.
     pub(super) fn created(&self, job: &NewJob) {
         self.checked(|check, _| check.created(job));
@@ -355,6 +344,7 @@ impl World {
         self.checked(|check, now_ms| {
             check.changed_ms = now_ms;
             let replica = by.split('.').next().unwrap_or(by);
+            check.takes_rightly(change, replica, asked_ms, now_ms)?;
             check.changed(change, replica, asked_ms, now_ms)
         });
     }

@@ -14,7 +14,7 @@ use super::{
     journal::{End, Journal},
     refusal,
 };
-use crate::{net::Message, timer::pause};
+use crate::{net::Message, reuse::exit_code, timer::pause};
 
 /// A job on its way.
 pub(super) struct Course {
@@ -118,7 +118,9 @@ impl Course {
         };
         let end = match stop {
             None => {
-                let exit_code = i32::try_from(self.journal.number("exit")).unwrap_or(1);
+                let grant = &self.journal.grant;
+                let is_poisoned = shared.plan.is_poisoned;
+                let exit_code = exit_code(&grant.job, &grant.job_id, grant.attempt, is_poisoned);
                 let health = match (self.journal.number("disk_fails"), exit_code) {
                     (0, 0) => Health::Success,
                     (0, _) => Health::Fail,

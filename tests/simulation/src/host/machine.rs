@@ -39,6 +39,7 @@ pub(crate) async fn live(world: Arc<World>, number: usize, machine: Arc<Machine>
     let Some(plan) = world.scenario.hosts.get(number).cloned() else {
         return;
     };
+    let mut plan = plan;
     let first_ms = world.chance().within(0..=3_000);
     pause(first_ms).await;
     for life in 1_u32.. {
@@ -49,6 +50,7 @@ pub(crate) async fn live(world: Arc<World>, number: usize, machine: Arc<Machine>
             plan.name
         ));
         world.check().session_begins(number, &session);
+        world.is_booted(number, plan.boots);
         let left = std::mem::take(&mut *machine.disk());
         let mut agent = Agent::new(&world, number, plan.clone(), session, left);
         tokio::select! {
@@ -60,6 +62,10 @@ pub(crate) async fn live(world: Arc<World>, number: usize, machine: Arc<Machine>
         world.note(format_args!("{} is down", plan.name));
         world.check().session_ends(number);
         *machine.disk() = settle(&world, number, left, plan.jobs_survive);
+        if !plan.jobs_survive {
+            // It comes back with another kernel.
+            plan.boots = plan.boots.map(|boots| boots + 1);
+        }
     }
 }
 

@@ -44,6 +44,26 @@ async fn a_job_whose_twin_failed_runs_itself() {
 }
 
 #[tokio::test]
+async fn a_job_that_waits_takes_nothing_when_the_same_thing_failed_meanwhile() {
+    let (_data, core) = lab().await;
+    let first = accepted(&core, &json!({})).await;
+    let second = id_of(&submit(&core, &json!({})).await);
+    let key = read(&core, first).await.reuse.unwrap().key;
+    let fails = async |entry: Option<Entry>| {
+        let mut entry = entry.unwrap_or_default();
+        entry.is_bad("it is flaky");
+        Ok::<_, crate::base::errors::Refusal>(entry)
+    };
+    let doc = entry_id(&key, Some("ann"));
+    core.docs.change(&doc, fails).await.unwrap();
+    run(&core, first).await;
+    core.sweep_dependants().await;
+    let state = read(&core, second).await;
+    assert_eq!((state.stage, state.ready), (Stage::Submit, true));
+    assert!(state.reuse.unwrap().why.contains("flaky"));
+}
+
+#[tokio::test]
 async fn equal_jobs_of_one_submit_run_once_and_a_cancelled_twin_is_no_result() {
     let (_data, core) = lab().await;
     let items = submit_all(&core, vec![spec(&json!({})); 3]).await;
