@@ -41,6 +41,13 @@ async fn answer(http: &Http, id: &str) -> Value {
     .await
 }
 
+/// No hit runs as an audit, so each counts.
+async fn without_audits(http: &Http) {
+    let set = json!({"audit_percent": 0});
+    let said = http.post("/scheduler/v1/reuse", &set).await;
+    assert_eq!(said.status, 200, "{}", said.text);
+}
+
 /// The job whose result it has; empty: it ran.
 async fn taken(http: &Http, fields: &Value) -> String {
     let id = submitted(http, fields).await;
@@ -114,14 +121,11 @@ async fn each_part_of_the_key_changed_in_turn_makes_it_run(store: Store) {
         let from = answer["reused_from"].as_str().unwrap_or_default();
         assert_eq!((from, reused), ("", 0), "{change}: {answer}");
     }
-    // Another priority, limit or label changes nothing. One hit in a hundred runs as an audit, so three are tried.
+    // Another priority, limit or label changes nothing.
     let same = json!({"priority": 7, "timeout": "7m", "labels": ["x"]});
     let same = jobs::with(usual.clone(), &same);
-    let mut hits = 0;
-    for _ in 0..3 {
-        hits += u32::from(!taken(&http, &same).await.is_empty());
-    }
-    assert!(hits >= 2, "{hits} of 3");
+    without_audits(&http).await;
+    assert_ne!(taken(&http, &same).await, "");
 }
 
 async fn a_test_that_passes_and_fails_is_never_reused(store: Store) {
@@ -150,15 +154,15 @@ async fn a_test_that_passes_and_fails_is_never_reused(store: Store) {
     assert!(was.contains("it is flaky"), "{told}");
     let good = submitted(&http, &flaky).await;
     assert!(answer(&http, &good).await["reused_from"].is_null());
-    // One hit in a hundred runs as an audit.
-    let again = [taken(&http, &flaky).await, taken(&http, &flaky).await];
-    assert!(again.contains(&good), "{again:?}");
+    without_audits(&http).await;
+    assert_eq!(taken(&http, &flaky).await, good);
 }
 
 async fn a_job_whose_output_was_deleted_runs_again(store: Store) {
     let scheduler = Scheduler::start(store).await;
     let http = scheduler.http();
     let _agent = agent(&scheduler);
+    without_audits(&http).await;
     let fields = json!({
         "suite": "deleted", "outputs": ["x"], "script": "echo left > $FAIRLEAD_OUTPUTS/x",
     });
@@ -167,12 +171,7 @@ async fn a_job_whose_output_was_deleted_runs_again(store: Store) {
     let outputs = http.field(&first, "outputs").await;
     let chunk = digest(b"left\n");
     for (kind, digest) in [("chunks", &chunk), ("manifests", &outputs)] {
-        // One hit in a hundred runs as an audit, so three are tried.
-        let mut hits = 0;
-        for _ in 0..3 {
-            hits += u32::from(!taken(&http, &fields).await.is_empty());
-        }
-        assert!(hits >= 2, "{hits} of 3 before {kind}");
+        assert_ne!(taken(&http, &fields).await, "", "before {kind}");
         let content = scheduler.folder().join("data/content");
         let stored = content.join(kind).join(&digest[..2]).join(digest);
         std::fs::remove_file(&stored).expect("what the job left");
