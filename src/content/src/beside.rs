@@ -1,4 +1,4 @@
-//! Hashes bytes beside the tasks, on threads that may block. So other bytes move meanwhile.
+//! Works on bytes beside the tasks, on threads that may block. So other bytes move meanwhile.
 
 use std::{fs::File, io::Read};
 
@@ -9,16 +9,24 @@ use tokio::task::{JoinError, spawn_blocking};
 
 use crate::Digest;
 
-/// From this size on, bytes are hashed beside the task and not in it.
-const HASH_HERE_BYTES: usize = 32 * 1024;
+/// Work on fewer bytes is done in the task itself.
+const HERE_BYTES: usize = 32 * 1024;
+
+/// Does work that takes the longer the more bytes there are.
+pub(crate) async fn work_on<T: Send + 'static>(
+    bytes: &Bytes,
+    work: impl FnOnce(&[u8]) -> T + Send + 'static,
+) -> Result<T, JoinError> {
+    if bytes.len() < HERE_BYTES {
+        return Ok(work(bytes));
+    }
+    let bytes = bytes.clone();
+    spawn_blocking(move || work(&bytes)).await
+}
 
 /// The digest of some bytes.
 pub(crate) async fn hash(bytes: &Bytes) -> Result<Digest, JoinError> {
-    if bytes.len() < HASH_HERE_BYTES {
-        return Ok(Digest::of(bytes));
-    }
-    let hashed = bytes.clone();
-    spawn_blocking(move || Digest::of(&hashed)).await
+    work_on(bytes, Digest::of).await
 }
 
 /// All bytes of an object, and their digest. One thread reads a file and hashes it, while its bytes are near.

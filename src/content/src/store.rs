@@ -11,11 +11,10 @@ use object_store::{
     ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload, path::Path, signer::Signer,
 };
 use serde::{Deserialize, Serialize};
-use tokio::task::spawn_blocking;
 
 use crate::{
     CHUNK_BYTES_MAX, ContentError, ContentHealth, Digest, Manifest, PIN_CHUNKS_MAX, Pin,
-    beside::{hash, read_and_hash},
+    beside::{hash, read_and_hash, work_on},
     clock::{Clock, MachineClock},
     health::Health,
     json::json,
@@ -172,10 +171,9 @@ impl ContentStore {
     /// Stores a manifest, if all its chunks are there. Returns its id and what is known of it. The manifest and its chunks
     /// are pinned while it is written, and for an hour in all.
     pub async fn put_manifest(&self, bytes: Bytes) -> Result<(Digest, About), ContentError> {
-        let whole = bytes.clone();
-        let read = spawn_blocking(move || {
-            let manifest = Manifest::decode(&whole)?;
-            Ok::<_, ContentError>((Digest::of(&whole), manifest.digests(), about_of(&manifest)))
+        let read = work_on(&bytes, |bytes| {
+            let manifest = Manifest::decode(bytes)?;
+            Ok::<_, ContentError>((Digest::of(bytes), manifest.digests(), about_of(&manifest)))
         });
         let (id, chunks, about) = read.await??;
         let begun = self.begin_root(id, chunks).await?;
@@ -247,8 +245,9 @@ impl ContentStore {
         let Some(bytes) = self.manifest(id).await? else {
             return Ok(None);
         };
-        let read =
-            spawn_blocking(move || Manifest::decode(&bytes).map(|manifest| about_of(&manifest)));
+        let read = work_on(&bytes, |bytes| {
+            Manifest::decode(bytes).map(|manifest| about_of(&manifest))
+        });
         let about = read.await??;
         self.write(&about_name(id), json(&about)?).await?;
         Ok(Some(about))

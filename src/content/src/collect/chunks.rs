@@ -4,7 +4,6 @@ use std::{collections::HashSet, time::Duration};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::{ObjectStore, path::Path};
-use tokio::task::spawn_blocking;
 
 use super::{
     batch::TimeLeft,
@@ -12,6 +11,7 @@ use super::{
 };
 use crate::{
     ContentError, ContentStore, Digest, Manifest, ManifestError,
+    beside::work_on,
     named::read_note,
     names::{CHUNKS, FILES, MANIFESTS, chunk_name, digest_of},
     store::{WRITING_PIN, WRITING_WITHIN},
@@ -222,8 +222,8 @@ async fn chunks_of(store: &ContentStore, id: Digest) -> Result<HashSet<Digest>, 
         return Ok(HashSet::new());
     };
     // A large one takes a second.
-    let read = spawn_blocking(move || {
-        let manifest = Manifest::decode(&bytes)?;
+    let read = work_on(&bytes, |bytes| {
+        let manifest = Manifest::decode(bytes)?;
         Ok(manifest.chunks().map(|chunk| chunk.digest).collect())
     });
     read.await?
