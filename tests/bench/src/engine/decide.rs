@@ -260,6 +260,7 @@ fn common(n: u64, account: String, shape: u64, hosts: u64) -> JobFacts {
         queue: account.clone(),
         account,
         suite: format!("suite{}", shape % 50),
+        class: 0,
         priority: 0,
         kind,
         arch: arch.to_owned(),

@@ -341,6 +341,7 @@ impl Flood {
             queue,
             account,
             suite: "flood".to_owned(),
+            class: 0,
             priority: 0,
             kind: Kind::Vm,
             arch: "x86_64".to_owned(),
