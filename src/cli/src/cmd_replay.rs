@@ -54,7 +54,7 @@ struct SwfArgs {
 
 #[derive(Debug, clap::Args)]
 struct ScalingArgs {
-    /// A table with the head submit_s,group,suite,run_s: a pool for each group, and a machine runs one shard at a time
+    /// A table with the head `submit_s,group,suite,run_s`: a pool for each group, and a machine runs one shard at a time
     #[arg(long, value_name = "FILE")]
     arrivals: PathBuf,
     /// Seconds from the request of a machine to its first question, for example 120..300

@@ -201,7 +201,9 @@ impl Digests {
                 facts.entry(IMAGES.to_owned()).or_default().push(fact);
             }
         }
-        facts.values_mut().for_each(|values| values.sort_unstable());
+        for values in facts.values_mut() {
+            values.sort_unstable();
+        }
         facts
     }
 

@@ -206,6 +206,7 @@ impl HostPlan {
 
 /// All that a seed says before anything happens.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Scenario {
     pub(super) seed: u64,
     pub(super) hosts: Vec<HostPlan>,

@@ -68,7 +68,9 @@ fn list(root: &Path, below: &Path, files: &mut Vec<String>) -> io::Result<()> {
             continue;
         }
         let time = (about.mtime(), about.mtime_nsec());
-        files.push(format!("{path:?} {} {time:?}", about.len()));
+        // Quoted: a name may have blanks and line ends.
+        let name = path.as_os_str().as_encoded_bytes().escape_ascii();
+        files.push(format!("\"{name}\" {} {time:?}", about.len()));
     }
     Ok(())
 }

@@ -73,7 +73,7 @@ impl Pair {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Took {
     class: u64,
-    took_ms: u64,
+    occupied_ms: u64,
     end_ms: u64,
 }
 
@@ -84,12 +84,12 @@ impl TimesDoc {
         doc.suite.clone_from(&pair.suite);
         doc.group.clone_from(&pair.group);
         for end in ends {
-            note(&mut doc.all, end.took_ms);
+            note(&mut doc.all, end.occupied_ms);
             doc.at_ms = doc.at_ms.max(end.end_ms.saturating_add(KEPT_MS));
             if end.class != 0 {
                 let class = doc.classes.entry(format!("{:016x}", end.class));
                 let class = class.or_default();
-                note(&mut class.counts, end.took_ms);
+                note(&mut class.counts, end.occupied_ms);
                 class.last_ms = class.last_ms.max(end.end_ms);
             }
         }
@@ -139,7 +139,7 @@ impl PendingEnds {
         }
         let took = Took {
             class: class_of(&after.fingerprint),
-            took_ms: after.end_ms.saturating_sub(after.dispatch_ms),
+            occupied_ms: after.end_ms.saturating_sub(after.dispatch_ms),
             end_ms: after.end_ms,
         };
         let pair = Pair {
@@ -216,7 +216,7 @@ mod tests {
         };
         let ends = (1..200).map(|n| Took {
             class: n,
-            took_ms: 5,
+            occupied_ms: 5,
             end_ms: n,
         });
         let ends: Vec<Took> = ends.collect();
