@@ -340,7 +340,9 @@ impl Check {
         origin: &JobState,
         asked_ms: u64,
     ) -> Result<(), Violation> {
-        let patience_ms = BOOTS_MS + self.refresh_ms;
+        // A replica whose clock is ahead takes what it heard itself for newer than what another one wrote since.
+        let (_, apart_ms) = self.fastest_wall_ms(asked_ms);
+        let patience_ms = BOOTS_MS + self.refresh_ms + apart_ms + self.stepped_ms;
         let since_ms = asked_ms.saturating_sub(patience_ms);
         let since_ms = if self.calm_since_ms.is_some() {
             since_ms
