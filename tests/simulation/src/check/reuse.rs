@@ -293,15 +293,7 @@ impl Check {
                 origin.account, after.account
             ));
         }
-        let has_result = after.stage == Stage::Finish
-            && after.health == origin.health
-            && after.exit_code == origin.exit_code
-            && after.outputs == origin.outputs
-            && after.cases == origin.cases
-            && after.result_root == origin.result_root
-            && after.attempt == origin.attempt;
-        let ran = after.used_ms + after.running_ms + after.dispatch_ms > 0;
-        if !has_result || ran || !after.host.is_empty() {
+        if !is_its_result(after, origin) {
             return wrong(format!("it is not the same: {after:?}"));
         }
         let joined = after.reuse.as_ref().and_then(|reuse| reuse.joined);
@@ -426,6 +418,18 @@ impl Check {
             None => Ok(()),
         }
     }
+}
+
+/// Whether a job that never ran ended as the other one did.
+fn is_its_result(after: &JobState, origin: &JobState) -> bool {
+    let ran = after.used_ms + after.running_ms + after.dispatch_ms > 0 || !after.host.is_empty();
+    !ran && after.stage == Stage::Finish
+        && after.health == origin.health
+        && after.exit_code == origin.exit_code
+        && after.outputs == origin.outputs
+        && after.cases == origin.cases
+        && after.result_root == origin.result_root
+        && after.attempt == origin.attempt
 }
 
 /// Whether an account lets others have its results.
