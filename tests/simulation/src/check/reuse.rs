@@ -1,5 +1,5 @@
-//! Checks jobs that have the results of others (I16): the other one ran the same thing on such a machine, for somebody who
-//! lets it be taken, lately, and nothing shows that it would end otherwise another time. Nothing ever runs for them.
+//! Checks jobs that have the results of others (I16). The other job ran the same thing on such a machine, lately, for an
+//! account that lets it be taken. No other run ended otherwise. Nothing ever runs for a job that has a result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
