@@ -214,54 +214,54 @@ impl World {
         None
     }
 
+    /// The job with this number of a submit.
+    fn draws(&self, chance: &mut Chance, what: &str, number: u64) -> Value {
+        let may_reuse = reuse::is_drawn(&self.scenario, chance);
+        let mut job = if may_reuse {
+            reuse::job(&self.scenario, chance)
+        } else {
+            job(&self.scenario, chance)
+        };
+        // No part of what runs.
+        job["labels"] = json!([what, number.to_string()]);
+        // Chosen without the dice: so the courses of known seeds change where this matters only.
+        let which = number + what.bytes().map(u64::from).sum::<u64>();
+        if let Some(name) = SEQUENCES.get(usize::try_from(which % 16).unwrap_or(0)) {
+            if self.scenario.has_pairs() {
+                job["concurrency"] = json!({"group": name, "limit": 2});
+            } else {
+                job["sequence"] = (*name).into();
+            }
+        } else if which % 16 == CLUSTER && !may_reuse && has_room_for_two(&self.scenario, &job) {
+            make_cluster(&mut job);
+        }
+        if self.scenario.has_shards
+            && !may_reuse
+            && job.get("cluster").is_none()
+            && chance.hits(250)
+        {
+            split(chance, &mut job);
+        }
+        let is_plain = job.get("cluster").is_none() && job.get("shards").is_none();
+        if self.scenario.has_groups && is_plain && chance.hits(400) {
+            join(chance, &mut job);
+        }
+        if job.get("queue").is_none_or(Value::is_null)
+            && let Some(name) = INVENTED.get(usize::try_from(which % 12).unwrap_or(0))
+        {
+            job["queue"] = (*name).into();
+        }
+        self.scenario.admins.adds_to(&mut job, which);
+        job
+    }
+
     /// Submits so many jobs in one request; those that were accepted are noted and returned.
     pub(super) async fn submit(self: &Arc<Self>, many: u64) -> Vec<JobId> {
         let what = self.check().next_submit();
         let jobs: Vec<Value> = {
             let mut chance = self.chance();
-            let mut job = |number: u64| {
-                let may_reuse = reuse::is_drawn(&self.scenario, &mut chance);
-                let mut job = if may_reuse {
-                    reuse::job(&self.scenario, &mut chance)
-                } else {
-                    job(&self.scenario, &mut chance)
-                };
-                // No part of what runs.
-                job["labels"] = json!([what, number.to_string()]);
-                // Chosen without the dice: so the courses of known seeds change where this matters only.
-                let which = number + what.bytes().map(u64::from).sum::<u64>();
-                if let Some(name) = SEQUENCES.get(usize::try_from(which % 16).unwrap_or(0)) {
-                    if self.scenario.has_pairs() {
-                        job["concurrency"] = json!({"group": name, "limit": 2});
-                    } else {
-                        job["sequence"] = (*name).into();
-                    }
-                } else if which % 16 == CLUSTER
-                    && !may_reuse
-                    && has_room_for_two(&self.scenario, &job)
-                {
-                    make_cluster(&mut job);
-                }
-                if self.scenario.has_shards
-                    && !may_reuse
-                    && job.get("cluster").is_none()
-                    && chance.hits(250)
-                {
-                    split(&mut chance, &mut job);
-                }
-                let is_plain = job.get("cluster").is_none() && job.get("shards").is_none();
-                if self.scenario.has_groups && is_plain && chance.hits(400) {
-                    join(&mut chance, &mut job);
-                }
-                if job.get("queue").is_none_or(Value::is_null)
-                    && let Some(name) = INVENTED.get(usize::try_from(which % 12).unwrap_or(0))
-                {
-                    job["queue"] = (*name).into();
-                }
-                self.scenario.admins.adds_to(&mut job, which);
-                job
-            };
-            (0..many).map(&mut job).collect()
+            let draw = |number| self.draws(&mut chance, &what, number);
+            (0..many).map(draw).collect()
         };
         let message = Message::new(what, "/scheduler/v1/jobs/submit", &jobs);
         let Some(answer) = self.person_asks("submit", &message).await else {

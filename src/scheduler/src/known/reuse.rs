@@ -147,6 +147,11 @@ impl Entry {
         if new.end_ms < self.anew_ms {
             return false;
         }
+        // It ran on one class. An end that is written once more must not count for what its host is by now.
+        let is_elsewhere = |known: &Known| known.job == new.job && known.class != new.class;
+        if self.results.iter().any(is_elsewhere) {
+            return false;
+        }
         let same = self
             .results
             .iter()
@@ -412,6 +417,12 @@ mod tests {
             (entry.bad.as_str(), entry.at_ms),
             ("it is flaky", 1_795_649_312_000)
         );
+    }
+
+    #[test]
+    fn a_job_counts_for_the_class_of_its_first_note() {
+        let [first, later] = ["a", "b"].map(|class| known(1, class, true));
+        assert_eq!(learned(&[first.clone(), later]).results, [first]);
     }
 
     #[test]

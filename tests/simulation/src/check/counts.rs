@@ -1,4 +1,4 @@
-//! What is counted over simulations: what never happens proves nothing.
+//! Counts events over simulations. A check of an event that never happens proves nothing.
 
 /// What is counted for the report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

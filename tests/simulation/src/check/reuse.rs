@@ -1,5 +1,5 @@
-//! Checks jobs that have the results of others (I16): the other one ran the same thing on such a machine, for somebody who
-//! lets it be taken, lately, and nothing shows that it would end otherwise another time. Nothing ever runs for them.
+//! Checks jobs that have the results of others (I16). The other job ran the same thing on such a machine, lately, for an
+//! account that lets it be taken. No other run ended otherwise. Nothing ever runs for a job that has a result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -293,15 +293,7 @@ impl Check {
                 origin.account, after.account
             ));
         }
-        let has_result = after.stage == Stage::Finish
-            && after.health == origin.health
-            && after.exit_code == origin.exit_code
-            && after.outputs == origin.outputs
-            && after.cases == origin.cases
-            && after.result_root == origin.result_root
-            && after.attempt == origin.attempt;
-        let ran = after.used_ms + after.running_ms + after.dispatch_ms > 0;
-        if !has_result || ran || !after.host.is_empty() {
+        if !is_its_result(after, origin) {
             return wrong(format!("it is not the same: {after:?}"));
         }
         let joined = after.reuse.as_ref().and_then(|reuse| reuse.joined);
@@ -340,7 +332,9 @@ impl Check {
         origin: &JobState,
         asked_ms: u64,
     ) -> Result<(), Violation> {
-        let patience_ms = BOOTS_MS + self.refresh_ms;
+        // A replica whose clock is ahead takes what it heard itself for newer than what another one wrote since.
+        let (_, apart_ms) = self.fastest_wall_ms(asked_ms);
+        let patience_ms = BOOTS_MS + self.refresh_ms + apart_ms + self.stepped_ms;
         let since_ms = asked_ms.saturating_sub(patience_ms);
         let since_ms = if self.calm_since_ms.is_some() {
             since_ms
@@ -424,6 +418,18 @@ impl Check {
             None => Ok(()),
         }
     }
+}
+
+/// Whether a job that never ran ended as the other one did.
+fn is_its_result(after: &JobState, origin: &JobState) -> bool {
+    let ran = after.used_ms + after.running_ms + after.dispatch_ms > 0 || !after.host.is_empty();
+    !ran && after.stage == Stage::Finish
+        && after.health == origin.health
+        && after.exit_code == origin.exit_code
+        && after.outputs == origin.outputs
+        && after.cases == origin.cases
+        && after.result_root == origin.result_root
+        && after.attempt == origin.attempt
 }
 
 /// Whether an account lets others have its results.
