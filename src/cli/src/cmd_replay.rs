@@ -1,5 +1,4 @@
-//! `fairlead replay`: what the engine would have done with the jobs of a trace, and what the scaler with arrivals, in
-//! virtual time.
+//! `fairlead replay`: gives the jobs of a trace to the engine, and arrivals to the scaler, in virtual time.
 
 use std::{fs::File, path::PathBuf};
 
@@ -41,10 +40,10 @@ struct SwfArgs {
     /// Processors of the machine; jobs that need more are left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     units: u32,
-    /// What the engine expects of run times; several are shown side by side, and are a list with --json
+    /// Run times that the engine expects; several are shown side by side, and are a list with --json
     #[arg(long, value_enum, value_delimiter = ',', default_value = "requested")]
     estimates: Vec<EstimatesArg>,
-    /// Whose jobs they are; several are shown side by side
+    /// Accounts of the jobs; several are shown side by side
     #[arg(long, value_enum, value_delimiter = ',', default_value = "users")]
     accounts: Vec<AccountsArg>,
     /// How long the first job waits before the machine is kept for it, milliseconds; 0: it never is
@@ -63,7 +62,7 @@ struct ScalingArgs {
     /// Most machines of all pools together
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     quota: u32,
-    /// Who decides how many machines there are; several are shown side by side, and are a list with --json
+    /// Rule that decides the number of machines; several are shown side by side, and are a list with --json
     #[arg(long, value_enum, value_delimiter = ',', default_value = "queue_time")]
     law: Vec<LawArg>,
     /// Machines that each pool keeps
@@ -83,11 +82,11 @@ struct ScalingArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum EstimatesArg {
-    /// What users asked for
+    /// The time that users asked for
     Requested,
-    /// What jobs really took
+    /// The time that jobs really took
     Actual,
-    /// What the user's earlier jobs took
+    /// The mean time of the user's earlier jobs
     Learned,
 }
 
@@ -104,7 +103,7 @@ enum AccountsArg {
 #[serde(rename_all = "snake_case")]
 #[value(rename_all = "snake_case")]
 enum LawArg {
-    /// What waits begins within the target, or within a boot and a minute
+    /// Waiting shards begin within the target, or within a boot and a minute
     QueueTime,
     /// queue / (rate × time) − machines, with a step of 100, a cooldown, damping and hysteresis
     Seed,

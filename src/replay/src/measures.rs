@@ -1,4 +1,4 @@
-//! What is measured of a replay.
+//! Figures of a replay.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What the scaler's laws do with a day of bursts.
+//! The scaler's laws on a day of bursts.
 
 use fairlead_replay::{
     Law, Scaled, Scaling,

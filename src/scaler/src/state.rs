@@ -1,4 +1,4 @@
-//! What a pool is, and what it does now.
+//! A pool, and its machines as they are now.
 
 /// Boot time of a pool of which no boot was measured, and that says nothing, ms.
 pub const BOOT_UNKNOWN_MS: u64 = 180_000;

@@ -232,7 +232,7 @@ async fn a_host_says_what_it_runs_jobs_in() {
     let asked = fake
         .until("it asks", |state| state.asked.first().cloned())
         .await;
-    assert_eq!(asked.tags, ["executor-container"]);
+    assert_eq!(asked.tags, ["executor-container", "agent-content"]);
     let podman = &asked.executors[0];
     assert_eq!(
         (podman.name.as_str(), podman.problem.as_str()),

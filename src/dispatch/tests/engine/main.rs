@@ -18,6 +18,7 @@ mod peers;
 mod placing;
 mod random;
 mod requirement;
+mod reserving;
 mod shares;
 mod steps;
 mod work;

@@ -1,7 +1,7 @@
 //! How long hosts were occupied by jobs, as it is stored: by suite and group of hosts, and by what ran.
 //!
-//! The engine counts the ends that it hears of. What a replica wrote itself it adds to these documents, so that the next
-//! one to start knows it.
+//! The engine counts the ends that it hears of. A replica adds those that it wrote itself to these documents, so that the
+//! next one to start knows them.
 
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use fairlead_content::{ContentError, ContentStore, Digest, Manifest, Owned};
+use fairlead_content::{ContentError, ContentStore, Digest, Manifest, Owned, PIN_CHUNKS_MAX, Pin};
 use fairlead_job::{Input, InputOf, JobId, Spec, Stage};
 use fairlead_store::{JobState, NewJob, StoreError};
 use futures_util::{StreamExt, stream};
@@ -21,6 +21,8 @@ use super::fate::{Fate, Read};
 
 /// Outputs that are looked at side by side.
 const ABREAST: usize = 16;
+/// How long outputs are kept for the jobs that take them, ms: they are stored long before.
+const PIN_MS: u64 = 600_000;
 
 /// A job that may take a result.
 pub(super) struct Asking<'a> {
@@ -180,6 +182,11 @@ impl Core {
 
     /// Which of these outputs lack anything. Of what cannot be looked at nobody knows, so it counts as gone.
     async fn gone_outputs(&self, ids: BTreeSet<String>) -> BTreeSet<String> {
+        // Before they are looked at: no collection removes what was found.
+        if let Err(error) = self.pin_outputs(&ids).await {
+            tracing::warn!(%error, "outputs of earlier jobs could not be kept, so their results are not reused");
+            return ids;
+        }
         let looks = stream::iter(ids).map(|id| {
             let content = self.content.clone();
             async move {
@@ -189,6 +196,20 @@ impl Core {
         });
         let looked: Vec<Option<String>> = looks.buffer_unordered(ABREAST).collect().await;
         looked.into_iter().flatten().collect()
+    }
+
+    /// Keeps outputs until the jobs that take them are stored.
+    async fn pin_outputs(&self, ids: &BTreeSet<String>) -> Result<(), ContentError> {
+        let digests: Vec<Digest> = ids.iter().filter_map(|id| id.parse().ok()).collect();
+        for some in digests.chunks(PIN_CHUNKS_MAX) {
+            let pin = Pin {
+                put: format!("reuse-{}", uuid::Uuid::new_v4().simple()),
+                until_ms: self.clock.wall_ms().saturating_add(PIN_MS),
+                digests: some.iter().copied().collect(),
+            };
+            self.content.pin(&pin).await?;
+        }
+        Ok(())
     }
 
     /// The account of a job that takes the result of another account may read its outputs.
