@@ -181,15 +181,10 @@ async fn damage(store: ContentStore, place: &Place) {
     let digest = Digest::of(&files[0]);
     let mut wrong = files[0].to_vec();
     wrong[50] ^= 1;
+    let wrong = Bytes::from(wrong);
     place
-        .overwrite("damage", &store, digest, wrong.into())
+        .overwrite("damage", &store, digest, wrong.clone())
         .await;
-    let read = store.chunk(digest).await;
-    assert!(
-        matches!(&read, Err(ContentError::Damaged { .. })),
-        "{read:?}"
-    );
-    assert_eq!(store.health().damaged, 1);
     let found = store.check().await.unwrap();
     assert_eq!(found.damaged_first, [format!("chunks/{digest}")]);
     assert_eq!((found.damaged, found.broken_first), (1, vec![id]));
@@ -198,6 +193,17 @@ async fn damage(store: ContentStore, place: &Place) {
     assert_eq!(store.missing(&digests(&files)).await.unwrap(), [digest]);
     assert_eq!(put(&store, &files).await, id);
     assert_eq!(store.check().await.unwrap(), good);
+    // A read moves it aside, too.
+    let known = store.health().damaged;
+    place.overwrite("damage", &store, digest, wrong).await;
+    let read = store.chunk(digest).await;
+    assert!(
+        matches!(&read, Err(ContentError::Damaged { .. })),
+        "{read:?}"
+    );
+    assert!(store.health().damaged > known);
+    assert_eq!(store.missing(&digests(&files)).await.unwrap(), [digest]);
+    assert_eq!(put(&store, &files).await, id);
     assert_eq!(store.chunk(digest).await.unwrap().as_ref(), Some(&files[0]));
 }
 
