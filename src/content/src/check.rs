@@ -213,11 +213,9 @@ impl ContentStore {
         Ok(self.missing(&unseen).await?.is_empty())
     }
 
-    /// A chunk's bytes, checked; `None`: it is not there. One that is damaged is moved aside.
-    pub(crate) async fn chunk_or_aside(
-        &self,
-        digest: Digest,
-    ) -> Result<Option<bytes::Bytes>, ContentError> {
+    /// A chunk's bytes, checked; `None`: it is not there. One that is damaged is moved aside, so that the next put sends
+    /// it again.
+    pub async fn chunk(&self, digest: Digest) -> Result<Option<bytes::Bytes>, ContentError> {
         match self.sound(CHUNKS, digest, &chunk_name(digest)).await? {
             Sound::Good(bytes) => Ok(Some(bytes)),
             Sound::Gone => Ok(None),
@@ -232,9 +230,11 @@ impl ContentStore {
     /// a good one.
     async fn sound(&self, kind: &str, digest: Digest, name: &Path) -> Result<Sound, ContentError> {
         for _ in 0..2 {
-            match self.read(name).await? {
+            match self.read_hashed(name).await? {
                 None => return Ok(Sound::Gone),
-                Some(bytes) if is_sound(kind, digest, &bytes) => return Ok(Sound::Good(bytes)),
+                Some((bytes, is)) if is == digest && is_readable(kind, &bytes) => {
+                    return Ok(Sound::Good(bytes));
+                }
                 Some(_) => {}
             }
         }
@@ -252,10 +252,8 @@ enum Sound {
     Damaged,
 }
 
-fn is_sound(kind: &str, digest: Digest, bytes: &[u8]) -> bool {
-    if Digest::of(bytes) != digest {
-        return false;
-    }
+/// Whether this version or a newer one can read it.
+fn is_readable(kind: &str, bytes: &[u8]) -> bool {
     // What another version wrote is not damaged.
     kind != MANIFESTS
         || matches!(

@@ -228,7 +228,17 @@ impl ContentStore {
 
     /// A manifest's bytes, checked; `None`: there is none.
     pub async fn manifest(&self, id: Digest) -> Result<Option<Bytes>, ContentError> {
-        self.read_checked("manifest", &manifest_name(id), id).await
+        let Some((bytes, is)) = self.read_hashed(&manifest_name(id)).await? else {
+            return Ok(None);
+        };
+        if is == id {
+            return Ok(Some(bytes));
+        }
+        self.health.damaged();
+        Err(ContentError::Damaged {
+            what: format!("manifest {id}"),
+            problem: format!("the digest of its bytes is {is}"),
+        })
     }
 
     /// What is known of a manifest; `None`: there is none.
@@ -251,12 +261,6 @@ impl ContentStore {
         let about = read.await??;
         self.write(&about_name(id), json(&about)?).await?;
         Ok(Some(about))
-    }
-
-    /// A chunk's bytes, checked; `None`: it is not there. One that is damaged is moved aside, so that the next put sends
-    /// it again.
-    pub async fn chunk(&self, digest: Digest) -> Result<Option<Bytes>, ContentError> {
-        self.chunk_or_aside(digest).await
     }
 
     /// Where anybody can PUT a chunk for a while; `None`: through a scheduler only.
@@ -361,25 +365,14 @@ impl ContentStore {
         if_there(answer)
     }
 
-    async fn read_checked(
+    /// An object's bytes and their digest; `None`: it is not there.
+    pub(crate) async fn read_hashed(
         &self,
-        kind: &str,
         name: &Path,
-        digest: Digest,
-    ) -> Result<Option<Bytes>, ContentError> {
+    ) -> Result<Option<(Bytes, Digest)>, ContentError> {
         let answer = async { read_and_hash(self.objects.get(name).await?).await }.await;
         self.health.answered(&answer);
-        let Some((bytes, is)) = if_there(answer)? else {
-            return Ok(None);
-        };
-        if is == digest {
-            return Ok(Some(bytes));
-        }
-        self.health.damaged();
-        Err(ContentError::Damaged {
-            what: format!("{kind} {digest}"),
-            problem: format!("the digest of its bytes is {is}"),
-        })
+        if_there(answer)
     }
 
     pub(crate) async fn has(&self, name: &Path) -> Result<bool, ContentError> {
