@@ -12,7 +12,10 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use crate::{
-    known::hosts::{Host, Hosts},
+    known::{
+        hosts::{Host, Hosts},
+        ids::id_of_texts,
+    },
     storage::small_doc::SmallDoc,
 };
 
@@ -249,16 +252,8 @@ pub(crate) fn why_none<'e>(entries: impl Iterator<Item = &'e Entry> + Clone) -> 
 
 /// The id of the document of a key: of one account, or `None`: of the lab.
 pub(crate) fn entry_id(key: &str, account: Option<&str>) -> String {
-    let mut hasher = blake3::Hasher::new();
-    for text in [
-        key,
-        if account.is_some() { "account" } else { "lab" },
-        account.unwrap_or_default(),
-    ] {
-        hasher.update(&u64::try_from(text.len()).unwrap_or(u64::MAX).to_le_bytes());
-        hasher.update(text.as_bytes());
-    }
-    hasher.finalize().to_hex().to_string()
+    let scope = if account.is_some() { "account" } else { "lab" };
+    id_of_texts(&[key, scope, account.unwrap_or_default()])
 }
 
 /// A job with a key that ended.

@@ -8,15 +8,16 @@ use std::collections::BTreeMap;
 use fairlead_dispatch::{Histogram, StoredTimes};
 use fairlead_job::{Health, Stage};
 use fairlead_store::{DocKind, JobState};
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use crate::{lifecycle::engine_facts::class_of, storage::small_doc::SmallDoc};
+use crate::{
+    known::{ids::id_of_texts, pending::Pending},
+    lifecycle::engine_facts::class_of,
+    storage::small_doc::SmallDoc,
+};
 
 /// Most classes that are remembered of a suite in a group of hosts. Those that ran longest ago go first.
 const CLASSES_MAX: usize = 64;
-/// Most ends that wait to be written.
-const PENDING_MAX: usize = 100_000;
 /// How long times are kept after the last end, ms: 180 days.
 const KEPT_MS: u64 = 180 * 86_400_000;
 
@@ -59,13 +60,9 @@ pub(crate) struct Pair {
 impl Pair {
     /// The id of its document.
     pub(crate) fn id(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
-        for name in [&self.suite, &self.group] {
-            hasher.update(&u64::try_from(name.len()).unwrap_or(u64::MAX).to_le_bytes());
-            hasher.update(name.as_bytes());
-        }
-        let digits = hasher.finalize().to_hex();
-        digits.get(..32).unwrap_or_default().to_owned()
+        let mut id = id_of_texts(&[&self.suite, &self.group]);
+        id.truncate(32);
+        id
     }
 }
 
@@ -125,9 +122,8 @@ fn note(counts: &mut Vec<(u8, u16)>, took_ms: u64) {
     counts.extend(times.counts());
 }
 
-/// Ends that are not written yet. They may be lost with the replica: they only steer.
-#[derive(Debug, Default)]
-pub(crate) struct PendingEnds(Mutex<BTreeMap<Pair, Vec<Took>>>);
+/// Ends that are not written yet.
+pub(crate) type PendingEnds = Pending<Pair, Took>;
 
 impl PendingEnds {
     /// This replica wrote the end of a job. One that did not run to an end of its own tells nothing.
@@ -147,19 +143,6 @@ impl PendingEnds {
             group: after.host_group.clone(),
         };
         self.add(pair, vec![took]);
-    }
-
-    /// Notes ends, unless too many wait already.
-    pub(crate) fn add(&self, pair: Pair, ends: Vec<Took>) {
-        let mut pending = self.0.lock();
-        let all: usize = pending.values().map(Vec::len).sum();
-        if all.saturating_add(ends.len()) <= PENDING_MAX {
-            pending.entry(pair).or_default().extend(ends);
-        }
-    }
-
-    pub(crate) fn take(&self) -> BTreeMap<Pair, Vec<Took>> {
-        std::mem::take(&mut *self.0.lock())
     }
 }
 

@@ -4,15 +4,12 @@ use std::collections::BTreeMap;
 
 use fairlead_cases::Run;
 use fairlead_store::DocKind;
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use crate::storage::small_doc::SmallDoc;
+use crate::{known::pending::Pending, storage::small_doc::SmallDoc};
 
 /// Most tests of a suite that are remembered in a group of hosts. Those that ran longest ago go first.
 const TESTS_MAX: usize = 20_000;
-/// Most runs that wait to be written.
-const PENDING_MAX: usize = 100_000;
 /// Weight of a new time among the earlier ones.
 const NEW: f64 = 0.3;
 
@@ -84,24 +81,8 @@ impl TestTimes {
 /// Which suite in which group.
 pub(crate) type Key = (String, String);
 
-/// Runs that are not written yet. They may be lost with the replica: they only steer how tests are packed.
-#[derive(Debug, Default)]
-pub(crate) struct PendingTimes(Mutex<BTreeMap<Key, Vec<Run>>>);
-
-impl PendingTimes {
-    /// Notes runs, unless too many wait already.
-    pub(crate) fn add(&self, key: Key, runs: Vec<Run>) {
-        let mut pending = self.0.lock();
-        let all: usize = pending.values().map(Vec::len).sum();
-        if all.saturating_add(runs.len()) <= PENDING_MAX {
-            pending.entry(key).or_default().extend(runs);
-        }
-    }
-
-    pub(crate) fn take(&self) -> BTreeMap<Key, Vec<Run>> {
-        std::mem::take(&mut *self.0.lock())
-    }
-}
+/// Runs that are not written yet.
+pub(crate) type PendingTimes = Pending<Key, Run>;
 
 #[cfg(test)]
 mod tests {
