@@ -113,6 +113,7 @@ async fn claim(store: &Store, free: &mut Vec<(JobId, Version)>, batch: usize, in
                     host_group: "rack-1",
                     host_memory_mb: 65_536,
                     host_cpus: 0,
+                    host_class: "",
                     session: "8c5b0a52-52f0-4e5e-9d3c-4f4a1c6f2b77",
                     request: 7,
                     claim_token: &id.to_string(),

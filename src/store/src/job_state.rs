@@ -182,6 +182,10 @@ pub struct JobState {
     /// CPUs of the whole host; 0: it did not say.
     #[serde(default, skip_serializing_if = "is_unknown")]
     pub host_cpus: u32,
+    /// What kind of machine it was at the claim, as JSON: processor, kernel, firmware, and others that a result may depend
+    /// on. Empty: it did not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host_class: String,
     /// The session of the host's agent that asked.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub session: String,
@@ -432,6 +436,9 @@ pub struct Attempt {
     pub attempt: u16,
     /// Where it ran.
     pub host: String,
+    /// See [`JobState::host_class`]; empty also for jobs whose results are not reused.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host_class: String,
     /// The session of the host's agent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub session: String,

@@ -16,6 +16,8 @@ pub struct ClaimFields<'a> {
     pub host_memory_mb: u32,
     /// CPUs of the whole host; 0: it did not say.
     pub host_cpus: u32,
+    /// What kind of machine it is, see [`JobState::host_class`].
+    pub host_class: &'a str,
     /// The session of its agent.
     pub session: &'a str,
     /// The number of the agent's request.
@@ -63,6 +65,7 @@ impl StatePatch {
             "host_group": fields.host_group,
             "host_memory_mb": fields.host_memory_mb,
             "host_cpus": fields.host_cpus,
+            "host_class": fields.host_class,
             "session": fields.session,
             "request": fields.request,
             "claim_token": fields.claim_token,

@@ -6,7 +6,7 @@
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use fairlead_job::SiteDefaults;
-use fairlead_scheduler::{Clock, Config, Limits, Parts, Pause, Replica};
+use fairlead_scheduler::{Clock, Config, FilesIn, Limits, Parts, Pause, Replica};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
@@ -207,7 +207,8 @@ fn config(world: &World, process: &Process) -> Config {
         // Hosts are heard of later than jobs, and give all of their memory to guests.
         devices_later: true,
         site: site(),
-        // Nothing of what is simulated lies in files.
+        // Nothing of what is simulated lies in files: threads that read them would make a seed's history depend on chance.
+        files_in: FilesIn::Content,
         ..Config::embedded(PathBuf::from("nowhere"))
     }
 }

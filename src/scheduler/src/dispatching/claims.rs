@@ -168,6 +168,7 @@ impl Core {
             host_group: &offerer.group,
             host_memory_mb: offerer.memory_mb,
             host_cpus: offerer.cpus.unwrap_or(0),
+            host_class: &offerer.class,
             session: &offerer.session,
             request: offerer.request,
             claim_token: token,

@@ -22,6 +22,7 @@ use crate::{
         hosts::Host,
         live_jobs::Live,
         open_requests::{KnownClaim, Requester},
+        reuse::Class,
         work_request::{HELD_MAX, WorkRequest},
     },
     lifecycle::attempt::stopped_with,
@@ -37,6 +38,7 @@ impl Core {
         self.lab.hosts.update(&ask.offerer.host, |host| {
             ask.host.registered = host.registered.take();
             ask.host.booted = host.booted.take();
+            ask.offerer.class = Class::of(&ask.host).map_or_else(String::new, |class| class.text());
             let said = ask.host.clone();
             *host = Host {
                 macs: std::mem::take(&mut host.macs),

@@ -157,7 +157,7 @@ impl Core {
         if after.reused_from.is_some() && before.reused_from.is_none() {
             self.metrics.reused.inc();
         }
-        self.waiting.results.ended(after, &self.lab.hosts);
+        self.waiting.results.ended(after);
         self.waiting.run_times.ended(before, after);
         self.parent_written(&changed.after);
         self.waiting.clusters.stirred(after);

@@ -103,6 +103,8 @@ pub(crate) struct Requester {
     pub(crate) memory_mb: u32,
     /// None: it did not say.
     pub(crate) cpus: Option<u32>,
+    /// What kind of machine it is, as jobs keep it; empty: it does not say.
+    pub(crate) class: String,
     pub(crate) session: String,
     pub(crate) request: u64,
     /// Which turn of the host it has.

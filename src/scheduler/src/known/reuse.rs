@@ -12,10 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use crate::{
-    known::{
-        hosts::{Host, Hosts},
-        ids::id_of_texts,
-    },
+    known::{hosts::Host, ids::id_of_texts},
     storage::small_doc::SmallDoc,
 };
 
@@ -66,6 +63,16 @@ impl Class {
             executors: executors.join(", "),
             default_images: said(DEFAULT_IMAGES).unwrap_or_default(),
         })
+    }
+
+    /// The class that a job keeps from its claim; `None`: its host did not say.
+    pub(crate) fn kept_by(state: &JobState) -> Option<Self> {
+        serde_json::from_str(&state.host_class).ok()
+    }
+
+    /// As jobs keep it.
+    pub(crate) fn text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
     }
 
     /// Its parts, with their names for people.
@@ -256,24 +263,16 @@ pub(crate) fn entry_id(key: &str, account: Option<&str>) -> String {
     id_of_texts(&[key, scope, account.unwrap_or_default()])
 }
 
-/// A job with a key that ended.
-#[derive(Debug, Clone)]
-pub(crate) struct Ended {
-    pub(crate) state: JobState,
-    /// The class of its host at that time; `None`: the host does not say.
-    pub(crate) class: Option<Class>,
-}
-
 /// Ends of jobs with keys that are not written yet.
 #[derive(Debug, Default)]
 pub(crate) struct PendingResults {
-    ends: Mutex<BTreeMap<JobId, Ended>>,
+    ends: Mutex<BTreeMap<JobId, JobState>>,
     pub(crate) is_due: Notify,
 }
 
 impl PendingResults {
-    /// A job was written as ended. `hosts`: what is known of its host.
-    pub(crate) fn ended(&self, state: &JobState, hosts: &Hosts) {
+    /// A job was written as ended.
+    pub(crate) fn ended(&self, state: &JobState) {
         let has_key = state
             .reuse
             .as_ref()
@@ -281,27 +280,23 @@ impl PendingResults {
         if !has_key || !state.stage.is_terminal() || state.reused_from.is_some() {
             return;
         }
-        let host = hosts.get(&state.host);
-        let class = host.as_ref().and_then(Class::of);
         let mut ends = self.ends.lock();
         if ends.len() < PENDING_MAX || ends.contains_key(&state.job_id) {
-            let state = state.clone();
-            ends.insert(state.job_id, Ended { state, class });
+            ends.insert(state.job_id, state.clone());
             self.is_due.notify_one();
         }
     }
 
     /// Takes all.
-    pub(crate) fn take(&self) -> Vec<Ended> {
+    pub(crate) fn take(&self) -> Vec<JobState> {
         std::mem::take(&mut *self.ends.lock())
             .into_values()
             .collect()
     }
 
     /// One could not be written: later, unless it ended anew.
-    pub(crate) fn give_back(&self, ended: Ended) {
-        let id = ended.state.job_id;
-        self.ends.lock().entry(id).or_insert(ended);
+    pub(crate) fn give_back(&self, ended: JobState) {
+        self.ends.lock().entry(ended.job_id).or_insert(ended);
     }
 }
 

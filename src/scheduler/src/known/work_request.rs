@@ -252,6 +252,7 @@ impl WorkRequest {
             group: group.clone(),
             memory_mb: request.memory_mb,
             cpus: request.cpus,
+            class: String::new(),
             session: request.session,
             request: request.request,
             turn: Version::default(),

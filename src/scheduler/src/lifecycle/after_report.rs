@@ -244,6 +244,7 @@ fn late_report(
     again.attempt = attempt;
     again.result_root = attempt_root(&state.result_root, state.attempt, attempt);
     again.host.clone_from(&record.host);
+    again.host_class.clone_from(&record.host_class);
     again.session.clone_from(&record.session);
     again.claim_token.clone_from(&record.claim_token);
     again.dispatch_ms = record.dispatch_ms;

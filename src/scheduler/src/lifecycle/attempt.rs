@@ -138,6 +138,10 @@ fn keep_attempt(next: &mut JobState, state: &JobState, health: Health, now_ms: u
     next.attempts.push(Attempt {
         attempt: state.attempt,
         host: state.host.clone(),
+        host_class: match state.reuse {
+            Some(_) => state.host_class.clone(),
+            None => String::new(),
+        },
         session: state.session.clone(),
         claim_token: state.claim_token.clone(),
         stage: state.stage,
@@ -236,6 +240,7 @@ fn waiting_again(state: &JobState, now_ms: u64) -> JobState {
         host_group: String::new(),
         host_memory_mb: 0,
         host_cpus: 0,
+        host_class: String::new(),
         session: String::new(),
         request: 0,
         claim_token: String::new(),

@@ -247,6 +247,7 @@ mod tests {
         Attempt {
             attempt: 1,
             host: "h".to_owned(),
+            host_class: String::new(),
             session: String::new(),
             claim_token: String::new(),
             stage: Stage::Running,

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::{
     base::errors::Refusal,
     core::Core,
-    known::reuse::{Class, Ended, Entry, Known, entry_id},
+    known::reuse::{Class, Entry, Known, entry_id},
     lifecycle::reuse::{Outcome, differs, outcome},
 };
 
@@ -62,8 +62,7 @@ impl Core {
         written.into_iter().collect()
     }
 
-    async fn learn_result(&self, ended: &Ended) -> Result<(), Refusal> {
-        let state = &ended.state;
+    async fn learn_result(&self, state: &JobState) -> Result<(), Refusal> {
         let is_good = match outcome(state) {
             Outcome::Good => true,
             Outcome::Failed => false,
@@ -71,7 +70,7 @@ impl Core {
         };
         let audited = self.audited(state).await?;
         // An edit is no part of the key.
-        let class = ended.class.clone().filter(|_| state.edits.is_none());
+        let class = Class::kept_by(state).filter(|_| state.edits.is_none());
         let ran_in = class.and_then(|class| image_of(state, &class).map(|image| (class, image)));
         let Some((class, image)) = ran_in else {
             return Ok(());

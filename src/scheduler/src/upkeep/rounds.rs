@@ -208,7 +208,10 @@ impl Rounds {
                 let read = core.people.reuse.reload(&core.docs).await;
                 read.map_err(|error| ChoreError::Refused(error.into()))?;
             }
-            Chore::Accounts => core.people.accounts.reload(&core.docs).await?,
+            Chore::Accounts => {
+                core.people.accounts.reload(&core.docs).await?;
+                core.tell_policy();
+            }
             Chore::Cordons => core.reload_closures().await?,
             Chore::HealthChecks => core.check_suspects().await?,
             Chore::Reservations => core.reload_reservations().await?,

@@ -15,6 +15,7 @@ pub(crate) async fn create_then_read(store: &dyn JobStore) {
         s.attempts = vec![Attempt {
             attempt: 1,
             host: "h".into(),
+            host_class: "{}".into(),
             session: String::new(),
             claim_token: "t".into(),
             stage: Stage::Boot,
