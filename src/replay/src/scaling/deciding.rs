@@ -97,7 +97,7 @@ impl World<'_> {
                         })
                         .collect();
                     let mean_ms = mean_ms.map(|ms| of.bias.corrected_ms(self.wrong_ms(ms)));
-                    queue_time(&pool, &machines, &work, boots, mean_ms, now).add
+                    queue_time(&pool, &machines, &[], &work, boots, mean_ms, now).add
                 } else {
                     let coming = machines.iter().filter(|machine| {
                         !matches!(machine.activity, Activity::Runs { .. } | Activity::Closed)
