@@ -181,7 +181,7 @@ impl World {
         }
         let chance = &mut Chance::new(self.scenario.seed, stream);
         let hosts: Vec<String> = {
-            let hosts = self.scenario.hosts.iter();
+            let hosts = self.scenario.fixed().iter();
             hosts.map(|host| host.name.clone()).collect()
         };
         for _ in 0..times {

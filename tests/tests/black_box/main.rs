@@ -29,6 +29,7 @@ mod limits;
 mod login;
 mod matching;
 mod network_boot;
+mod pools;
 mod promises;
 mod reads;
 mod reuse;
