@@ -33,7 +33,7 @@ const TRY_MS: u64 = 2_000;
 /// refresh and a second.
 const QUIET_MS: u64 = 10_000;
 /// The same with a pool, whose machines fall idle, retire, and are gone some lists later.
-const POOL_QUIET_MS: u64 = 300_000;
+const POOL_QUIET_MS: u64 = 900_000;
 /// Longest simulation, ms; more is a bug of the simulation.
 const LIFE_MS: u64 = 3_600_000;
 

@@ -312,7 +312,10 @@ impl Scenario {
                 .filter(|_| chance.hits(350))
                 .collect(),
             trouble_every_ms: chance.one_of(&[3_000, 8_000, 20_000], 8_000),
-            admins: Plan::draw(seed),
+            admins: match pool {
+                Some(_) => Plan::draw(seed).without_elsewhere(),
+                None => Plan::draw(seed),
+            },
             clocks,
             has_shards: seed >= WITH_SHARDS_FROM,
             has_groups: seed >= WITH_GROUPS_FROM,

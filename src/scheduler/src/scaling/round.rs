@@ -35,7 +35,7 @@ const MINUTE_MS: u64 = 60_000;
 /// Characters of a token.
 const TOKEN_CHARS: usize = 12;
 /// Machines that did not ask for work for so long after they were asked for are ended, ms, or twice the time of a boot.
-const HANGS_MS: u64 = 900_000;
+const HANGS_MS: u64 = 300_000;
 
 /// What the replica that decides remembers.
 #[derive(Debug, Default)]
