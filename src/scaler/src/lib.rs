@@ -4,12 +4,14 @@
 #![forbid(unsafe_code)]
 
 mod bias;
+mod queue_length;
 mod queue_time;
 mod retire;
 mod seed;
 mod state;
 
 pub use bias::Bias;
+pub use queue_length::queue_length;
 pub use queue_time::queue_time;
 pub use retire::retire;
 pub use seed::{Seed, SeedRules};
