@@ -31,6 +31,7 @@ mod matching;
 mod network_boot;
 mod promises;
 mod reads;
+mod replays;
 mod reuse;
 mod rules;
 mod serve_config;
