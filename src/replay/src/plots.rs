@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use fairlead_chart::{Axis, Chart, Panel, Series, Shape, Unit};
+use fairlead_chart::{Axis, Chart, Panel, Scale, Series, Shape, Unit};
 
 use crate::{
     Course, Outcome, Sample, Scaled,
@@ -73,6 +73,7 @@ pub fn waits(title: &str, runs: &[Run<'_>], units: &str) -> Chart {
         panel.y.reaches = most;
     }
     panels.extend(shares);
+    align(&mut panels);
     Chart {
         title: title.to_owned(),
         panels,
@@ -114,6 +115,7 @@ pub fn machines(title: &str, laws: &[(String, &Scaled, &Course)]) -> Chart {
         "Shards that waited at most so long".to_owned(),
         waited.collect(),
     ));
+    align(&mut panels);
     Chart {
         title: title.to_owned(),
         panels,
@@ -251,6 +253,23 @@ fn top(areas: &[Series]) -> f64 {
     heights.fold(0.0, f64::max)
 }
 
+/// Equal axes of a chart have equal ranges. Lines of distributions that reached 100 % stay there.
+fn align(panels: &mut [Panel]) {
+    for scale in [Scale::Linear, Scale::Log] {
+        let same = panels.iter().filter(|panel| panel.x.scale == scale);
+        let points = same.flat_map(|panel| panel.series.iter().flat_map(|line| &line.points));
+        let last = points.map(|point| point.0).fold(0.0, f64::max);
+        for panel in panels.iter_mut().filter(|panel| panel.x.scale == scale) {
+            panel.x.reaches = last;
+            for line in panel.series.iter_mut().filter(|_| scale == Scale::Log) {
+                if let Some((_, percent)) = line.points.last().copied().filter(|end| end.0 < last) {
+                    line.points.push((last, percent));
+                }
+            }
+        }
+    }
+}
+
 /// A name for a legend, which is narrow.
 fn in_lines(name: &str) -> String {
     name.replace(", ", "\n")
@@ -280,15 +299,7 @@ fn over_time(title: String, y: Axis, series: Vec<Series>) -> Panel {
     }
 }
 
-/// The lines end together: those that reached 100 % earlier stay there.
-fn distribution(title: String, mut series: Vec<Series>) -> Panel {
-    let points = || series.iter().filter_map(|line| line.points.last());
-    let last = points().map(|point| point.0).fold(0.0, f64::max);
-    for line in &mut series {
-        if let Some((_, percent)) = line.points.last().copied().filter(|end| end.0 < last) {
-            line.points.push((last, percent));
-        }
-    }
+fn distribution(title: String, series: Vec<Series>) -> Panel {
     Panel {
         title,
         x: Axis::log("wait", Unit::Seconds),
@@ -342,6 +353,12 @@ mod tests {
         );
         let shares = &chart.panels[7].series;
         assert_eq!(shares.len(), ACCOUNTS_MAX + 1);
+        assert!(chart.panels[2].x.reaches >= 1_140.0);
+        let ends = chart.panels[1..6].iter().flat_map(|panel| &panel.series);
+        let last = |line: &Series| line.points.last().copied();
+        for end in ends.filter_map(last) {
+            assert_eq!(end, (chart.panels[2].x.reaches, 100.0));
+        }
         let names: Vec<&str> = shares.iter().map(|series| series.name.as_str()).collect();
         assert_eq!(names.last(), Some(&"all others"));
         assert!(shares.iter().all(|series| series.points.len() == PARTS));

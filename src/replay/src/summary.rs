@@ -21,7 +21,7 @@ pub struct Figures {
     pub name: String,
     /// How many jobs.
     pub jobs: usize,
-    /// Their part of the use of hosts while jobs waited, 0 to 1; absent: no job waited.
+    /// Their part of the use of hosts while one of them waited, 0 to 1; absent: none waited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
     /// Hours of whole hosts that they took.
@@ -58,18 +58,14 @@ pub fn summarize(past: &Past) -> Summary {
     let from_ms = past.ran.iter().map(|ran| ran.submit_ms).min().unwrap_or(0);
     let to_ms = past.ran.iter().map(Ran::end_ms).max().unwrap_or(1);
     let time = Time::new(from_ms, to_ms, PARTS);
-    let mut waiting = Levels::new(time);
-    for ran in &past.ran {
-        waiting.add(ran.submit_ms, ran.start_ms, 1.0);
-    }
-    // On average one job waits, at least, over half of such a part.
-    let points = waiting.points().into_iter();
-    let is_short: Vec<bool> = points.map(|(_, level)| level >= 0.5).collect();
     let all: Vec<&Ran> = past.ran.iter().collect();
-    let used = used_while(&all, time, &is_short);
     let of = |name: String, ran: &[&Ran]| {
-        let part = used_while(ran, time, &is_short) / used;
-        figures(name, ran, (used > 0.0).then_some(part))
+        let is_short = while_they_wait(ran, time);
+        let (part, used) = (
+            used_while(ran, time, &is_short),
+            used_while(&all, time, &is_short),
+        );
+        figures(name, ran, (used > 0.0).then(|| part / used))
     };
     let by = |name: fn(&Ran) -> Arc<str>| {
         let mut groups: BTreeMap<Arc<str>, Vec<&Ran>> = BTreeMap::new();
@@ -92,6 +88,16 @@ pub fn summarize(past: &Past) -> Summary {
         accounts: by(|ran| Arc::clone(&ran.account)),
         queues: by(|ran| Arc::clone(&ran.queue)),
     }
+}
+
+/// In which parts of the time jobs wait: at least one of them on average over half of it.
+fn while_they_wait(ran: &[&Ran], time: Time) -> Vec<bool> {
+    let mut waiting = Levels::new(time);
+    for one in ran {
+        waiting.add(one.submit_ms, one.start_ms, 1.0);
+    }
+    let levels = waiting.points().into_iter();
+    levels.map(|(_, level)| level >= 0.5).collect()
 }
 
 /// What jobs took in those parts of the time.
@@ -151,8 +157,8 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_of_the_time_while_jobs_wait() {
-        // x runs while y waits, then y runs while nobody waits.
+    fn a_share_is_of_the_time_while_they_wait() {
+        // y runs and waits while x runs, too. Then y runs while nobody waits.
         let past = Past {
             ran: vec![
                 ran("x", 3, 0, 1_800),
@@ -168,10 +174,11 @@ mod tests {
             .map(|one| one.name.as_str())
             .collect();
         assert_eq!(names, ["y", "x"]);
-        let x = &summary.accounts[1];
+        let (y, x) = (&summary.accounts[0], &summary.accounts[1]);
         // Until 1,800 s x took 1,800 s, and y 1,200 s.
-        assert!((x.share.unwrap() - 0.6).abs() < 0.01, "{x:?}");
-        assert_eq!((x.jobs, x.max_s), (1, 0.0));
+        assert!((y.share.unwrap() - 0.4).abs() < 0.01, "{y:?}");
+        assert_eq!((x.jobs, x.max_s, x.share), (1, 0.0, None));
+        assert_eq!(summary.all.share, Some(1.0));
         assert!((summary.all.host_hours - 2.0).abs() < 1e-9);
         assert_eq!((summary.all.p50_s, summary.all.p95_s), (600.0, 1_800.0));
         assert!((summary.all.mean_s - 800.0).abs() < 1e-9);

@@ -23,14 +23,14 @@ use crate::{
 };
 
 /// Accounts and queues that a table shows; --json has all.
-const SHOWN: usize = 8;
+const SHOWN: usize = 5;
 
 /// Which jobs, on which hosts, with which changes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Rows 'as it was' have the waits that the lab recorded. Rows 'policy of now' replay the same jobs on the
-hosts of now, with the queues of now. Rows 'changed' do so with the changes of --queue. Shares are of
-the time while jobs waited.")]
+hosts of now, with the queues of now. Rows 'changed' do so with the changes of --queue. The share of an
+account is its part of the use of hosts while jobs of it waited.")]
 pub(crate) struct HistoryArgs {
     /// Jobs that were saved with `fairlead jobs --json` [default: the jobs of the lab]
     #[arg(conflicts_with_all = ["since", "until"])]
@@ -181,6 +181,13 @@ fn table(all: &[Replayed], paper: Paper) -> String {
     ];
     for (kind, list) in lists {
         let names = all.first().map_or(&[][..], |one| list(&one.summary));
+        if kind == "queue"
+            && all
+                .first()
+                .is_some_and(|one| queues_say_no_more(&one.summary))
+        {
+            continue;
+        }
         for name in names.iter().take(SHOWN).map(|figures| &figures.name) {
             rows(&format!("{kind} {name}"), &|summary| {
                 let mut figures = list(summary).iter();
@@ -189,6 +196,11 @@ fn table(all: &[Replayed], paper: Paper) -> String {
         }
     }
     grid.render(paper)
+}
+
+/// Whether each job is in the own queue of its account.
+fn queues_say_no_more(summary: &Summary) -> bool {
+    summary.queues == summary.accounts
 }
 
 fn share(figures: &Figures) -> String {
