@@ -38,8 +38,8 @@ pub struct PastJob {
     pub memory_mb: u32,
     /// CPUs that it took.
     pub cpus: u32,
-    /// When it was submitted, UTC epoch ms.
-    pub submit_ms: u64,
+    /// When it could run, UTC epoch ms.
+    pub ready_ms: u64,
     /// When a host got it, UTC epoch ms.
     pub dispatch_ms: u64,
     /// When it ended, UTC epoch ms.
@@ -86,9 +86,9 @@ pub fn would_have_been(
 ) -> Past {
     let fits = |job: &&PastJob| hosts.iter().any(|host| could_run(job, host));
     let mut fitting: Vec<&PastJob> = jobs.iter().filter(fits).collect();
-    fitting.sort_by_key(|job| job.submit_ms);
+    fitting.sort_by_key(|job| job.ready_ms);
     let load = |job: &&PastJob| Load {
-        submit_ms: job.submit_ms,
+        submit_ms: job.ready_ms,
         run_ms: job.end_ms.saturating_sub(job.dispatch_ms).max(1),
         memory_mb: job.memory_mb,
         cpus: job.cpus,
@@ -131,8 +131,8 @@ impl Names {
 
     fn ran(&mut self, job: &PastJob, start_ms: u64, host: Option<&Host>, policy: &Policy) -> Ran {
         Ran {
-            submit_ms: job.submit_ms,
-            start_ms: start_ms.max(job.submit_ms),
+            submit_ms: job.ready_ms,
+            start_ms: start_ms.max(job.ready_ms),
             run_ms: job.end_ms.saturating_sub(job.dispatch_ms),
             amount: host.map_or(1.0, |host| part_of(job, host)),
             account: self.shared(&job.account),
@@ -245,7 +245,7 @@ mod tests {
             host_keys: vec!["dc.x86_64".to_owned()],
             memory_mb: 1_000,
             cpus: 4,
-            submit_ms: submit_s * 1_000,
+            ready_ms: submit_s * 1_000,
             dispatch_ms: (submit_s + wait_s) * 1_000,
             end_ms: (submit_s + wait_s + run_s) * 1_000,
             host: "a".to_owned(),

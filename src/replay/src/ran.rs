@@ -5,9 +5,9 @@ use std::sync::Arc;
 /// A job that ran, in a replay or in a lab.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ran {
-    /// When it was submitted, ms.
+    /// When it came, ms.
     pub submit_ms: u64,
-    /// When it began, ms, not before its submit.
+    /// When it began, ms, not before it came.
     pub start_ms: u64,
     /// How long it ran, ms.
     pub run_ms: u64,

@@ -54,7 +54,7 @@ async fn what_a_lab_ran_is_replayed(store: Store) {
     .await;
     let mut waited: BTreeMap<String, f64> = BTreeMap::new();
     for job in parsed(&listed)["jobs"].as_array().expect("a list") {
-        let wait_ms = number(&job["dispatch_ms"]) - number(&job["submit_ms"]);
+        let wait_ms = number(&job["dispatch_ms"]) - number(&job["ready_ms"]);
         let name = job["my_account"].as_str().expect("a name").to_owned();
         *waited.entry(name).or_default() += wait_ms / 4_000.0;
     }

@@ -152,6 +152,7 @@ pub(super) fn past_jobs(rows: &[JobSummary], listed: &[HostView]) -> (Vec<PastJo
             continue;
         };
         let kind = TboxType::of_testbox(&row.testbox);
+        let ready_ms = row.ready_ms.unwrap_or(row.submit_ms);
         jobs.push(PastJob {
             account: row.my_account.clone(),
             queue: queue_of(row, &mut labels_of),
@@ -165,8 +166,8 @@ pub(super) fn past_jobs(rows: &[JobSummary], listed: &[HostView]) -> (Vec<PastJo
             host_keys: keys_for(row, kind, listed),
             memory_mb: row.memory_mb,
             cpus: row.cpus.max(1),
-            submit_ms: row.submit_ms,
-            dispatch_ms: dispatch_ms.max(row.submit_ms),
+            ready_ms,
+            dispatch_ms: dispatch_ms.max(ready_ms),
             end_ms: row.end_ms.unwrap_or(last_ms).max(dispatch_ms),
             host: row.host.clone(),
         });
@@ -292,11 +293,13 @@ mod tests {
             row(&json!({"end_ms": null})),
             row(&json!({"queue": "a", "queue_label": "x", "end_ms": 99_000})),
             row(&json!({"queue": "a", "queue_label": "y"})),
-            row(&json!({"queue": "a", "queue_label": "x"})),
+            row(&json!({"queue": "a", "queue_label": "x", "ready_ms": 4000})),
         ];
         let (jobs, others) = past_jobs(&rows, &listed());
         assert_eq!((jobs.len(), others), (4, 2));
         assert_eq!(jobs[0].end_ms, 99_000);
+        let ready: Vec<u64> = jobs.iter().map(|job| job.ready_ms).collect();
+        assert_eq!(ready, [1_000, 1_000, 1_000, 4_000]);
         let queues: Vec<&str> = jobs.iter().map(|job| job.queue.as_str()).collect();
         assert_eq!(queues, ["q", "a/0", "a/1", "a/0"]);
     }
