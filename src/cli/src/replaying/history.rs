@@ -28,9 +28,9 @@ const SHOWN: usize = 5;
 /// Which jobs, on which hosts, with which changes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Rows 'as it was' have the waits that the lab recorded. Rows 'policy of now' replay the same jobs on the
-hosts of now, with the queues of now. Rows 'changed' do so with the changes of --queue. The share of an
-account is its part of the use of hosts while jobs of it waited.")]
+Rows 'as it was' have the waits that the lab recorded. Rows 'policy of now' replay the same
+jobs on the hosts of now, with the queues of now. Rows 'changed' do so with the changes of
+--queue. The share of an account is its part of the use of hosts while jobs of it waited.")]
 pub(crate) struct HistoryArgs {
     /// Jobs that were saved with `fairlead jobs --json` [default: the jobs of the lab]
     #[arg(conflicts_with_all = ["since", "until"])]
@@ -165,7 +165,7 @@ fn table(all: &[Replayed], paper: Paper) -> String {
                 one.policy.to_owned(),
                 figures.jobs.to_string(),
                 share(&figures),
-                format!("{:.1}", figures.host_hours),
+                format!("{:.2}", figures.host_hours),
                 wait(figures.mean_s),
                 wait(figures.p50_s),
                 wait(figures.p95_s),
