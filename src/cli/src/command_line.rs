@@ -150,7 +150,7 @@ impl Command {
             Self::Content(args) => cmd_content::run(args, context).await,
             Self::Explain(args) => cmd_explain::run(&args, context).await,
             Self::Reuse(args) => cmd_reuse::run(&args, context).await,
-            Self::Replay(args) => cmd_replay::run(&args, context),
+            Self::Replay(args) => cmd_replay::run(&args, context).await,
             Self::Hold(args) => cmd_change::hold(&args, context).await,
             Self::Release(args) => cmd_change::release(&args, context).await,
             Self::Edit(args) => cmd_change::edit(&args, context).await,

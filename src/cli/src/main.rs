@@ -57,6 +57,7 @@ mod logging;
 mod output;
 mod printable;
 mod progress;
+mod replaying;
 mod results;
 mod reuse_settings;
 mod selecting;

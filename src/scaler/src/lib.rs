@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod bias;
+mod queue_length;
 mod queue_time;
 mod recycle;
 mod retire;
@@ -11,6 +12,7 @@ mod seed;
 mod state;
 
 pub use bias::Bias;
+pub use queue_length::queue_length;
 pub use queue_time::queue_time;
 pub use recycle::{DAMPING_MS, Reason, Recycling, Wear, make_room};
 pub use retire::retire;

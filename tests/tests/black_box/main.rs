@@ -32,6 +32,7 @@ mod network_boot;
 mod pools;
 mod promises;
 mod reads;
+mod replays;
 mod reuse;
 mod rules;
 mod serve_config;
