@@ -58,12 +58,13 @@ impl Site {
     pub fn script(&self, name: &str, text: &str) {
         let path = self.folder.path().join(name);
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).unwrap_or_else(|error| panic!("{parent:?}: {error}"));
+            fs::create_dir_all(parent)
+                .unwrap_or_else(|error| panic!("{}: {error}", parent.display()));
         }
         let written = fs::write(&path, format!("#!/bin/sh\n{text}\n"));
-        written.unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        written.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
-            .unwrap_or_else(|error| panic!("{path:?}: {error}"));
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 
     /// The folder for `--providers`.
@@ -94,7 +95,7 @@ impl Site {
 
     fn write(&self, name: &str, text: &str) {
         let path = self.folder.path().join(name);
-        fs::write(&path, text).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 
     fn processes(&self) -> Vec<i32> {

@@ -42,12 +42,11 @@ pub(crate) async fn run(args: &ScaleArgs, context: &Context) -> anyhow::Result<u
     let client = context.client()?;
     match &args.what {
         What::Log { pool, limit } => {
-            let pools = match pool {
-                Some(pool) => vec![pool.clone()],
-                None => {
-                    let pools = client.pools().await.map_err(Failure::from)?;
-                    pools.into_iter().map(|pool| pool.name).collect()
-                }
+            let pools = if let Some(pool) = pool {
+                vec![pool.clone()]
+            } else {
+                let pools = client.pools().await.map_err(Failure::from)?;
+                pools.into_iter().map(|pool| pool.name).collect()
             };
             let mut decisions = Vec::new();
             for pool in pools {

@@ -10,8 +10,8 @@ use std::{
 };
 
 use fairlead_simulation::{
-    Counts, Options, Outcome, WITH_GROUPS_FROM, WITH_PAIRS_FROM, WITH_REUSE_FROM, WITH_SHARDS_FROM,
-    YOUNGER_FROM, simulate,
+    Counts, Options, Outcome, WITH_GROUPS_FROM, WITH_PAIRS_FROM, WITH_POOLS_FROM, WITH_REUSE_FROM,
+    WITH_SHARDS_FROM, YOUNGER_FROM, simulate,
 };
 
 /// Seeds of one run.
@@ -55,8 +55,9 @@ fn no_seed_breaks_a_promise() {
     let in_groups = WITH_GROUPS_FROM..WITH_GROUPS_FROM + many / 10;
     let in_pairs = WITH_PAIRS_FROM..WITH_PAIRS_FROM + many / 10;
     let with_reuse = WITH_REUSE_FROM..WITH_REUSE_FROM + many / 5;
+    let with_pools = WITH_POOLS_FROM..WITH_POOLS_FROM + many / 10;
     let seeds = seeds.chain(in_parts).chain(in_groups).chain(in_pairs);
-    let left = Mutex::new(seeds.chain(with_reuse));
+    let left = Mutex::new(seeds.chain(with_reuse).chain(with_pools));
     let counts = Mutex::new(Counts::default());
     let (judged, broken) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     let workers = thread::available_parallelism().map_or(1, usize::from);
@@ -107,7 +108,7 @@ fn no_seed_breaks_a_promise() {
 
 #[test]
 fn a_seed_has_one_history() {
-    for seed in [1, 7, 397, WITH_REUSE_FROM + 37] {
+    for seed in [1, 7, 397, WITH_REUSE_FROM + 37, WITH_POOLS_FROM + 12] {
         let (first, again) = (run(seed), run(seed));
         assert_eq!((first.hash, first.lines), (again.hash, again.lines));
     }

@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 use tokio::{io::AsyncWriteExt, process::Command, time::timeout};
 
 /// How long a program may take to list machines.
-const LIST_TIME: Duration = Duration::from_secs(60);
+const LIST_TIME: Duration = Duration::from_mins(1);
 /// How long a program may take to make or end machines.
-const CHANGE_TIME: Duration = Duration::from_secs(300);
+const CHANGE_TIME: Duration = Duration::from_mins(5);
 /// Most machines that are read from a list.
 const LISTED_MAX: usize = 20_000;
 /// Longest reason that is kept of a failed call, characters.

@@ -62,7 +62,7 @@ impl SmallDoc for PoolDoc {
 
 impl PoolDoc {
     /// A pool of which nothing is said yet.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn unsaid() -> Self {
         Self {
             min: 2,
             max: 10,
@@ -335,7 +335,7 @@ mod tests {
     fn boots_are_believed_once_some_were_measured() {
         let pool = PoolDoc {
             boot_s: 100,
-            ..PoolDoc::new()
+            ..PoolDoc::unsaid()
         };
         let mut fleet = FleetDoc::default();
         for n in 0..5 {

@@ -152,13 +152,6 @@ impl Core {
         })
     }
 
-    /// Whether a machine like this one could run the job.
-    pub(crate) fn fits_template(&self, state: &JobState, name: &str, template: &Host) -> bool {
-        let mut alone = Nearest::default();
-        alone.look(&Wants::of(state), name, template);
-        alone.with_all > 0
-    }
-
     /// Whether this host could ever run the job, as far as is known of it.
     pub(crate) fn could_run(&self, state: &JobState, name: &str) -> bool {
         self.could(&Wants::of(state), name)
@@ -171,6 +164,13 @@ impl Core {
         }
         alone.with_all > 0
     }
+}
+
+/// Whether a machine like this one could run the job.
+pub(crate) fn fits_template(state: &JobState, name: &str, template: &Host) -> bool {
+    let mut alone = Nearest::default();
+    alone.look(&Wants::of(state), name, template);
+    alone.with_all > 0
 }
 
 /// All requirements that depend on the host, in the order in which it is said what even the best host lacks.

@@ -4,7 +4,7 @@ use std::{future::ready, sync::Arc};
 
 use futures_util::{StreamExt, stream};
 
-use super::round::Scaler;
+use super::memory::Scaler;
 use crate::{
     base::{errors::Refusal, providers::ProviderMachine},
     core::Core,
@@ -16,13 +16,13 @@ const ABREAST: usize = 16;
 
 impl Core {
     /// Has the machines of a pool made and ended, beside the rounds: a provider may take minutes.
-    pub(super) async fn call_provider(
+    pub(super) fn call_provider(
         self: &Arc<Self>,
         scaler: &Scaler,
         name: &str,
         pool: &PoolDoc,
         fleet: &FleetDoc,
-        wanted: Vec<String>,
+        wanted: &[String],
     ) {
         let provided = |name: &String| fleet.machines.get(name).map(|one| one.provided(name));
         let wanted: Vec<ProviderMachine> = wanted.iter().filter_map(provided).collect();

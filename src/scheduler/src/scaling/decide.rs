@@ -184,7 +184,7 @@ impl Picture {
     fn sentence(&self, plan: &Plan, quota: Option<u32>) -> String {
         let seconds = |ms: u64| ms.div_euclid(1_000);
         let waiting = self.waiting.work.len();
-        let mut words = if waiting == 0 {
+        let mut words = vec![if waiting == 0 {
             "no job waits".to_owned()
         } else {
             format!(
@@ -193,9 +193,9 @@ impl Picture {
                 seconds(plan.need.supply_ms),
                 seconds(plan.need.horizon_ms),
             )
-        };
+        }];
         if plan.add > 0 {
-            words.push_str(&format!("; {} machines are asked for", plan.add));
+            words.push(format!("{} machines are asked for", plan.add));
         }
         if plan.is_short {
             let wanted = plan.need.wanted.max(plan.need.add);
@@ -203,14 +203,12 @@ impl Picture {
                 || format!("max {} or max_step {}", self.pool.max, self.pool.max_step),
                 |quota| format!("the quota of {quota} machines"),
             );
-            words.push_str(&format!(
-                "; {wanted} were wanted, and {limit} allows no more"
-            ));
+            words.push(format!("{wanted} were wanted, and {limit} allows no more"));
         }
         if !plan.retire.is_empty() {
-            words.push_str(&format!("; {} machines retire", plan.retire.len()));
+            words.push(format!("{} machines retire", plan.retire.len()));
         }
-        words
+        words.join("; ")
     }
 }
 
@@ -328,7 +326,7 @@ mod tests {
             name: name.to_owned(),
             pool: PoolDoc {
                 min: 0,
-                ..PoolDoc::new()
+                ..PoolDoc::unsaid()
             },
             machines: named.collect(),
             wear: vec![Wear::default(); machines.len()],

@@ -8,6 +8,7 @@ use fairlead_store::JobState;
 use crate::{
     core::Core,
     known::pools::{FleetDoc, PoolDoc},
+    placement::feasibility::fits_template,
 };
 
 impl Core {
@@ -15,7 +16,7 @@ impl Core {
     pub(crate) async fn pools_say(&self, state: &JobState) -> Vec<String> {
         let mut words = Vec::new();
         for (name, pool) in self.lab.pools.all() {
-            if !self.fits_template(state, &name, &pool.template(&name)) {
+            if !fits_template(state, &name, &pool.template(&name)) {
                 continue;
             }
             let Ok(read) = self.docs.read::<FleetDoc>(&name).await else {

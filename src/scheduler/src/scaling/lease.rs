@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use fairlead_dispatch::Millis;
 use fairlead_store::ItemError;
 
-use super::round::Scaler;
+use super::memory::Scaler;
 use crate::{
     base::errors::Refusal,
     core::Core,

@@ -7,7 +7,7 @@ use fairlead_job::TboxType;
 use fairlead_scaler::{Activity, Machine, RUN_UNKNOWN_MS, Wear, left_ms};
 use fairlead_store::JobState;
 
-use super::round::Scaler;
+use super::memory::Scaler;
 use crate::{
     core::Core,
     known::{

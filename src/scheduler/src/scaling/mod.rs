@@ -10,6 +10,7 @@ mod explain;
 mod fleet;
 mod lease;
 mod machines;
+mod memory;
 mod people;
 mod round;
 mod work;

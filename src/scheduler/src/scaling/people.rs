@@ -220,7 +220,7 @@ fn check_most(field: &'static str, given: u64, max: u64) -> Result<(), PoolError
 /// A pool after a change.
 fn changed(known: Option<PoolDoc>, change: &PoolChange) -> Result<PoolDoc, Refusal> {
     let is_new = known.is_none();
-    let known = known.unwrap_or_else(PoolDoc::new);
+    let known = known.unwrap_or_else(PoolDoc::unsaid);
     if is_new && change.provider.is_none() {
         return Err(PoolError::Missing("provider").into());
     }

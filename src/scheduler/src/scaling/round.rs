@@ -1,20 +1,16 @@
 //! One round of the replica that decides: looks at each pool, decides for all, stores that, and has it done.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use fairlead_api::PoolDecision;
-use fairlead_scaler::{Machine, Seed, SeedRules, Wear};
+use fairlead_scaler::{Machine, Seed, Wear};
 use fairlead_store::{ItemError, StoreError};
 use futures_util::{StreamExt, stream};
-use parking_lot::Mutex;
 
 use super::{
     decide::{Picture, Plan, decide},
     fleet::reconcile,
-    lease::Seen,
+    memory::{Remembered, Scaler},
 };
 use crate::{
     base::{errors::Refusal, providers::ProviderMachine},
@@ -30,82 +26,10 @@ use crate::{
 const ABREAST: usize = 8;
 /// In how many rounds the law `seed` decides once.
 const SEED_EVERY: u64 = 4;
-/// Within so many ms a pool asks for `max_step` machines at most.
-const MINUTE_MS: u64 = 60_000;
 /// Characters of a token.
 const TOKEN_CHARS: usize = 12;
 /// Machines that did not ask for work for so long after they were asked for are ended, ms, or twice the time of a boot.
 const HANGS_MS: u64 = 300_000;
-
-/// What the replica that decides remembers.
-#[derive(Debug, Default)]
-pub(super) struct Scaler {
-    pub(super) seen: Seen,
-    /// Since when it decides, UTC epoch ms; 0: it does not.
-    pub(super) since_ms: u64,
-    round: u64,
-    pools: BTreeMap<String, Remembered>,
-    /// Pools whose provider is being called.
-    pub(super) calls: Arc<Mutex<BTreeSet<String>>>,
-}
-
-/// What it remembers of a pool.
-#[derive(Debug)]
-struct Remembered {
-    seed: Seed,
-    low: u32,
-    /// When how many machines were asked for, UTC epoch ms.
-    asked: VecDeque<(u64, u32)>,
-    /// How many lists lacked a machine, by token.
-    missed: BTreeMap<String, u32>,
-    /// Jobs of each host that were counted.
-    counted: BTreeMap<String, u32>,
-    /// When this replica found that a machine had asked for work, by its own clock: those of others may be apart.
-    met: BTreeMap<String, u64>,
-    /// The last sentence that was stored.
-    said: String,
-}
-
-impl Scaler {
-    /// It decides now.
-    pub(super) fn holds(&mut self, now_ms: u64) {
-        if self.since_ms == 0 {
-            self.since_ms = now_ms;
-        }
-    }
-
-    /// It does not decide.
-    pub(super) fn rests(&mut self) {
-        self.since_ms = 0;
-        self.pools.clear();
-    }
-
-    fn of(&mut self, pool: &str, min: u32) -> &mut Remembered {
-        let new = || Remembered {
-            seed: Seed::new(SeedRules {
-                min,
-                ..SeedRules::default()
-            }),
-            low: 0,
-            asked: VecDeque::new(),
-            missed: BTreeMap::new(),
-            counted: BTreeMap::new(),
-            met: BTreeMap::new(),
-            said: String::new(),
-        };
-        self.pools.entry(pool.to_owned()).or_insert_with(new)
-    }
-}
-
-impl Remembered {
-    /// Machines that may be asked for now.
-    fn step_left(&mut self, max_step: u32, now_ms: u64) -> u32 {
-        self.asked
-            .retain(|(at_ms, _)| at_ms.saturating_add(MINUTE_MS) > now_ms);
-        let asked = self.asked.iter().map(|(_, many)| *many);
-        max_step.saturating_sub(asked.fold(0, u32::saturating_add))
-    }
-}
 
 /// A pool in a round.
 struct Looked {
@@ -245,9 +169,9 @@ impl Core {
         remembered
             .met
             .retain(|name, _| fleet.machines.contains_key(name));
-        boots
-            .into_iter()
-            .for_each(|took_ms| fleet.note_boot(took_ms));
+        for took_ms in boots {
+            fleet.note_boot(took_ms);
+        }
     }
 
     async fn plan(&self, scaler: &mut Scaler, looked: &[Looked]) -> Result<Vec<Plan>, StoreError> {
@@ -266,7 +190,7 @@ impl Core {
             .iter()
             .flat_map(|one| one.fleet.machines.keys().cloned())
             .collect();
-        let is_minute = scaler.round % SEED_EVERY == 0;
+        let is_minute = scaler.round.is_multiple_of(SEED_EVERY);
         let mut pictures = Vec::new();
         for one in looked {
             let others = self.others_of(scaler, &one.name, &one.pool, &fleets).await;
@@ -404,8 +328,8 @@ impl Core {
             self.forget_machine(&name, &machine).await;
         }
         let wanted = added.into_iter().map(|(machine, _)| machine).chain(again);
-        self.call_provider(scaler, &name, &pool, &fleet, wanted.collect())
-            .await;
+        let wanted: Vec<String> = wanted.collect();
+        self.call_provider(scaler, &name, &pool, &fleet, &wanted);
         Ok(())
     }
 
@@ -489,7 +413,7 @@ mod tests {
 
     #[test]
     fn a_machine_that_hangs_is_ended() {
-        let pool = PoolDoc::new();
+        let pool = PoolDoc::unsaid();
         let mut fleet = FleetDoc::default();
         let asked = |asked_ms, met_ms| FleetMachine {
             asked_ms,
@@ -504,16 +428,5 @@ mod tests {
             .map(|(name, _)| name)
             .collect();
         assert_eq!(hung, ["hangs"]);
-    }
-
-    #[test]
-    fn a_pool_asks_for_its_step_within_a_minute() {
-        let mut scaler = Scaler::default();
-        let pool = scaler.of("p", 0);
-        pool.asked.push_back((1_000, 30));
-        pool.asked.push_back((50_000, 30));
-        assert_eq!(pool.step_left(100, 50_000), 40);
-        assert_eq!(pool.step_left(100, 61_000), 70);
-        assert_eq!(pool.step_left(10, 61_000), 0);
     }
 }

@@ -10,6 +10,7 @@ use super::machines::{Kind, share};
 use crate::{
     core::Core,
     known::{hosts::Host, pools::PoolDoc},
+    placement::feasibility::fits_template,
 };
 
 /// Jobs of each account in a queue that are read.
@@ -66,7 +67,7 @@ impl Core {
                 .iter()
                 .chain(later)
                 .map(|job| &job.state)
-                .filter(|state| self.fits_template(state, name, host))
+                .filter(|state| fits_template(state, name, host))
                 .filter(|state| taken.insert(state.job_id) && allowed.takes(state))
                 .collect();
             let kinds = jobs.iter().map(|state| Kind::of(state, name, now_ms));

@@ -236,28 +236,12 @@ impl Rounds {
             }
             Chore::RunTimes => core.write_run_times().await.map_err(ChoreError::Refused)?,
             Chore::Samples => core.write_samples().await.map_err(ChoreError::Refused)?,
-            Chore::OldSamples => {
-                let summed = Box::pin(core.sum_up_samples()).await;
-                summed.map_err(ChoreError::Refused)?;
-            }
             Chore::Webhooks => core.read_webhooks().await?,
-            Chore::OldWebhooks => {
-                let swept = core.sweep_webhooks().await;
-                swept.map_err(|error| ChoreError::Refused(error.into()))?;
-            }
-            Chore::OldKeys => {
-                core.sweep_submits().await?;
-                core.sweep_plans().await?;
-                core.sweep_results().await?;
-                core.forget_run_times().await?;
-            }
-            Chore::OldSequences => {
-                core.forget_sequences().await.map_err(ChoreError::Refused)?;
-            }
-            Chore::OldMachines => {
-                core.forget_old_turns().await?;
-                core.forget_old_decisions().await?;
-            }
+            Chore::OldSamples
+            | Chore::OldWebhooks
+            | Chore::OldKeys
+            | Chore::OldSequences
+            | Chore::OldMachines => forget_old(chore, core).await?,
         }
         Ok(())
     }
@@ -273,6 +257,35 @@ impl Rounds {
             .took(core.clock.now().0.saturating_sub(began.0), wall_ms);
         Ok(())
     }
+}
+
+/// Sums up or forgets what is old.
+async fn forget_old(chore: Chore, core: &Arc<Core>) -> Result<(), ChoreError> {
+    match chore {
+        Chore::OldSamples => {
+            let summed = Box::pin(core.sum_up_samples()).await;
+            summed.map_err(ChoreError::Refused)?;
+        }
+        Chore::OldWebhooks => {
+            let swept = core.sweep_webhooks().await;
+            swept.map_err(|error| ChoreError::Refused(error.into()))?;
+        }
+        Chore::OldKeys => {
+            core.sweep_submits().await?;
+            core.sweep_plans().await?;
+            core.sweep_results().await?;
+            core.forget_run_times().await?;
+        }
+        Chore::OldSequences => {
+            core.forget_sequences().await.map_err(ChoreError::Refused)?;
+        }
+        Chore::OldMachines => {
+            core.forget_old_turns().await?;
+            core.forget_old_decisions().await?;
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 #[cfg(test)]

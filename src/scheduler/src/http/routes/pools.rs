@@ -30,7 +30,7 @@ pub(super) fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> An
         Route::SetPool { name } => set(core, request, name).boxed(),
         Route::DeletePool { name } => delete(core, request, name).boxed(),
         Route::PoolDecisions { name } => decisions(core, request, name).boxed(),
-        Route::Scaling => scaling(core, request).boxed(),
+        Route::Scaling => ready(scaling(&core, &request)).boxed(),
         Route::SetScaling => set_scaling(core, request).boxed(),
         _ => ready(Err(Refusal::Bug)).boxed(),
     }
@@ -72,7 +72,7 @@ async fn decisions(core: Arc<Core>, request: Request, name: &str) -> Result<Resp
     Ok(ok(&core.pool_decisions(name, before, limit).await?))
 }
 
-async fn scaling(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+fn scaling(core: &Core, request: &Request) -> Result<Response, Refusal> {
     core.people.accounts.identify(&request.credentials(None))?;
     Ok(ok(&core.scaling_settings()))
 }
