@@ -41,6 +41,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-api",
             "fairlead-cases",
             "fairlead-content",
+            "fairlead-scaler",
             // Its tests only.
             "fairlead-fault-store",
         ],

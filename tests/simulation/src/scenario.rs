@@ -260,6 +260,19 @@ pub const WITH_REUSE_FROM: u64 = 100_001;
 /// Seeds from here on have a pool of machines that come and go.
 pub const WITH_POOLS_FROM: u64 = 120_001;
 
+/// The hosts, and behind them those of the pool: like the first one.
+fn with_elastic(mut hosts: Vec<HostPlan>, pool: Option<cloud::Plan>) -> Vec<HostPlan> {
+    if let Some((pool, like)) = pool.zip(hosts.first().cloned()) {
+        hosts.extend((0..pool.machines).map(|n| HostPlan {
+            name: format!("e--{n}"),
+            jobs_survive: false,
+            is_poisoned: false,
+            ..like.clone()
+        }));
+    }
+    hosts
+}
+
 impl Scenario {
     pub(super) fn draw(seed: u64, replicas_max: usize) -> Self {
         let chance = &mut Chance::new(seed, 1);
@@ -277,7 +290,7 @@ impl Scenario {
         let has_reuse = seed >= WITH_REUSE_FROM;
         let poisoned = reuse::poisoned(seed).filter(|_| has_reuse);
         let lease_ms = chance.one_of(&[6_000, 10_000, 20_000], 10_000);
-        let mut hosts: Vec<HostPlan> = (0..hosts)
+        let hosts = (0..hosts)
             .map(|n| HostPlan {
                 boots: has_reuse.then_some(0),
                 is_poisoned: poisoned == Some(n),
@@ -285,17 +298,9 @@ impl Scenario {
             })
             .collect();
         let pool = (seed >= WITH_POOLS_FROM).then(|| cloud::Plan::draw(seed));
-        if let Some((pool, like)) = pool.zip(hosts.first().cloned()) {
-            hosts.extend((0..pool.machines).map(|n| HostPlan {
-                name: format!("e--{n}"),
-                jobs_survive: false,
-                is_poisoned: false,
-                ..like.clone()
-            }));
-        }
         Self {
             seed,
-            hosts,
+            hosts: with_elastic(hosts, pool),
             pool,
             skews_ms: (0..replicas).map(|_| skew(chance)).collect(),
             users: usize::try_from(chance.within(1..=3)).unwrap_or(1),

@@ -138,47 +138,57 @@ impl Picture {
             waiting.mean_ms,
             now_ms,
         );
-        if self.pool.law == SEED {
-            plan.need.add = 0;
-            if self.is_minute {
-                let busy = counts.busy;
-                let many = waiting.work.len();
-                let change = law.decide(many, self.there(), busy, waiting.mean_ms, now_ms);
-                let room = limits.max.saturating_sub(self.there());
-                plan.need.add = u32::try_from(change)
-                    .unwrap_or(0)
-                    .min(self.step_left)
-                    .min(room);
-                let fewer = u32::try_from(change.saturating_neg()).unwrap_or(0);
-                let gone = make_room(&self.machines, limits.min, fewer);
-                let why = "little of the pool is in use".to_owned();
-                plan.retire
-                    .extend(gone.into_iter().map(|name| (name, why.clone())));
-            }
+        let (gone, why) = if self.pool.law == SEED {
+            self.by_seed(&mut plan.need, &limits, law, now_ms)
         } else {
-            let idle_ms = self.pool.recycling().max_idle_ms.max(self.boots.mean_ms);
-            let patience = Boots {
-                mean_ms: idle_ms,
-                ..self.boots
-            };
-            let idle = retire(
-                &limits,
-                &self.machines,
-                waiting.work.len(),
-                patience,
-                now_ms,
-            );
-            let why = format!(
-                "it was idle for {} s while nothing waited",
-                idle_ms.div_euclid(1_000)
-            );
-            plan.retire
-                .extend(idle.into_iter().map(|name| (name, why.clone())));
-        }
+            self.idle(&limits, now_ms)
+        };
+        let gone = gone.into_iter().map(|name| (name, why.clone()));
+        plan.retire.extend(gone);
         plan.retire.sort_unstable();
         plan.retire.dedup_by(|(one, _), (other, _)| one == other);
         plan.add = plan.need.add;
         plan
+    }
+
+    /// What the law `seed` says. Machines that go, and why.
+    fn by_seed(
+        &self,
+        need: &mut Need,
+        limits: &fairlead_scaler::Pool,
+        law: &mut Seed,
+        now_ms: u64,
+    ) -> (Vec<String>, String) {
+        need.add = 0;
+        let why = "little of the pool is in use".to_owned();
+        if !self.is_minute {
+            return (Vec::new(), why);
+        }
+        let busy = Counts::of(&self.machines).busy;
+        let waiting = &self.waiting;
+        let many = waiting.work.len();
+        let change = law.decide(many, self.there(), busy, waiting.mean_ms, now_ms);
+        let room = limits.max.saturating_sub(self.there());
+        let more = u32::try_from(change).unwrap_or(0);
+        need.add = more.min(limits.step_max).min(room);
+        let fewer = u32::try_from(change.saturating_neg()).unwrap_or(0);
+        (make_room(&self.machines, limits.min, fewer), why)
+    }
+
+    /// Machines that were idle for long, and why they go.
+    fn idle(&self, limits: &fairlead_scaler::Pool, now_ms: u64) -> (Vec<String>, String) {
+        let idle_ms = self.pool.recycling().max_idle_ms.max(self.boots.mean_ms);
+        let patience = Boots {
+            mean_ms: idle_ms,
+            ..self.boots
+        };
+        let waiting = self.waiting.work.len();
+        let gone = retire(limits, &self.machines, waiting, patience, now_ms);
+        let seconds = idle_ms.div_euclid(1_000);
+        (
+            gone,
+            format!("it was idle for {seconds} s while nothing waited"),
+        )
     }
 
     fn sentence(&self, plan: &Plan, quota: Option<u32>) -> String {
@@ -228,32 +238,7 @@ pub(super) fn decide(
         .iter()
         .map(|picture| picture.there().saturating_add(picture.retiring))
         .fold(0, u32::saturating_add);
-    let mut left = quota.saturating_sub(there);
-    // The floors come first, then the pools in turns by one machine each.
-    let mut granted = vec![0_u32; plans.len()];
-    for (picture, (plan, granted)) in pictures.iter().zip(plans.iter().zip(&mut granted)) {
-        let floor = picture
-            .pool
-            .min
-            .saturating_sub(picture.there())
-            .min(plan.add)
-            .min(left);
-        *granted = floor;
-        left = left.saturating_sub(floor);
-    }
-    while left > 0 {
-        let mut given = 0_u32;
-        for (plan, granted) in plans.iter().zip(&mut granted) {
-            if *granted < plan.add && given < left {
-                *granted = granted.saturating_add(1);
-                given = given.saturating_add(1);
-            }
-        }
-        if given == 0 {
-            break;
-        }
-        left = left.saturating_sub(given);
-    }
+    let granted = grant(pictures, &plans, quota.saturating_sub(there));
     let short: Vec<u32> = plans
         .iter()
         .zip(&granted)
@@ -274,6 +259,31 @@ pub(super) fn decide(
         plan.sentence = picture.sentence(plan, by_quota.then_some(quota));
     }
     plans
+}
+
+/// How many machines each pool may ask for, of `left` for all: the floors come first, then the pools in turns by one each.
+fn grant(pictures: &[Picture], plans: &[Plan], mut left: u32) -> Vec<u32> {
+    let mut granted = Vec::with_capacity(plans.len());
+    for (picture, plan) in pictures.iter().zip(plans) {
+        let floor = picture.pool.min.saturating_sub(picture.there());
+        let floor = floor.min(plan.add).min(left);
+        granted.push(floor);
+        left = left.saturating_sub(floor);
+    }
+    while left > 0 {
+        let mut given = 0_u32;
+        for (plan, granted) in plans.iter().zip(&mut granted) {
+            if *granted < plan.add && given < left {
+                *granted = granted.saturating_add(1);
+                given = given.saturating_add(1);
+            }
+        }
+        if given == 0 {
+            break;
+        }
+        left = left.saturating_sub(given);
+    }
+    granted
 }
 
 /// Idle machines of pools that lack nothing retire, so that others get theirs.

@@ -86,6 +86,30 @@ pub(super) fn reconcile(
     result
 }
 
+/// Notes the machines that are asked for (names and tokens), and those that retire (names, and why).
+pub(super) fn apply(
+    fleet: &mut FleetDoc,
+    added: &[(String, String)],
+    retired: &[(String, String)],
+    now_ms: u64,
+) {
+    for (machine, token) in added {
+        let asked = FleetMachine {
+            token: token.clone(),
+            asked_ms: now_ms,
+            ..FleetMachine::default()
+        };
+        fleet.machines.insert(machine.clone(), asked);
+    }
+    for (machine, why) in retired {
+        let known = fleet.machines.get_mut(machine);
+        if let Some(known) = known.filter(|known| !known.retires()) {
+            known.retired_ms = now_ms;
+            known.why.clone_from(why);
+        }
+    }
+}
+
 fn is_name(name: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@+~:".contains(&byte);
     !name.is_empty() && name.len() <= NAME_MAX && name.bytes().all(is_part)

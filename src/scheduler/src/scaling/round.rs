@@ -9,7 +9,7 @@ use futures_util::{StreamExt, stream};
 
 use super::{
     decide::{Picture, Plan, decide},
-    fleet::reconcile,
+    fleet::{Reconciled, apply, reconcile},
     memory::{Remembered, Scaler},
 };
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     core::Core,
     known::{
         ids::id_of_texts,
-        pools::{DECISIONS_KEPT_MS, DecisionDoc, FleetDoc, FleetMachine, PoolDoc, decision_id},
+        pools::{DECISIONS_KEPT_MS, DecisionDoc, FleetDoc, PoolDoc, decision_id},
     },
     storage::small_doc::Stored,
 };
@@ -40,9 +40,8 @@ struct Looked {
     fleet: FleetDoc,
     machines: Vec<Machine>,
     wear: Vec<Wear>,
-    gone: Vec<String>,
-    again: Vec<String>,
-    fresh: Vec<String>,
+    /// What the list of the provider said.
+    found: Reconciled,
 }
 
 impl Core {
@@ -91,22 +90,13 @@ impl Core {
         let now_ms = self.clock.wall_ms();
         let boots = fleet.boot_times(&pool);
         let remembered = scaler.of(&name, pool.min);
-        let (mut gone, mut again, mut fresh) = (Vec::new(), Vec::new(), Vec::new());
-        match listed {
+        let found = match listed {
             Ok(listed) => {
-                let missed = &mut remembered.missed;
-                let found = reconcile(&mut fleet, &listed, missed, boots, now_ms);
-                (gone, again, fresh) = (found.gone, found.again, found.fresh);
-                // One that vanished with a job stays until that is lost or ends.
-                let before = stored.as_ref().map(|stored| &stored.doc.machines);
-                gone.retain(|name| {
-                    let has_jobs = !self.jobs.live.of_host(name).is_empty();
-                    if let Some(known) = before.and_then(|all| all.get(name)).filter(|_| has_jobs) {
-                        fleet.machines.insert(name.clone(), known.clone());
-                    }
-                    !has_jobs
-                });
                 fleet.problem.clear();
+                let missed = &mut remembered.missed;
+                let mut found = reconcile(&mut fleet, &listed, missed, boots, now_ms);
+                self.keep_busy(&mut found.gone, &mut fleet, stored.as_ref());
+                found
             }
             Err(problem) => {
                 tracing::warn!(
@@ -116,8 +106,9 @@ impl Core {
                 );
                 fleet.problem = problem;
                 pool.paused = true;
+                Reconciled::default()
             }
-        }
+        };
         self.note_news(&mut fleet, remembered);
         let met = remembered.met.clone();
         let machines = self.machines_of(scaler.since_ms, &met, &pool, &fleet).await;
@@ -137,10 +128,25 @@ impl Core {
             fleet,
             machines,
             wear,
-            gone,
-            again,
-            fresh,
+            found,
         })
+    }
+
+    /// Machines that vanished with a job stay until that is lost or ends.
+    fn keep_busy(
+        &self,
+        gone: &mut Vec<String>,
+        fleet: &mut FleetDoc,
+        stored: Option<&Stored<FleetDoc>>,
+    ) {
+        let before = stored.map(|stored| &stored.doc.machines);
+        gone.retain(|name| {
+            let has_jobs = !self.jobs.live.of_host(name).is_empty();
+            if let Some(known) = before.and_then(|all| all.get(name)).filter(|_| has_jobs) {
+                fleet.machines.insert(name.clone(), known.clone());
+            }
+            !has_jobs
+        });
     }
 
     /// Which machines asked for work for the first time, and how many jobs each has run.
@@ -175,50 +181,12 @@ impl Core {
     }
 
     async fn plan(&self, scaler: &mut Scaler, looked: &[Looked]) -> Result<Vec<Plan>, StoreError> {
-        let now_ms = self.clock.wall_ms();
-        let pools: Vec<(String, PoolDoc)> = looked
-            .iter()
-            .filter(|one| !one.pool.paused)
-            .map(|one| (one.name.clone(), one.pool.clone()))
-            .collect();
-        let boots = |one: &Looked| one.fleet.boot_times(&one.pool);
-        let boot_ms = looked
-            .iter()
-            .map(|one| (one.name.clone(), boots(one).mean_ms));
-        let mut waiting = self.waiting_for(&pools, &boot_ms.collect()).await?;
-        let fleets: BTreeSet<String> = looked
-            .iter()
-            .flat_map(|one| one.fleet.machines.keys().cloned())
-            .collect();
-        let is_minute = scaler.round.is_multiple_of(SEED_EVERY);
-        let mut pictures = Vec::new();
-        for one in looked {
-            let others = self.others_of(scaler, &one.name, &one.pool, &fleets).await;
-            let remembered = scaler.of(&one.name, one.pool.min);
-            let retiring = one
-                .fleet
-                .machines
-                .values()
-                .filter(|it| it.retires())
-                .count();
-            pictures.push(Picture {
-                name: one.name.clone(),
-                pool: one.pool.clone(),
-                machines: one.machines.clone(),
-                wear: one.wear.clone(),
-                others,
-                waiting: waiting.remove(&one.name).unwrap_or_default(),
-                boots: boots(one),
-                retiring: u32::try_from(retiring).unwrap_or(u32::MAX),
-                step_left: remembered.step_left(one.pool.max_step, now_ms),
-                low: remembered.low,
-                is_minute,
-            });
-        }
+        let pictures = self.pictures(scaler, looked).await?;
         let known = pictures
             .iter()
             .map(|one| scaler.of(&one.name, one.pool.min).seed);
         let mut laws: Vec<Seed> = known.collect();
+        let now_ms = self.clock.wall_ms();
         let plans = decide(&pictures, &mut laws, self.lab.pools.quota(), now_ms);
         for (one, law) in pictures.iter().zip(laws) {
             let remembered = scaler.of(&one.name, one.pool.min);
@@ -232,72 +200,85 @@ impl Core {
         Ok(plans)
     }
 
+    async fn pictures(
+        &self,
+        scaler: &mut Scaler,
+        looked: &[Looked],
+    ) -> Result<Vec<Picture>, StoreError> {
+        let decided = looked.iter().filter(|one| !one.pool.paused);
+        let pools: Vec<(String, PoolDoc)> = decided
+            .map(|one| (one.name.clone(), one.pool.clone()))
+            .collect();
+        let boots = |one: &Looked| one.fleet.boot_times(&one.pool);
+        let boot_ms = looked
+            .iter()
+            .map(|one| (one.name.clone(), boots(one).mean_ms));
+        let mut waiting = self.waiting_for(&pools, &boot_ms.collect()).await?;
+        let machines = looked.iter().flat_map(|one| one.fleet.machines.keys());
+        let fleets: BTreeSet<String> = machines.cloned().collect();
+        let is_minute = scaler.round.is_multiple_of(SEED_EVERY);
+        let now_ms = self.clock.wall_ms();
+        let mut pictures = Vec::new();
+        for one in looked {
+            let others = self.others_of(scaler, &one.name, &one.pool, &fleets).await;
+            let remembered = scaler.of(&one.name, one.pool.min);
+            let retiring = one.fleet.machines.values().filter(|it| it.retires());
+            pictures.push(Picture {
+                name: one.name.clone(),
+                pool: one.pool.clone(),
+                machines: one.machines.clone(),
+                wear: one.wear.clone(),
+                others,
+                waiting: waiting.remove(&one.name).unwrap_or_default(),
+                boots: boots(one),
+                retiring: u32::try_from(retiring.count()).unwrap_or(u32::MAX),
+                step_left: remembered.step_left(one.pool.max_step, now_ms),
+                low: remembered.low,
+                is_minute,
+            });
+        }
+        Ok(pictures)
+    }
+
     /// Stores a decision, then what it makes of the pool, and has it done.
     async fn carry_out(
         self: &Arc<Self>,
         scaler: &mut Scaler,
-        looked: Looked,
+        mut looked: Looked,
         mut plan: Plan,
     ) -> Result<(), Refusal> {
+        let now_ms = self.clock.wall_ms();
+        if !looked.pool.paused {
+            plan.retire
+                .extend(hung(&looked.fleet, &looked.pool, now_ms));
+        }
+        let number = looked.fleet.decision.saturating_add(1);
+        let added = new_machines(&looked.name, &looked.fleet.word, number, plan.add);
+        let remembered = scaler.of(&looked.name, looked.pool.min);
+        let is_news = plan.is_short && remembered.said != plan.sentence;
+        if plan.add > 0 || !plan.retire.is_empty() || is_news {
+            let decision = self.told(&looked, number, now_ms, &added, &plan);
+            if !self.store_decision(&looked, decision).await? {
+                return Ok(());
+            }
+            looked.fleet.decision = number;
+            remembered.said.clone_from(&plan.sentence);
+            tracing::info!(
+                pool = looked.name,
+                number,
+                sentence = plan.sentence,
+                "decided"
+            );
+        }
         let Looked {
             name,
             pool,
             stored,
             mut fleet,
-            gone,
-            again,
-            fresh,
+            found,
             ..
         } = looked;
-        let now_ms = self.clock.wall_ms();
-        if !pool.paused {
-            plan.retire.extend(hung(&fleet, &pool, now_ms));
-        }
-        let number = fleet.decision.saturating_add(1);
-        let added = new_machines(&name, &fleet.word, number, plan.add);
-        let is_change = plan.add > 0 || !plan.retire.is_empty();
-        let remembered = scaler.of(&name, pool.min);
-        let is_news = plan.is_short && remembered.said != plan.sentence;
-        if is_change || is_news {
-            let decision = DecisionDoc {
-                at_ms: now_ms.saturating_add(DECISIONS_KEPT_MS),
-                decision: self.told(&name, &pool, number, now_ms, &added, &plan),
-            };
-            fleet.decision = number;
-            match self
-                .docs
-                .put(&decision_id(&name, number), None, Some(&decision))
-                .await
-            {
-                Ok(_) => {}
-                Err(ItemError::Conflict { .. }) => {
-                    // Its number is taken by a decision that was never carried out: the next round has the next one.
-                    self.docs.put(&name, stored.as_ref(), Some(&fleet)).await?;
-                    return Ok(());
-                }
-                Err(error) => return Err(error.into()),
-            }
-            remembered.said.clone_from(&plan.sentence);
-            tracing::info!(pool = name, number, sentence = plan.sentence, "decided");
-        }
-        for (machine, token) in &added {
-            let asked = FleetMachine {
-                token: token.clone(),
-                asked_ms: now_ms,
-                ..FleetMachine::default()
-            };
-            fleet.machines.insert(machine.clone(), asked);
-        }
-        for (machine, why) in &plan.retire {
-            if let Some(known) = fleet
-                .machines
-                .get_mut(machine)
-                .filter(|known| !known.retires())
-            {
-                known.retired_ms = now_ms;
-                known.why.clone_from(why);
-            }
-        }
+        apply(&mut fleet, &added, &plan.retire, now_ms);
         let before = stored.as_ref().map(|stored| &stored.doc);
         if before != Some(&fleet) {
             match self.docs.put(&name, stored.as_ref(), Some(&fleet)).await {
@@ -308,35 +289,58 @@ impl Core {
             }
         }
         if plan.add > 0 {
-            scaler
-                .of(&name, pool.min)
-                .asked
-                .push_back((now_ms, plan.add));
+            let remembered = scaler.of(&name, pool.min);
+            remembered.asked.push_back((now_ms, plan.add));
             self.metrics.machines_asked.inc_by(u64::from(plan.add));
         }
-        for machine in fresh {
+        for machine in found.fresh {
             // A provider may give a name again. One that retired before it was listed stays so.
-            let stays = fleet
-                .machines
-                .get(&machine)
-                .is_some_and(|one| !one.retires());
-            if stays {
+            let stays = fleet.machines.get(&machine);
+            if stays.is_some_and(|one| !one.retires()) {
                 self.welcome_host(&machine).await?;
             }
         }
-        for machine in gone {
+        for machine in found.gone {
             self.forget_machine(&name, &machine).await;
         }
-        let wanted = added.into_iter().map(|(machine, _)| machine).chain(again);
-        let wanted: Vec<String> = wanted.collect();
+        let wanted = added.into_iter().map(|(machine, _)| machine);
+        let wanted: Vec<String> = wanted.chain(found.again).collect();
         self.call_provider(scaler, &name, &pool, &fleet, &wanted);
         Ok(())
     }
 
+    /// Stores a decision. `false`: its number is taken by one that was never carried out, and the next round has the next
+    /// number.
+    async fn store_decision(
+        &self,
+        looked: &Looked,
+        decision: PoolDecision,
+    ) -> Result<bool, Refusal> {
+        let (name, number) = (&looked.name, decision.number);
+        let doc = DecisionDoc {
+            at_ms: decision.at_ms.saturating_add(DECISIONS_KEPT_MS),
+            decision,
+        };
+        let id = decision_id(name, number);
+        match self.docs.put(&id, None, Some(&doc)).await {
+            Ok(_) => Ok(true),
+            Err(ItemError::Conflict { .. }) => {
+                let before = looked.stored.as_ref();
+                let fleet = FleetDoc {
+                    decision: number,
+                    word: looked.fleet.word.clone(),
+                    ..before.map(|stored| stored.doc.clone()).unwrap_or_default()
+                };
+                self.docs.put(name, before, Some(&fleet)).await?;
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn told(
         &self,
-        name: &str,
-        pool: &PoolDoc,
+        looked: &Looked,
         number: u64,
         now_ms: u64,
         added: &[(String, String)],
@@ -344,11 +348,11 @@ impl Core {
     ) -> PoolDecision {
         let seconds = |ms: u64| ms.div_euclid(1_000);
         PoolDecision {
-            pool: name.to_owned(),
+            pool: looked.name.clone(),
             number,
             at_ms: now_ms,
             replica: self.config.replica.clone(),
-            law: pool.law.clone(),
+            law: looked.pool.law.clone(),
             added: added.iter().map(|(machine, _)| machine.clone()).collect(),
             retired: plan
                 .retire
@@ -398,6 +402,7 @@ fn hung(fleet: &FleetDoc, pool: &PoolDoc, now_ms: u64) -> Vec<(String, String)> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::known::pools::FleetMachine;
 
     #[test]
     fn a_decision_names_the_same_machines_whoever_carries_it_out() {
