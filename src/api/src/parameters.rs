@@ -196,6 +196,12 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         "The place behind which the page begins: next of the page before. Of an event stream: the id of the last event.",
     ),
     whole(
+        "before",
+        0,
+        u64::MAX,
+        "Decisions with smaller numbers than this one. Default 0: from the newest on.",
+    ),
+    whole(
         "limit",
         0,
         Some(1000),

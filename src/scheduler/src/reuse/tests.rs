@@ -15,7 +15,7 @@ use crate::{
     core::Core,
     known::{
         accounts::Credentials,
-        reuse::{Entry, entry_id},
+        reuse::{Class, Entry, entry_id},
     },
     lifecycle::attempt::{cancelled, ended},
     submission::submit::SubmitOptions,
@@ -102,11 +102,14 @@ async fn read(core: &Core, id: JobId) -> JobState {
 
 /// A testbox gets the job and runs it to this end.
 async fn run_with(core: &Arc<Core>, id: JobId, end: impl Fn(&mut JobState) + Send + Sync) {
+    let class = core.lab.hosts.get("h1").as_ref().and_then(Class::of);
+    let host_class = class.map(|class| class.text()).unwrap_or_default();
     let begin = |state: &JobState| {
         assert!(state.ready, "{state:?}");
         Ok(Some(JobState {
             stage: Stage::Running,
             host: "h1".to_owned(),
+            host_class: host_class.clone(),
             host_group: "g".to_owned(),
             claim_token: "t".to_owned(),
             dispatch_ms: 1,

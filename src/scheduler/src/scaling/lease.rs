@@ -2,10 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fairlead_dispatch::Millis;
 use fairlead_store::ItemError;
 
-use super::memory::Scaler;
+use super::memory::{Scaler, Seen};
 use crate::{
     base::errors::Refusal,
     core::Core,
@@ -17,15 +16,6 @@ use crate::{
 const EVERY: Duration = Duration::from_secs(15);
 /// A replica that did not count on for so long decides no more, ms.
 const SILENT_MS: u64 = 45_000;
-
-/// Who decides, as this replica saw it last.
-#[derive(Debug, Default)]
-pub(super) struct Seen {
-    holder: String,
-    beat: u64,
-    /// Since when it is so, on this replica's own clock.
-    since: Millis,
-}
 
 impl Core {
     /// Decides for the pools while it is this replica's turn, until it stops.

@@ -5,13 +5,21 @@ use std::{
     sync::Arc,
 };
 
+use fairlead_dispatch::Millis;
 use fairlead_scaler::{Seed, SeedRules};
 use parking_lot::Mutex;
 
-use super::lease::Seen;
-
 /// Within so many ms a pool asks for `max_step` machines at most.
 const MINUTE_MS: u64 = 60_000;
+
+/// Who decides, as this replica saw it last.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) holder: String,
+    pub(super) beat: u64,
+    /// Since when it is so, on this replica's own clock.
+    pub(super) since: Millis,
+}
 
 /// What the replica that decides remembers.
 #[derive(Debug, Default)]

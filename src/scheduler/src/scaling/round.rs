@@ -403,6 +403,7 @@ fn hung(fleet: &FleetDoc, pool: &PoolDoc, now_ms: u64) -> Vec<(String, String)> 
 mod tests {
     use super::*;
     use crate::known::pools::FleetMachine;
+    use fairlead_scaler::BOOT_UNKNOWN_MS;
 
     #[test]
     fn a_decision_names_the_same_machines_whoever_carries_it_out() {
@@ -428,7 +429,8 @@ mod tests {
         fleet.machines.insert("hangs".to_owned(), asked(1, 0));
         fleet.machines.insert("boots".to_owned(), asked(2, 0));
         fleet.machines.insert("runs".to_owned(), asked(1, 5));
-        let hung: Vec<String> = hung(&fleet, &pool, HANGS_MS + 2)
+        let patience_ms = 2 * BOOT_UNKNOWN_MS;
+        let hung: Vec<String> = hung(&fleet, &pool, patience_ms + 2)
             .into_iter()
             .map(|(name, _)| name)
             .collect();
