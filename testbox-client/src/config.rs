@@ -185,7 +185,7 @@ pub struct AgentConfig {
     pub wait_s: u32,
     /// Returns when the first answer that holds jobs is run to its end and delivered. Default false.
     pub once: bool,
-    /// Keeps job folders after delivery. Default false.
+    /// Keeps the folders of jobs that are over, with all that is in them but secrets. Default false.
     pub keep: bool,
     /// How long a job may take to end by itself after the polite signal, where no order says
     /// otherwise. Default 10 s.

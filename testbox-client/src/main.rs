@@ -134,7 +134,7 @@ struct Args {
     /// Time between SIGTERM and SIGKILL of a job, in seconds.
     #[arg(long, default_value_t = 10)]
     grace: u32,
-    /// Keep job folders after their results are delivered.
+    /// Keep the folders of jobs that are over. Without this option, the work folder is emptied after every job.
     #[arg(long)]
     keep: bool,
     /// Take the jobs of one answer, run them, deliver their results, and exit.

@@ -219,9 +219,9 @@ fn open(work_dir: &Path, keep: bool) -> io::Result<Opened> {
         if let Some(uid) = journal.uid {
             clear_left(uid)?;
         }
-        if let Err(error) = folder.take_back() {
+        if let Err(error) = folder.take_back(keep) {
             let job_id = &journal.job_id;
-            tracing::warn!(job_id, %error, "the secrets of a job may still be in its folder");
+            tracing::warn!(job_id, %error, "files of a job, also its secrets, may still be in its folder");
         }
         if killed > 0 {
             let job_id = &journal.job_id;
