@@ -57,6 +57,7 @@ impl Testbox {
                 executors: Vec::new(),
                 facts: BTreeMap::default(),
                 content: Vec::new(),
+                load: None,
             },
         }
     }
@@ -128,6 +129,7 @@ impl Testbox {
             running: self.running(),
             free_memory_mb: self.offer.free_memory_mb,
             free_cpus: self.offer.free_cpus,
+            load: self.offer.load,
         };
         let path = format!("/scheduler/v1/testboxes/{}/heartbeat", self.host);
         let body = json!(request).to_string().into_bytes();

@@ -27,7 +27,8 @@ use crate::{
         users::{Users, clear_left},
     },
     job::{Context, End, JobFolder, Journal, deliver_leftover, leftovers},
-    protocol::{Event, Leftover},
+    load,
+    protocol::{Event, Leftover, Measured},
     timer::pause,
 };
 
@@ -36,6 +37,9 @@ const BEAT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often images are looked at.
 const LOOK_AT_IMAGES_EVERY: Duration = Duration::from_secs(30);
+
+/// How often the load of the machine is measured.
+const MEASURE_EVERY: Duration = Duration::from_secs(2);
 
 /// Runs an agent until `stop` is cancelled.
 ///
@@ -96,8 +100,16 @@ pub async fn run(
         client: reporter,
         events: Events(events),
     });
-    let mut driver = Driver::new(Arc::clone(&context), asker, beater, host);
+    let load_root = context.config.load_root.clone();
+    let load = match load_root.clone() {
+        Some(root) => measure(root).await,
+        None => None,
+    };
+    let mut driver = Driver::new(Arc::clone(&context), (asker, beater), host, load);
     let mut beside = watch(&context).await;
+    if let Some(root) = load_root {
+        beside.spawn(watch_load(root, driver.sender.clone()));
+    }
     driver.adopt(left);
     let worked = driver.work(&stop).await;
     driver.wind_down().await;
@@ -121,6 +133,28 @@ async fn watch_images(context: Arc<Context>) {
         pause(LOOK_AT_IMAGES_EVERY).await;
         context.executors.look_at_images().await;
     }
+}
+
+/// Measures the load of the machine again and again, so that a changed one is told.
+async fn watch_load(root: PathBuf, events: mpsc::Sender<Event>) {
+    loop {
+        pause(MEASURE_EVERY).await;
+        if events
+            .send(Event::Measured(measure(root.clone()).await))
+            .await
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// The load of the machine now.
+async fn measure(root: PathBuf) -> Option<Measured> {
+    tokio::task::spawn_blocking(move || load::measure(&root))
+        .await
+        .ok()
+        .flatten()
 }
 
 /// The cache of inputs.
