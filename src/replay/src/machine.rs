@@ -241,6 +241,7 @@ impl Machine {
             owed: Vec::new(),
             jobs_max: ANSWER_JOBS,
             waits_until: Millis(u64::MAX),
+            load: None,
         }
     }
 

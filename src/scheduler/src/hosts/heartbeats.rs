@@ -8,6 +8,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use fairlead_api::{HeartbeatAnswer, HeartbeatRequest, HeldJob, Renewal, StopOrder};
+use fairlead_dispatch::Event;
 use fairlead_job::{JobId, Stage};
 use fairlead_store::JobState;
 
@@ -23,9 +24,9 @@ use crate::{
         live_jobs::Live,
         open_requests::{KnownClaim, Requester},
         reuse::Class,
-        work_request::{HELD_MAX, WorkRequest},
+        work_request::{HELD_MAX, WorkRequest, known_load},
     },
-    lifecycle::attempt::stopped_with,
+    lifecycle::{attempt::stopped_with, engine_facts::engine_load},
 };
 
 /// How long a stopped job may take to end by itself, seconds.
@@ -196,6 +197,7 @@ impl Core {
                 host.free_memory_mb = beat.free_memory_mb;
                 host.free_cpus = beat.free_cpus;
             })?;
+            self.hear_load(name, &beat)?;
         }
         let stop = self.stop_orders(name, &beat.running).await?;
         Ok(HeartbeatAnswer {
@@ -204,6 +206,29 @@ impl Core {
             stop,
             renewed: self.renewed(&beat.running),
         })
+    }
+
+    /// Notes how loaded a host is that asks for nothing just now. The engine hears of a mark that was crossed: jobs may wait
+    /// for the host, or need wait for it no longer.
+    fn hear_load(&self, name: &str, beat: &HeartbeatRequest) -> Result<(), HostError> {
+        let Some(said) = beat.load else {
+            return Ok(());
+        };
+        let crossed = self.lab.hosts.update(name, |host| {
+            let load = known_load(said, &host.kinds);
+            let was = host.load.replace(load).is_some_and(|was| was.loaded);
+            (was != load.loaded).then_some(load)
+        })?;
+        if let Some(load) = crossed {
+            if load.loaded {
+                self.tell_closed();
+            }
+            self.engine.tell(Event::HostLoaded {
+                host: name.to_owned(),
+                load: engine_load(load),
+            });
+        }
+        Ok(())
     }
 
     /// The running jobs whose end was put off beyond their own limit.

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use fairlead_api::{ConsumeRequest, ExecutorSaid, HeldJob};
+use fairlead_api::{ConsumeRequest, ExecutorSaid, HeldJob, HostLoad};
 use fairlead_job::{JobId, TboxType};
 use fairlead_store::{JobState, Version};
 
@@ -118,6 +118,18 @@ fn known_words(mut words: Vec<String>) -> Vec<String> {
     words
 }
 
+/// The load that a host of these kinds says. A machine that is one job's as a whole is never loaded.
+pub(crate) fn known_load(load: HostLoad, kinds: &[TboxType]) -> HostLoad {
+    let percent = |said: Option<u8>| said.map(|percent| percent.min(100));
+    HostLoad {
+        memory_available_mb: load.memory_available_mb.min(load.memory_total_mb),
+        cpu_pressure_percent: percent(load.cpu_pressure_percent),
+        memory_pressure_percent: percent(load.memory_pressure_percent),
+        loaded: load.loaded && !kinds.contains(&TboxType::Hw),
+        ..load
+    }
+}
+
 fn check_executors(executors: &[ExecutorSaid]) -> Result<(), HostError> {
     let fits = |one: &ExecutorSaid| {
         (1..=EXECUTOR_BYTES_MAX).contains(&one.name.len())
@@ -209,7 +221,7 @@ impl WorkRequest {
         let owed_cpus = self.owed.iter().map(|owed| owed.cpus).sum();
         let jobs_max = if self.is_hw() { 1 } else { self.jobs_max };
         let mut room = jobs_max.saturating_sub(owed);
-        let mut free_mb = self.host.free_memory_mb.saturating_sub(owed_mb);
+        let mut free_mb = self.host.room_mb().saturating_sub(owed_mb);
         let free_cpus = self.host.free_cpus;
         let mut free_cpus = free_cpus.map(|free: u32| free.saturating_sub(owed_cpus));
         jobs.into_iter().partition(|state| {
@@ -274,6 +286,8 @@ impl WorkRequest {
             instance: request.instance,
             ..Host::default()
         };
+        let load = request.load.map(|load| known_load(load, &host.kinds));
+        let host = Host { load, ..host };
         Ok(Self {
             owed: Vec::new(),
             offerer,
