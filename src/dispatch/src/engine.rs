@@ -283,6 +283,7 @@ impl Engine {
         // Equal references are the same value: then it is not read.
         let said = host.and_then(|host| host.about.as_ref());
         let as_before = known.filter(|_| said == Some(&offer.about));
+        let was = host.map(|host| (host.is_loaded(), host.view.total_mb, host.view.total_cpus));
         if let Some(older) = host.and_then(|host| host.open) {
             self.supersede(older, decisions);
         }
@@ -301,9 +302,11 @@ impl Engine {
             load: offer.load,
         };
         let key = offer.key;
+        let is_loaded = offer.load.is_some_and(|load| load.loaded);
+        let now = (is_loaded, arrival.total_mb, arrival.total_cpus);
         let id = as_before.unwrap_or_else(|| self.describe(offer));
         self.hosts.open(key, id, &arrival, self.now);
-        if offer.load.is_some_and(|load| load.loaded) {
+        if as_before.is_none() || was != Some(now) {
             self.release_kept_off();
         }
         self.dirty.insert((self.now, key));
