@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairlead_api::{ConsumeAnswer, ConsumeRequest, Grant, HeartbeatRequest, HeldJob};
+use fairlead_api::{ConsumeAnswer, ConsumeRequest, Grant, HeartbeatRequest, HeldJob, HostLoad};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -67,6 +67,18 @@ impl Testbox {
         self.offer.session = clock::unique();
         self.offer.request = 0;
         self.held.clear();
+    }
+
+    /// It says from now on that so much of its memory is in use, percent, and that it is loaded.
+    pub fn is_loaded(&mut self, used_percent: u32) {
+        let total_mb = self.offer.memory_mb;
+        self.offer.load = Some(HostLoad {
+            memory_total_mb: total_mb,
+            memory_available_mb: total_mb * 100_u32.saturating_sub(used_percent) / 100,
+            unpromised_memory_mb: total_mb,
+            loaded: true,
+            ..HostLoad::default()
+        });
     }
 
     /// Asks and reports at another replica from now on.

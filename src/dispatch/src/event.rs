@@ -275,7 +275,8 @@ pub enum Event {
     OfferWithdrawn(OfferKey),
     /// A host is gone: its offer is dropped, and explain forgets it. Its running jobs end separately.
     HostLeft(String),
-    /// A host is as loaded as this, which it said between two offers.
+    /// A host is as loaded as this, which it said between two offers. Ignored if it recovers while an offer of it is open:
+    /// the next one says so.
     HostLoaded {
         /// The host.
         host: String,

@@ -110,15 +110,23 @@ impl Engine {
         self.release_kept_off();
     }
 
-    /// A host said between two offers how loaded it is.
+    /// A host said between two offers how loaded it is. One that recovers while it asks says what it has by the request
+    /// that follows: the open one offers what only a loaded host does.
     pub(crate) fn host_load(&mut self, host: &str, load: HostLoad) {
         let Some(id) = self.hosts.id(host) else {
             return;
         };
+        let asks = self
+            .hosts
+            .known
+            .get(id)
+            .is_some_and(|host| host.open.is_some());
+        if asks && !load.loaded {
+            return;
+        }
         self.hosts.set_load(id, Some(load));
         if load.loaded {
             self.release_kept_off();
         }
-        self.host_has_room(id);
     }
 }

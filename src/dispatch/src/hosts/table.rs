@@ -168,7 +168,9 @@ impl Hosts {
             let (group, view) = unknown();
             self.add(Host::new(Atom::clone(name), group, view))
         });
-        let open = self.known.get(id).and_then(|host| host.open);
+        // Of hosts that say their load, the number of jobs orders their offers.
+        let orders = self.known.get(id).filter(|host| host.load.is_some());
+        let open = orders.and_then(|host| host.open);
         let listed = open.filter(|open| self.is_listed(*open));
         if let Some(open) = listed {
             self.unlist(open);

@@ -78,13 +78,16 @@ fn where_all_are_loaded_the_least_loaded_gets_a_job_after_ten_seconds() {
 #[test]
 fn a_host_that_is_loaded_no_more_gets_what_waits_at_once() {
     let mut lab = Lab::new();
-    let offer = lab.offer(loaded("h", 95));
+    lab.offer(loaded("h", 95));
     lab.learn([job(1, "a")]);
     assert_eq!(lab.claims(), []);
+    // How much it has is said by its next request.
     lab.on(Event::HostLoaded {
         host: "h".to_owned(),
         load: load(false, 50, 0),
     });
+    assert_eq!(lab.claims(), []);
+    let offer = lab.offer(calm("h", 0));
     assert_eq!(lab.claims(), [(1, offer.0)]);
 }
 

@@ -199,16 +199,13 @@ impl World {
             }
             Step::Load(host, how) => {
                 let (host, load) = (format!("h{}", host % HOSTS), random_load(how));
-                let is_known = self
-                    .lab
-                    .engine
-                    .hosts()
-                    .iter()
-                    .any(|known| known.name == host);
-                if is_known {
+                let hosts = self.lab.engine.hosts();
+                let known = hosts.iter().find(|known| known.name == host);
+                // One that recovers says so when it asks.
+                if known.is_some_and(|known| load.loaded || known.asking.is_none()) {
                     self.hears_load(&host, Some(load));
-                    self.event(Event::HostLoaded { host, load });
                 }
+                self.event(Event::HostLoaded { host, load });
             }
             Step::Close(which) => {
                 let names = (0..HOSTS).filter(|n| which % 3 == 0 && which / 8 == *n);

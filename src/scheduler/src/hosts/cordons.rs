@@ -35,7 +35,7 @@ impl Core {
 
     fn closures_changed(&self) {
         self.lab.cordons.changed();
-        if self.lab.hosts.count_loaded() > 0 {
+        if self.lab.hosts.count_loaded(self.clock.now()) > 0 {
             self.tell_closed();
         }
         self.requests.waiters.hurry(|waiter| {

@@ -295,9 +295,17 @@ impl Hosts {
             })
     }
 
-    /// How many of them are loaded.
-    pub(crate) fn count_loaded(&self) -> usize {
-        self.0.iter().filter(|host| host.is_loaded()).count()
+    /// How many of them are loaded, of those that are not gone.
+    pub(crate) fn count_loaded(&self, now: Millis) -> usize {
+        let is_here = |host: &Host| {
+            let heard = |seen: Millis| now.0.saturating_sub(seen.0) <= GONE_MS;
+            host.seen.is_some_and(heard)
+        };
+        let loaded = self
+            .0
+            .iter()
+            .filter(|host| host.is_loaded() && is_here(host));
+        loaded.count()
     }
 
     /// Looks at each of them.
