@@ -1,6 +1,6 @@
 //! Reads how loaded the machine is: its memory, its pressure, and the control group that bounds the agent.
 //!
-//! The kernel's texts are read below a root, which is `/` but for tests. What is not there says nothing.
+//! The kernel's texts are read below a root, which is `/` but for tests. A missing file says nothing.
 
 use std::{
     fs,

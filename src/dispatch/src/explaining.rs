@@ -13,8 +13,8 @@ use crate::hosts::Host;
 use crate::ids::{HostId, JobKey, MemberId, Millis, Owner, QueueId, ShapeId};
 use crate::index::Job;
 use crate::interner::{Atom, Atoms};
+use crate::kept_off::Waits;
 use crate::labels::place_of;
-use crate::loaded::Waits;
 use crate::requirement::{Name, Requirement};
 use crate::shape::{Gate, Shape, View};
 use std::cmp::Reverse;
@@ -109,14 +109,9 @@ impl Engine {
         standing: QueueStanding,
         now: u64,
     ) -> JobExplanation {
-        let waits = Waits {
-            account: &standing.account,
-            shape,
-            submitted,
-        };
+        let waits = Waits::new(&standing.account, shape, submitted);
         let kept_until = self.hosts.kept_off(waits, now);
         let is_kept = |host: &Host| kept_until.is_some() && host.is_loaded();
-        let mut able_loaded = false;
         let mut verdicts: Vec<(bool, usize, HostId, &Host)> =
             Vec::with_capacity(self.hosts.known.len());
         let (mut able, mut ready) = (0, 0);
@@ -125,7 +120,6 @@ impl Engine {
             let could = anybodys.first_unmet_by(&host.view.idle()).is_none();
             let lacking = lacking(&standing.account, shape, &host.view);
             able += u64::from(could);
-            able_loaded |= could && host.is_loaded();
             ready += u64::from(lacking == 0 && host.open.is_some() && !is_kept(host));
             verdicts.push((!could, lacking, id, host));
         }
@@ -135,10 +129,7 @@ impl Engine {
         let hosts = named.map(|(unable, _, id, host)| {
             let mut reasons = reasons(&standing.account, shape, &host.view);
             self.add_host_reasons(&mut reasons, job, id, host);
-            let load = host.load.filter(|_| is_kept(host));
-            reasons.extend(load.map(|load| Reason::Loaded {
-                memory_used_percent: load.memory_used_percent,
-            }));
+            reasons.extend(host.why_loaded().filter(|_| is_kept(host)));
             HostVerdict {
                 host: host.name.to_string(),
                 able: !unable,
@@ -151,13 +142,7 @@ impl Engine {
         let limits = self
             .ledger
             .limits_reached(&standing.queue, &standing.account);
-        let all_loaded = able_loaded
-            && self
-                .hosts
-                .calm_until(&standing.account, shape, now)
-                .is_none();
-        let until = kept_until.filter(|_| all_loaded).map(Millis);
-        let all_loaded = until.map(|until| Reason::AllLoaded { until });
+        let all_loaded = self.all_loaded(waits, now);
         let reasons = paused.into_iter().chain(limits).chain(all_loaded).collect();
         JobExplanation {
             job,

@@ -30,6 +30,7 @@ mod hosts;
 mod ids;
 mod index;
 mod interner;
+mod kept_off;
 pub mod labels;
 mod ledger;
 mod loaded;
@@ -60,7 +61,7 @@ pub use explain::{
     Ahead, Count, EXPLAIN_COUNT_MAX, EXPLAIN_LIST_MAX, HostExplanation, HostVerdict,
     JobExplanation, JobState, Limited, QueueStanding, Reason, ShapeVerdict,
 };
-pub use loaded::LOADED_WAIT_MS;
+pub use kept_off::LOADED_WAIT_MS;
 pub use peers::{OVERTAKES_MAX, Peers};
 pub use policy::{Allowance, CACHE_JOBS, EngineConfig, Policy, QueuePolicy};
 pub use report::{HostReport, QueueReport, REPORT_JOBS_MAX, Stats};

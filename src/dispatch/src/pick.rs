@@ -10,8 +10,8 @@ use crate::hosts::Hosts;
 use crate::ids::{BucketId, JobKey, MemberId, Owner, QueueId, ShapeId};
 use crate::index::{Index, KeyCells, digits};
 use crate::interner::Atom;
+use crate::kept_off::Waits;
 use crate::ledger::{Ledger, MemberRank, QueueRank};
-use crate::loaded::Waits;
 use crate::order::Walk;
 use crate::reserve::Limit;
 use crate::shape::{Head, ShapeEntry, View, could_run, first_obstacle};
@@ -306,11 +306,7 @@ impl Picker<'_> {
         let again = self.loaded.and_then(|hosts| {
             let job = index.jobs.get(&job)?;
             let (shape, owner) = index.shape_of(job)?;
-            let waits = Waits {
-                account: ledger.account(owner),
-                shape,
-                submitted: job.submitted,
-            };
+            let waits = Waits::new(ledger.account(owner), shape, job.submitted);
             Some((job.bucket, hosts.kept_off(waits, self.now)?))
         });
         self.kept_off.extend(again);

@@ -5,8 +5,8 @@ use crate::event::{Decision, Kind, NOT_ON_MAX};
 use crate::hosts::{Crowd, Slot};
 use crate::ids::{BucketId, HostId, JobKey, OfferKey, Owner, Place};
 use crate::interner::{Atom, common};
+use crate::kept_off::Waits;
 use crate::ledger::{MemberRank, QueueRank};
-use crate::loaded::Waits;
 use crate::requirement::Requirement;
 use crate::reserve::Limit;
 use crate::shape::{Gate, Obstacle, Shape, first_obstacle};
@@ -69,11 +69,7 @@ impl Engine {
 
     /// A waiting job, as far as the load of hosts matters to it.
     fn waits<'a>(&'a self, owner: Owner, shape: &'a Shape, submitted: u64) -> Waits<'a> {
-        Waits {
-            account: self.ledger.account(owner),
-            shape,
-            submitted,
-        }
+        Waits::new(self.ledger.account(owner), shape, submitted)
     }
 
     fn bucket_rank(&self, id: BucketId) -> Option<BucketRank> {

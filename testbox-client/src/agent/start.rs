@@ -100,16 +100,10 @@ pub async fn run(
         client: reporter,
         events: Events(events),
     });
-    let load_root = context.config.load_root.clone();
-    let load = match load_root.clone() {
-        Some(root) => measure(root).await,
-        None => None,
-    };
+    let load = measure(&context).await;
     let mut driver = Driver::new(Arc::clone(&context), (asker, beater), host, load);
     let mut beside = watch(&context).await;
-    if let Some(root) = load_root {
-        beside.spawn(watch_load(root, driver.sender.clone()));
-    }
+    beside.spawn(watch_load(Arc::clone(&context), driver.sender.clone()));
     driver.adopt(left);
     let worked = driver.work(&stop).await;
     driver.wind_down().await;
@@ -136,25 +130,21 @@ async fn watch_images(context: Arc<Context>) {
 }
 
 /// Measures the load of the machine again and again, so that a changed one is told.
-async fn watch_load(root: PathBuf, events: mpsc::Sender<Event>) {
-    loop {
+async fn watch_load(context: Arc<Context>, events: mpsc::Sender<Event>) {
+    while context.config.load_root.is_some() {
         pause(MEASURE_EVERY).await;
-        if events
-            .send(Event::Measured(measure(root.clone()).await))
-            .await
-            .is_err()
-        {
+        let measured = Event::Measured(measure(&context).await);
+        if events.send(measured).await.is_err() {
             return;
         }
     }
 }
 
-/// The load of the machine now.
-async fn measure(root: PathBuf) -> Option<Measured> {
-    tokio::task::spawn_blocking(move || load::measure(&root))
-        .await
-        .ok()
-        .flatten()
+/// The load of the machine now, as far as it is to be known.
+async fn measure(context: &Context) -> Option<Measured> {
+    let root = context.config.load_root.clone()?;
+    let measuring = tokio::task::spawn_blocking(move || load::measure(&root));
+    measuring.await.ok().flatten()
 }
 
 /// The cache of inputs.

@@ -130,13 +130,13 @@ mod tests {
 
     use super::*;
 
-    fn used(percent: u32) -> Option<Measured> {
-        Some(Measured {
+    fn used(percent: u32) -> Measured {
+        Measured {
             total_mb: 1_000,
             available_mb: 10 * (100 - percent),
             cpu_pressure_percent: None,
             memory_pressure_percent: None,
-        })
+        }
     }
 
     fn at(seconds: u64) -> Time {
@@ -169,7 +169,7 @@ mod tests {
             (66, 89),
         ];
         for (second, percent) in course {
-            if load.note(at(second), used(percent), LOADED_REST) {
+            if load.note(at(second), Some(used(percent)), LOADED_REST) {
                 crossed.push((second, load.is_loaded()));
             }
         }
@@ -180,11 +180,11 @@ mod tests {
     fn a_host_offers_what_is_really_free_less_a_tenth() {
         let mut load = Load::default();
         assert_eq!(free_mb(&load), 700, "nothing is known");
-        load.note(at(0), used(10), LOADED_REST);
+        load.note(at(0), Some(used(10)), LOADED_REST);
         assert_eq!(free_mb(&load), 700, "no more than is promised to nobody");
-        load.note(at(2), used(60), LOADED_REST);
+        load.note(at(2), Some(used(60)), LOADED_REST);
         assert_eq!(free_mb(&load), 300);
-        load.note(at(4), used(69), LOADED_REST);
+        load.note(at(4), Some(used(69)), LOADED_REST);
         assert_eq!(
             free_mb(&load),
             300,
@@ -192,7 +192,7 @@ mod tests {
         );
         load.refresh();
         assert_eq!(free_mb(&load), 210);
-        load.note(at(6), used(95), LOADED_REST);
+        load.note(at(6), Some(used(95)), LOADED_REST);
         assert_eq!(free_mb(&load), 0);
         load.note(at(8), None, LOADED_REST);
         assert_eq!((free_mb(&load), load.said(0, 0)), (700, None));
@@ -207,7 +207,7 @@ mod tests {
             let mut load = Load::default();
             for (n, percent) in course.iter().enumerate() {
                 let now = at(2 * n as u64);
-                load.note(now, used(*percent), LOADED_REST);
+                load.note(now, Some(used(*percent)), LOADED_REST);
                 let past = &course[..=n];
                 let loaded = past.iter().rposition(|percent| *percent > 90).is_some_and(|last| {
                     let mut calm_s = None;

@@ -1,50 +1,15 @@
-//! Calm hosts, by the keys that they offer, and the order of hosts by what goes on there. Part of [`Hosts`].
+//! Calm hosts, by the keys that they offer. Part of [`Hosts`].
 //!
 //! A calm host is one that is not loaded. Where a calm host could run a job, no loaded one gets it.
 
 use crate::event::HostLoad;
-use crate::hosts::Host;
+use crate::hosts::host::Host;
 use crate::hosts::table::{Hosts, RECENT_MS};
 use crate::ids::HostId;
 use crate::interner::Atom;
 use crate::shape::Shape;
 
-/// Pressures within so many percent are taken for the same: else hosts that are alike would not be found together.
-const PRESSURE_STEP: u8 = 10;
-
-/// Whom a job goes to first, of hosts that say how loaded they are: the least. All others are alike.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Crowd {
-    loaded: bool,
-    /// Of a loaded host, memory in use, percent.
-    used_percent: u8,
-    jobs: u32,
-    /// In steps of [`PRESSURE_STEP`].
-    pressure: u8,
-}
-
 impl Host {
-    pub(crate) fn is_loaded(&self) -> bool {
-        self.load.is_some_and(|load| load.loaded)
-    }
-
-    /// Its place among hosts that could have the same job.
-    pub(crate) fn crowd(&self) -> Crowd {
-        let Some(load) = self.load else {
-            return Crowd::default();
-        };
-        Crowd {
-            loaded: load.loaded,
-            used_percent: if load.loaded {
-                load.memory_used_percent
-            } else {
-                0
-            },
-            jobs: u32::try_from(self.runs.len()).unwrap_or(u32::MAX),
-            pressure: load.cpu_pressure_percent / PRESSURE_STEP,
-        }
-    }
-
     /// Until when it may ask again, as far as is known: it asks, has jobs, or did so lately. None: it is gone.
     fn alive_until(&self, now: u64) -> Option<u64> {
         let until = if self.open.is_some() || !self.runs.is_empty() {

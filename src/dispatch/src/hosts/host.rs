@@ -1,6 +1,7 @@
 //! A host's free room: what it reported, less later claims, and at most what its known jobs leave.
 
 use crate::event::{About, HostLoad, Kind};
+use crate::hosts::crowd::Crowd;
 use crate::hosts::load::{Load, Taken};
 use crate::hosts::offer::Nothing;
 use crate::ids::{JobKey, KeyId, OfferKey};
@@ -80,6 +81,16 @@ impl Host {
             heard: 0,
             load: None,
         }
+    }
+
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.load.is_some_and(|load| load.loaded)
+    }
+
+    /// Its place among hosts that could have the same job.
+    pub(crate) fn crowd(&self) -> Crowd {
+        let of = |load| Crowd::of(load, self.runs.len());
+        self.load.map(of).unwrap_or_default()
     }
 
     pub(crate) fn refresh(&mut self) {

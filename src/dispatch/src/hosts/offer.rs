@@ -1,7 +1,7 @@
 //! Offers: a host's request, its deadline, and the jobs that it was given so far.
 
 use crate::event::HostLoad;
-use crate::hosts::calm::Crowd;
+use crate::hosts::crowd::Crowd;
 use crate::hosts::load::Load;
 use crate::ids::{HostId, JobKey, OfferKey};
 use crate::shape::{Env, View};

@@ -74,7 +74,7 @@ pub(crate) fn random_job(
 /// A load made of a number.
 pub(crate) fn random_load(how: u8) -> HostLoad {
     HostLoad {
-        loaded: how / 8 % 3 == 0,
+        loaded: (how / 8).is_multiple_of(3),
         memory_used_percent: 60 + how / 8,
         cpu_pressure_percent: how % 100,
     }

@@ -18,7 +18,7 @@ use crate::{
     lifecycle::{engine_facts::facts, hold::why_held, wait_on::waits_for},
     views::explain_load::{words_of_all_loaded, words_of_load},
     views::explain_shards::shards_of,
-    views::explain_times::{from_then_on, given_up},
+    views::explain_times::{from_then_on, given_up, words_of_affinity, words_of_silent_store},
 };
 
 /// Missing peers that an explanation says more of than that they are missing.
@@ -439,17 +439,7 @@ pub(super) fn words(reason: &Reason) -> String {
             Limited::Queue(name) => format!("queue '{name}' has used up its testbox hours"),
         },
         Reason::QueuePaused => "its queue is paused".to_owned(),
-        Reason::WaitingForAffinity { until } => {
-            format!(
-                "it waits until {} for a host with its cache directories",
-                utc_text(until.0)
-            )
-        }
-        Reason::WaitingForStore { until } => {
-            format!(
-                "the store did not tell who has it; the next try is at {}",
-                utc_text(until.0)
-            )
-        }
+        Reason::WaitingForAffinity { until } => words_of_affinity(*until),
+        Reason::WaitingForStore { until } => words_of_silent_store(*until),
     }
 }
