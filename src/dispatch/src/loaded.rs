@@ -63,12 +63,8 @@ impl Engine {
         let Some(id) = self.hosts.id(host) else {
             return;
         };
-        let asks = self
-            .hosts
-            .known
-            .get(id)
-            .is_some_and(|host| host.open.is_some());
-        if asks && !load.loaded {
+        let recovers = |host: &Host| host.open.is_some() && host.is_loaded() && !load.loaded;
+        if self.hosts.known.get(id).is_some_and(recovers) {
             return;
         }
         self.hosts.set_load(id, Some(load));

@@ -219,10 +219,10 @@ impl Core {
         Some(self.really(room))
     }
 
-    /// The load as it is told.
-    fn said_load(&self) -> Option<HostLoad> {
-        self.load
-            .said(self.free().free_mb, self.roster.running().count())
+    /// The load, to be told.
+    fn told_load(&mut self) -> Option<HostLoad> {
+        let (unpromised_mb, jobs) = (self.free().free_mb, self.roster.running().count());
+        self.load.told(unpromised_mb, jobs)
     }
 
     /// A mark that is crossed is told at once, also by a request that takes the place of an open one.
@@ -235,9 +235,12 @@ impl Core {
             self.load.note(self.now, measured, rest)
         };
         if crossed {
-            self.act(Action::Loaded(self.said_load()));
+            let load = self.told_load();
+            self.act(Action::Loaded(load));
             self.beat_now |= !self.roster.is_empty();
         }
+        // It only orders hosts: a heartbeat costs less than a new request.
+        self.beat_now |= self.contact.ever && self.load.has_other_pressure();
         if crossed || before != self.offered() {
             self.ask_anew |= self.ask.is_some();
         }
@@ -340,6 +343,7 @@ impl Core {
     fn next_request(&mut self, room: Room) -> ConsumeRequest {
         self.number += 1;
         let session = self.session.clone().unwrap_or_default();
+        let load = self.told_load();
         let older = self.older.as_ref().map(|older| &older.request);
         ConsumeRequest {
             request: self.number,
@@ -352,7 +356,7 @@ impl Core {
             free_cpus: room.free_cpus,
             jobs_max: room.slots,
             running: self.roster.named(),
-            load: self.said_load(),
+            load,
             ..self.host.says.clone()
         }
     }
@@ -374,7 +378,7 @@ impl Core {
             return;
         };
         self.beat_now = false;
-        let call = self.next_call();
+        let (call, load) = (self.next_call(), self.told_load());
         self.beat = Some((call, self.now));
         self.act(Action::Heartbeat {
             call,
@@ -383,7 +387,7 @@ impl Core {
                 running: self.roster.named(),
                 free_memory_mb: self.really(self.free()).free_mb,
                 free_cpus: self.free().free_cpus,
-                load: self.said_load(),
+                load,
             },
         });
     }

@@ -16,6 +16,9 @@ pub const LOADED_REST: Duration = Duration::from_secs(LOADED_REST_S as u64);
 /// The part of all memory that is never offered, and by which free memory must differ to be told anew: one so-many-th.
 const MARGIN_PART: u32 = 10;
 
+/// By so much the CPU pressure must differ to be told at once, percent.
+const PRESSURE_STEP: u8 = 10;
+
 /// What was measured of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Measured {
@@ -42,6 +45,10 @@ impl Measured {
         self.total_mb / MARGIN_PART
     }
 
+    fn pressure(&self) -> u8 {
+        self.cpu_pressure_percent.unwrap_or(0)
+    }
+
     /// What jobs may still take, MB.
     fn spare_mb(&self) -> u32 {
         self.available_mb.saturating_sub(self.margin_mb())
@@ -57,6 +64,8 @@ pub(super) struct Load {
     below_since: Option<Time>,
     /// The memory that offers go by, MB; it follows what is measured in steps. `None`: not known.
     spare_mb: Option<u32>,
+    /// The CPU pressure that was told last, percent.
+    told_pressure: u8,
 }
 
 impl Load {
@@ -109,9 +118,16 @@ impl Load {
         }
     }
 
+    /// Whether the CPU pressure is another than the one that was told last.
+    pub(super) fn has_other_pressure(&self) -> bool {
+        let pressure = self.last.map_or(0, |seen| seen.pressure());
+        pressure.abs_diff(self.told_pressure) >= PRESSURE_STEP
+    }
+
     /// The load as it is told, of a host with so much memory promised to nobody and so many jobs.
-    pub(super) fn said(&self, unpromised_memory_mb: u32, jobs: usize) -> Option<HostLoad> {
+    pub(super) fn told(&mut self, unpromised_memory_mb: u32, jobs: usize) -> Option<HostLoad> {
         let seen = self.last?;
+        self.told_pressure = seen.pressure();
         Some(HostLoad {
             memory_total_mb: seen.total_mb,
             memory_available_mb: seen.available_mb,
@@ -195,7 +211,7 @@ mod tests {
         load.note(at(6), Some(used(95)), LOADED_REST);
         assert_eq!(free_mb(&load), 0);
         load.note(at(8), None, LOADED_REST);
-        assert_eq!((free_mb(&load), load.said(0, 0)), (700, None));
+        assert_eq!((free_mb(&load), load.told(0, 0)), (700, None));
     }
 
     proptest! {

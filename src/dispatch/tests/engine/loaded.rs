@@ -176,6 +176,18 @@ fn a_job_goes_to_the_fewest_jobs_then_the_least_pressure_then_the_most_memory() 
 }
 
 #[test]
+fn pressure_that_is_told_between_offers_orders_those_that_wait() {
+    let mut lab = Lab::new();
+    lab.offer(calm("first", 0));
+    let second = lab.offer(calm("second", 30));
+    let host = "first".to_owned();
+    let load = load(false, 50, 60);
+    lab.on(Event::HostLoaded { host, load });
+    lab.learn([job(1, "a")]);
+    assert_eq!(lab.claims(), [(1, second.0)]);
+}
+
+#[test]
 fn affinity_comes_before_pressure() {
     let mut lab = Lab::new();
     let holder = lab.offer(saying(calm("holder", 99), |about| {

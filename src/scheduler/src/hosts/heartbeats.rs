@@ -7,9 +7,9 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use fairlead_api::{HeartbeatAnswer, HeartbeatRequest, HeldJob, Renewal, StopOrder};
+use fairlead_api::{HeartbeatAnswer, HeartbeatRequest, HeldJob, HostLoad, Renewal, StopOrder};
 use fairlead_dispatch::Event;
-use fairlead_job::{JobId, Stage};
+use fairlead_job::{JobId, Stage, TboxType};
 use fairlead_store::JobState;
 
 use crate::{
@@ -208,26 +208,26 @@ impl Core {
         })
     }
 
-    /// Notes how loaded a host is that asks for nothing just now. The engine hears of a mark that was crossed: jobs may wait
-    /// for the host, or need wait for it no longer.
+    /// Notes how loaded a host is. The engine hears of it if that may change which host gets a job: jobs wait for the host,
+    /// or need wait for it no longer, or others come before it.
     fn hear_load(&self, name: &str, beat: &HeartbeatRequest) -> Result<(), HostError> {
         let Some(said) = beat.load else {
             return Ok(());
         };
-        let crossed = self.lab.hosts.update(name, |host| {
+        let (was, load, is_hw) = self.lab.hosts.update(name, |host| {
             let load = known_load(said, &host.kinds);
-            let was = host.load.replace(load).is_some_and(|was| was.loaded);
-            (was != load.loaded).then_some(load)
+            let is_hw = host.kinds.contains(&TboxType::Hw);
+            (host.load.replace(load), load, is_hw)
         })?;
-        if let Some(load) = crossed {
-            if load.loaded {
-                self.tell_closed();
-            }
-            self.engine.tell(Event::HostLoaded {
-                host: name.to_owned(),
-                load: engine_load(load),
-            });
+        let orders = |load: HostLoad| (load.loaded, load.cpu_pressure_percent);
+        if is_hw || was.map(orders) == Some(orders(load)) {
+            return Ok(());
         }
+        if load.loaded {
+            self.tell_closed();
+        }
+        let (host, load) = (name.to_owned(), engine_load(load));
+        self.engine.tell(Event::HostLoaded { host, load });
         Ok(())
     }
 

@@ -300,3 +300,66 @@ impl WorkRequest {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fairlead_dispatch::Millis;
+
+    use super::*;
+    use crate::known::hosts::{GONE_MS, Hosts};
+
+    /// A request of a host of these kinds that says such a load. Newer agents may say more.
+    fn loaded(kinds: &[&str], free_mb: u32) -> WorkRequest {
+        let request = serde_json::json!({
+            "session": "s", "request": 1, "kinds": kinds, "arch": "x86_64", "memory_mb": 1000, "free_memory_mb": free_mb,
+            "load": {
+                "memory_total_mb": 1000, "memory_available_mb": 2000, "unpromised_memory_mb": 700,
+                "cpu_pressure_percent": 200, "loaded": true, "weather": "fair",
+            },
+        });
+        let request = serde_json::from_value(request).unwrap();
+        WorkRequest::of("h", request).unwrap()
+    }
+
+    #[test]
+    fn a_loaded_host_has_room_where_nothing_was_promised() {
+        let host = loaded(&["dc"], 0).host;
+        assert!(host.is_loaded());
+        assert_eq!(host.room_mb(), 700);
+        let load = host.load.unwrap();
+        assert_eq!(
+            (load.memory_available_mb, load.cpu_pressure_percent),
+            (1000, Some(100))
+        );
+        let calm = Host {
+            load: Some(HostLoad {
+                loaded: false,
+                ..load
+            }),
+            free_memory_mb: 5,
+            ..host
+        };
+        assert_eq!(calm.room_mb(), 5);
+    }
+
+    #[test]
+    fn a_whole_machine_is_never_loaded() {
+        let host = loaded(&["hw"], 400).host;
+        assert!(!host.is_loaded() && host.load.is_some());
+        assert_eq!(host.room_mb(), 400);
+    }
+
+    #[test]
+    fn loaded_hosts_that_are_gone_are_not_counted() {
+        let hosts = Hosts::default();
+        for (name, seen) in [("here", Some(Millis(1_000))), ("never", None)] {
+            let host = Host {
+                seen,
+                ..loaded(&["vm"], 0).host
+            };
+            hosts.update(name, |known| *known = host).unwrap();
+        }
+        assert_eq!(hosts.count_loaded(Millis(2_000)), 1);
+        assert_eq!(hosts.count_loaded(Millis(1_001 + GONE_MS)), 0);
+    }
+}

@@ -6,10 +6,14 @@ use super::*;
 
 /// Of 10,000 MB.
 fn used(percent: u32) -> Event {
+    pressed(percent, 40)
+}
+
+fn pressed(percent: u32, cpu_pressure: u8) -> Event {
     Event::Measured(Some(Measured {
         total_mb: 10_000,
         available_mb: 100 * (100 - percent),
-        cpu_pressure_percent: Some(40),
+        cpu_pressure_percent: Some(cpu_pressure),
         memory_pressure_percent: None,
     }))
 }
@@ -95,6 +99,22 @@ fn a_host_that_is_full_tells_by_a_heartbeat_at_once() {
     assert!(bench.beats().is_some());
     bench.feed(used(95));
     assert!(bench.beats().unwrap().1.load.unwrap().loaded);
+}
+
+#[test]
+fn another_pressure_is_told_by_a_heartbeat_and_not_by_a_new_request() {
+    let mut bench = Bench::new(DC);
+    let (call, _) = bench.asks().unwrap();
+    bench.grants(call, Vec::new());
+    assert!(bench.asks().is_some() && bench.beats().is_none());
+    let mut told = Vec::new();
+    for pressure in [0, 9, 35, 41, 44, 60, 55, 0] {
+        bench.feed(pressed(20, pressure));
+        let beat = bench.beats();
+        told.extend(beat.and_then(|(_, beat)| beat.load?.cpu_pressure_percent));
+    }
+    assert_eq!(told, [35, 60, 0]);
+    assert_eq!(bench.asks(), None);
 }
 
 #[test]
