@@ -30,6 +30,7 @@ pub mod scheduler;
 pub mod secured;
 pub mod server;
 pub mod settings;
+pub mod site;
 pub mod sources;
 pub mod terminal;
 pub mod testbox;
@@ -49,6 +50,7 @@ pub use recorded::Recorded;
 pub use scheduler::{Scheduler, Store};
 pub use secured::Secured;
 pub use server::Server;
+pub use site::Site;
 pub use terminal::{Terminal, on_terminal};
 pub use testbox::Testbox;
 

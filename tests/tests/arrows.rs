@@ -10,11 +10,15 @@ use cargo_metadata::{CargoOpt, Metadata, MetadataCommand, Package};
 /// For each member, the members it may depend on, tests included. Crates of tests follow the `fairlead` row.
 const ARROWS: &[(&str, &[&str])] = &[
     ("fairlead-cases", &[]),
+    ("fairlead-chart", &[]),
     ("fairlead-crash", &[]),
     ("fairlead-job", &[]),
     ("fairlead-dispatch", &[]),
     ("fairlead-scaler", &[]),
-    ("fairlead-replay", &["fairlead-dispatch", "fairlead-scaler"]),
+    (
+        "fairlead-replay",
+        &["fairlead-chart", "fairlead-dispatch", "fairlead-scaler"],
+    ),
     ("fairlead-api", &[]),
     ("fairlead-content", &["fairlead-api"]),
     ("fairlead-store", &["fairlead-job"]),
@@ -87,6 +91,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "fairlead-bench",
         &[
+            "fairlead-chart",
             "fairlead-job",
             "fairlead-dispatch",
             "fairlead-store",

@@ -112,6 +112,20 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "scaling",
+        &[
+            "base",
+            "storage",
+            "lifecycle",
+            "known",
+            "core",
+            "people",
+            "placement",
+            "jobs",
+            "hosts",
+        ],
+    ),
+    (
         "views",
         &[
             "base",
@@ -123,6 +137,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "waiting",
             "submission",
             "hosts",
+            "scaling",
         ],
     ),
     (
@@ -165,6 +180,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "submission",
             "dispatching",
             "hosts",
+            "scaling",
             "samples",
             "shards",
             "timers",
@@ -187,6 +203,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "reuse",
             "submission",
             "hosts",
+            "scaling",
             "views",
             "timers",
             "samples",
@@ -207,6 +224,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "reuse",
             "dispatching",
             "hosts",
+            "scaling",
             "shards",
             "timers",
             "upkeep",

@@ -9,11 +9,11 @@ use crate::{
     ConsumeRequest, ContentCareRequest, ContentChecked, ContentCollected, ContentKeep, ContentList,
     ContentMissing, ContentPin, ContentUrls, ContentUrlsRequest, ContentView, Explanation,
     HeartbeatAnswer, HeartbeatRequest, HostClose, HostRegistration, HostReserve, HostReset,
-    HostView, JobAnswer, JobList, JobView, PeersAnswer, QueueChange, QueueView, RerunRequest,
-    RetentionChange, RetentionView, ReuseExplanation, ReuseForgotten, ReuseSettings, Signed,
-    SubmitItem, SubmitRules, TerminateRequest, TestHistory, TimerList, TimerView, UnknownMachine,
-    UsageReport, Version, WaitAnswer, WaitRequest, WebhookTest, WebhookTested, WebhookView,
-    Written,
+    HostView, JobAnswer, JobList, JobView, PeersAnswer, PoolChange, PoolDecision, PoolView,
+    QueueChange, QueueView, RerunRequest, RetentionChange, RetentionView, ReuseExplanation,
+    ReuseForgotten, ReuseSettings, ScalingSettings, Signed, SubmitItem, SubmitRules,
+    TerminateRequest, TestHistory, TimerList, TimerView, UnknownMachine, UsageReport, Version,
+    WaitAnswer, WaitRequest, WebhookTest, WebhookTested, WebhookView, Written,
     openapi::content::{
         BOOT_SCRIPT, BYTES, Content, EVENTS, FILE_OR_FOLDER, HEALTH, JOBS, NOTHING, OPENAPI,
         PAGE_OR_ANSWER, TEXT, json,
@@ -354,6 +354,22 @@ routes! {
     ["scheduler", "v1", "queues", name] => {
         "POST" | "PUT" SetQueue { name: Queue }, Admin, NONE, json::<QueueChange>() => json::<QueueView>(), "sets weight, priority, paused, users";
         "DELETE" DeleteQueue { name: Queue }, Admin, NONE, NOTHING => TEXT, "back to the default policy";
+    }
+    ["scheduler", "v1", "pools"] => {
+        "GET" Pools, Account, PAGE, NOTHING => json::<Vec<PoolView>>(), "pools of machines that come and go, with their machines";
+    }
+    ["scheduler", "v1", "pools", name] => {
+        "GET" Pool { name: Word }, Account, NONE, NOTHING => json::<PoolView>(), "one pool";
+        "POST" | "PUT" SetPool { name: Word }, Admin, NONE, json::<PoolChange>() => json::<PoolView>(), "sets what is given of a pool, and makes it";
+        "DELETE" DeletePool { name: Word }, Admin, NONE, NOTHING => TEXT, "deletes a pool that has no machines";
+    }
+    ["scheduler", "v1", "pools", name, "decisions"] => {
+        "GET" PoolDecisions { name: Word }, Account, Known(&["before", "limit"]), NOTHING => json::<Vec<PoolDecision>>(),
+            "the decisions of a pool with their numbers, the newest first; `before=` a number goes on behind it";
+    }
+    ["scheduler", "v1", "scaling"] => {
+        "GET" Scaling, Account, NONE, NOTHING => json::<ScalingSettings>(), "what holds for all pools together";
+        "POST" | "PUT" SetScaling, Admin, NONE, json::<ScalingSettings>() => json::<ScalingSettings>(), "replaces what holds for all pools together";
     }
     ["scheduler", "v1", "retention"] => {
         "GET" Retention, Admin, NONE, NOTHING => json::<RetentionView>(), "for how many months jobs are kept";

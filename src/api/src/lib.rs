@@ -14,6 +14,7 @@ mod limits;
 pub mod openapi;
 pub mod parameters;
 mod peers;
+mod pools;
 mod queues;
 mod requests;
 mod retention;
@@ -44,6 +45,9 @@ pub use job_view::{AttemptView, EditView, JobEvent, JobTimes, JobView, RuleAppli
 pub use limits::{Bounds, Limits, LimitsChange};
 pub use parameters::{COMMON, Parameters};
 pub use peers::{Peer, PeersAnswer};
+pub use pools::{
+    PoolChange, PoolDecision, PoolMachine, PoolMachineView, PoolView, ScalingSettings,
+};
 pub use queues::*;
 pub use requests::*;
 pub use retention::{RetentionChange, RetentionView};

@@ -324,6 +324,9 @@ pub struct JobSummary {
     pub cpus: u32,
     /// When submitted.
     pub submit_ms: u64,
+    /// When it could run: since then it waits, or waited, for a host alone; absent: not yet, or an older scheduler says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready_ms: Option<u64>,
     /// When dispatched; absent: not yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispatch_ms: Option<u64>,

@@ -1,17 +1,21 @@
-//! `fairlead replay`: gives the jobs of a trace to the engine, and arrivals to the scaler, in virtual time.
+//! `fairlead replay`: gives the jobs of a trace or of a lab to the engine, and arrivals to the scaler, in virtual time.
 
-use std::{fs::File, path::PathBuf};
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+};
 
 use clap::ValueEnum;
 use fairlead_replay::{
-    Accounts, Estimates, Law, Measures, Rules, Scaled, Scaling, arrivals, measure, replay, scale,
-    swf,
+    Accounts, Course, Estimates, Law, Measures, Rules, Scaled, Scaling, arrivals, measure, plots,
+    replay, scale_with_course, swf,
 };
 use serde::Serialize;
 
 use crate::{
     context::Context,
     exit::{self, Failure},
+    replaying::{self, HistoryArgs, write_plot},
     table::{Grid, Paper},
 };
 
@@ -31,6 +35,8 @@ enum What {
     Swf(SwfArgs),
     /// Replay arrivals of shards on pools of machines that come and go
     Scaling(ScalingArgs),
+    /// Replay the jobs that the lab ran, with the policy of now and with changes of it
+    History(HistoryArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -42,13 +48,16 @@ struct SwfArgs {
     units: u32,
     /// Run times that the engine expects; several are shown side by side, and are a list with --json
     #[arg(long, value_enum, value_delimiter = ',', default_value = "requested")]
-    estimates: Vec<EstimatesArg>,
+    estimates: Vec<Estimates>,
     /// Accounts of the jobs; several are shown side by side
     #[arg(long, value_enum, value_delimiter = ',', default_value = "users")]
-    accounts: Vec<AccountsArg>,
+    accounts: Vec<Accounts>,
     /// How long the first job waits before the machine is kept for it, milliseconds; 0: it never is
     #[arg(long, value_name = "MS", default_value_t = 900_000)]
     reserve_after_ms: u64,
+    /// Draw waits and shares into this file, as SVG
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -64,7 +73,7 @@ struct ScalingArgs {
     quota: u32,
     /// Rule that decides the number of machines; several are shown side by side, and are a list with --json
     #[arg(long, value_enum, value_delimiter = ',', default_value = "queue_time")]
-    law: Vec<LawArg>,
+    law: Vec<Law>,
     /// Machines that each pool keeps
     #[arg(long, value_name = "N", default_value_t = 2)]
     min: u32,
@@ -77,45 +86,16 @@ struct ScalingArgs {
     /// For the times of boots
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum EstimatesArg {
-    /// The time that users asked for
-    Requested,
-    /// The time that jobs really took
-    Actual,
-    /// The mean time of the user's earlier jobs
-    Learned,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum AccountsArg {
-    /// Each user has an account of equal weight
-    Users,
-    /// All jobs are of one account: first come, first served
-    One,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[value(rename_all = "snake_case")]
-enum LawArg {
-    /// Waiting shards begin within the target, or within a boot and a minute
-    QueueTime,
-    /// queue / (rate × time) − machines, with a step of 100, a cooldown, damping and hysteresis
-    Seed,
-    /// A machine for each shard that waits
-    QueueLength,
+    /// Draw machines and waits into this file, as SVG
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
 }
 
 /// The figures of one way of replaying a trace.
 #[derive(Debug, Serialize)]
 struct Replayed {
-    accounts: AccountsArg,
-    estimates: EstimatesArg,
+    accounts: Accounts,
+    estimates: Estimates,
     reserve_after_ms: u64,
     left_out: usize,
     #[serde(flatten)]
@@ -125,16 +105,17 @@ struct Replayed {
 /// The figures of one law.
 #[derive(Debug, Serialize)]
 struct Grown {
-    law: LawArg,
+    law: Law,
     #[serde(flatten)]
     figures: Scaled,
 }
 
-pub(crate) fn run(args: &ReplayArgs, context: &Context) -> anyhow::Result<u8> {
+pub(crate) async fn run(args: &ReplayArgs, context: &Context) -> anyhow::Result<u8> {
     let paper = context.output.paper();
     match &args.what {
         What::Swf(args) => print(context, &replayed(args)?, |all| traces(all, paper))?,
         What::Scaling(args) => print(context, &scaled(args)?, |all| laws(all, paper))?,
+        What::History(args) => replaying::run(args, context).await?,
     }
     Ok(exit::OK)
 }
@@ -160,22 +141,20 @@ fn replayed(args: &SwfArgs) -> Result<Vec<Replayed>, Failure> {
         )
     })?;
     let mut all = Vec::new();
+    let mut drawn = Vec::new();
     for accounts in &args.accounts {
         for estimates in &args.estimates {
             let rules = Rules {
                 units: args.units,
-                estimates: match estimates {
-                    EstimatesArg::Requested => Estimates::Requested,
-                    EstimatesArg::Actual => Estimates::Actual,
-                    EstimatesArg::Learned => Estimates::Learned,
-                },
-                accounts: match accounts {
-                    AccountsArg::Users => Accounts::Users,
-                    AccountsArg::One => Accounts::One,
-                },
+                estimates: *estimates,
+                accounts: *accounts,
                 reserve_after_ms: args.reserve_after_ms,
             };
             let (outcomes, left_out) = replay(&jobs, &rules);
+            if args.plot.is_some() {
+                let name = format!("accounts {}, estimates {}", word(accounts), word(estimates));
+                drawn.push((name, plots::of_trace(&outcomes)));
+            }
             all.push(Replayed {
                 accounts: *accounts,
                 estimates: *estimates,
@@ -185,7 +164,21 @@ fn replayed(args: &SwfArgs) -> Result<Vec<Replayed>, Failure> {
             });
         }
     }
+    if let Some(path) = &args.plot {
+        let runs = drawn.iter().map(|(name, ran)| plots::Run {
+            name: name.clone(),
+            ran,
+        });
+        let runs: Vec<plots::Run<'_>> = runs.collect();
+        write_plot(&plots::waits(&title(&args.file), &runs, "processors"), path)?;
+    }
     Ok(all)
+}
+
+/// The name of a file, above its chart.
+fn title(file: &Path) -> String {
+    let name = file.file_name().unwrap_or_default();
+    format!("Replay of {}", name.display())
 }
 
 fn scaled(args: &ScalingArgs) -> Result<Vec<Grown>, Failure> {
@@ -195,13 +188,9 @@ fn scaled(args: &ScalingArgs) -> Result<Vec<Grown>, Failure> {
         Failure::usage(format!("'{shown}' has no arrivals: {error}"), hint)
     })?;
     let (from_s, to_s) = args.boot_s;
-    let grown = args.law.iter().map(|law| {
+    let replayed = args.law.iter().map(|law| {
         let scaling = Scaling {
-            law: match law {
-                LawArg::QueueTime => Law::QueueTime,
-                LawArg::Seed => Law::Seed,
-                LawArg::QueueLength => Law::QueueLength,
-            },
+            law: *law,
             boot_ms: (from_s * 1_000, to_s * 1_000),
             quota: args.quota,
             min: args.min,
@@ -209,12 +198,18 @@ fn scaled(args: &ScalingArgs) -> Result<Vec<Grown>, Failure> {
             estimate_factor: args.estimate_factor,
             seed: args.seed,
         };
-        Grown {
-            law: *law,
-            figures: scale(&shards, &scaling),
-        }
+        let (figures, course) = scale_with_course(&shards, &scaling);
+        let grown = Grown { law: *law, figures };
+        (grown, course)
     });
-    Ok(grown.collect())
+    let replayed: Vec<(Grown, Course)> = replayed.collect();
+    if let Some(path) = &args.plot {
+        let drawn = replayed.iter();
+        let laws = drawn.map(|(grown, course)| (word(&grown.law), &grown.figures, course));
+        let laws: Vec<_> = laws.collect();
+        write_plot(&plots::machines(&title(&args.arrivals), &laws), path)?;
+    }
+    Ok(replayed.into_iter().map(|(grown, _)| grown).collect())
 }
 
 fn open(path: &PathBuf) -> Result<File, Failure> {

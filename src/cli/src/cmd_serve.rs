@@ -110,6 +110,9 @@ pub(crate) struct ServeArgs {
     /// How long inputs and outputs stay that no job names and nobody keeps, at least 1h
     #[arg(long, value_name = "TIME", default_value = "14d", value_parser = grace_ms)]
     content_grace: u64,
+    /// Folder with a program for each provider of machines; pools name the programs [default: no providers]
+    #[arg(long, value_name = "DIR")]
+    providers: Option<PathBuf>,
     /// Let every account use the queue vip
     #[arg(long)]
     vip_for_all: bool,
@@ -279,6 +282,7 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
         content: args.content.clone(),
         files_in: args.files_in,
         content_grace_ms: args.content_grace,
+        providers: args.providers.clone(),
         site,
         connections: ConnectionLimits {
             trusted_proxies: args.trusted_proxies.clone(),

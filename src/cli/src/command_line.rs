@@ -5,9 +5,9 @@ use clap::{Parser, Subcommand};
 use crate::{
     cmd_account, cmd_backup, cmd_change, cmd_check, cmd_config, cmd_content, cmd_doctor,
     cmd_explain, cmd_get, cmd_group, cmd_hosts, cmd_job, cmd_jobs, cmd_key, cmd_log, cmd_login,
-    cmd_plan, cmd_prune, cmd_put, cmd_queues, cmd_replay, cmd_rerun, cmd_results, cmd_reuse,
-    cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_tests, cmd_timers, cmd_usage, cmd_version,
-    cmd_wait, cmd_watch, cmd_webhooks, cmd_whoami, completing,
+    cmd_plan, cmd_pools, cmd_prune, cmd_put, cmd_queues, cmd_replay, cmd_rerun, cmd_results,
+    cmd_reuse, cmd_run, cmd_scale, cmd_serve, cmd_stop, cmd_submit, cmd_tests, cmd_timers,
+    cmd_usage, cmd_version, cmd_wait, cmd_watch, cmd_webhooks, cmd_whoami, completing,
     context::Context,
     exit,
     logging::{self, LogFormat},
@@ -94,6 +94,10 @@ pub(crate) enum Command {
     Queues(cmd_queues::QueuesArgs),
     /// List hosts, show why one is idle, close, open and reserve them
     Hosts(cmd_hosts::HostsArgs),
+    /// List and change pools of machines that come and go
+    Pools(cmd_pools::PoolsArgs),
+    /// Show the decisions of pools, and why they were made
+    Scale(cmd_scale::ScaleArgs),
     /// Add and list accounts and their tokens
     Account(cmd_account::AccountArgs),
     /// Show, import and rotate the keys that seal secrets and sign tokens
@@ -146,7 +150,7 @@ impl Command {
             Self::Content(args) => cmd_content::run(args, context).await,
             Self::Explain(args) => cmd_explain::run(&args, context).await,
             Self::Reuse(args) => cmd_reuse::run(&args, context).await,
-            Self::Replay(args) => cmd_replay::run(&args, context),
+            Self::Replay(args) => cmd_replay::run(&args, context).await,
             Self::Hold(args) => cmd_change::hold(&args, context).await,
             Self::Release(args) => cmd_change::release(&args, context).await,
             Self::Edit(args) => cmd_change::edit(&args, context).await,
@@ -159,6 +163,8 @@ impl Command {
             Self::Apply(args) => cmd_plan::apply(&args, context).await,
             Self::Queues(args) => cmd_queues::run(args, context).await,
             Self::Hosts(args) => cmd_hosts::run(&args, context).await,
+            Self::Pools(args) => cmd_pools::run(args, context).await,
+            Self::Scale(args) => cmd_scale::run(&args, context).await,
             Self::Account(args) => cmd_account::run(args, context).await,
             Self::Key(args) => cmd_key::run(args, context).await,
             Self::Backup(args) => cmd_backup::backup(&args, context),

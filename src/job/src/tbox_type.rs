@@ -34,4 +34,14 @@ impl TboxType {
             Self::Dc => "dc",
         }
     }
+
+    /// The kind that the name of a testbox implies, such as `vm-2p8g`, `dc` or `a66`.
+    pub fn of_testbox(testbox: &str) -> Self {
+        let word = testbox.split(['-', '.']).next().unwrap_or_default();
+        match word {
+            "vm" => Self::Vm,
+            "dc" => Self::Dc,
+            _ => Self::Hw,
+        }
+    }
 }

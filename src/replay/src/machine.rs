@@ -1,17 +1,15 @@
 //! A trace on one machine: its processors are the CPUs of one host, which asks for work whenever something changed.
 
-use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, VecDeque},
-    sync::Arc,
-};
+use std::sync::Arc;
 
-use fairlead_dispatch::{
-    About, Decision, EVENT_JOBS_MAX, Engine, EngineConfig, Event, JobFacts, JobKey, Kind, Millis,
-    Offer, OfferKey, Policy, PulledPage, Version,
-};
+use fairlead_dispatch::{About, EngineConfig, JobFacts, JobKey, Kind, Millis, Policy, Version};
+use serde::Serialize;
 
-use crate::{Outcome, swf::TraceJob};
+use crate::{
+    Outcome,
+    swf::TraceJob,
+    world::{self, Host, Load},
+};
 
 const HOST: &str = "machine";
 const HOST_KEY: &str = "dc.any";
@@ -19,22 +17,28 @@ const HOST_KEY: &str = "dc.any";
 const ANSWER_JOBS: u32 = 256;
 
 /// Where the engine's expectation of run times comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[cfg_attr(feature = "clap", value(rename_all = "snake_case"))]
 pub enum Estimates {
-    /// The user said so.
+    /// The time that users asked for
     Requested,
-    /// It is known: an upper bound of what estimates can bring.
+    /// The time that jobs really took
     Actual,
-    /// The engine learned it from the user's earlier jobs; before that, the user said so.
+    /// The mean time of the user's earlier jobs
     Learned,
 }
 
 /// Whose jobs they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[cfg_attr(feature = "clap", value(rename_all = "snake_case"))]
 pub enum Accounts {
-    /// Each user has an account of equal weight.
+    /// Each user has an account of equal weight
     Users,
-    /// All jobs are of one account: first come, first served.
+    /// All jobs are of one account: first come, first served
     One,
 }
 
@@ -57,30 +61,39 @@ pub fn replay(jobs: &[TraceJob], rules: &Rules) -> (Vec<Outcome>, usize) {
     let fits = |job: &&TraceJob| job.units <= rules.units;
     let fitting: Vec<TraceJob> = jobs.iter().filter(fits).copied().collect();
     let left_out = jobs.len().saturating_sub(fitting.len());
-    let mut machine = Machine::new(*rules, fitting.len());
-    let mut coming = fitting.iter().enumerate().peekable();
-    loop {
-        let arrival = coming.peek().map(|(_, job)| job.submit_s * MS);
-        let end = machine.ends.peek().map(|Reverse((at, _))| *at);
-        let wake = machine.wake.filter(|_| machine.waiting > 0);
-        let Some(next) = [arrival, end, wake].into_iter().flatten().min() else {
-            break;
-        };
-        machine.now = machine.now.max(next);
-        machine.end_due(&fitting);
-        // It asks anew before others come: who has waited for long may reserve it.
-        machine.changed = true;
-        machine.serve(&fitting);
-        let mut news = Vec::new();
-        while let Some((n, job)) = coming.next_if(|(_, job)| job.submit_s * MS <= machine.now) {
-            news.push(machine.facts(n, job));
-        }
-        machine.learn(news);
-        machine.serve(&fitting);
-    }
-    let begun = fitting.iter().zip(&machine.starts);
+    let load = |job: &TraceJob| Load {
+        submit_ms: job.submit_s * MS,
+        run_ms: job.run_s * MS,
+        memory_mb: 1,
+        cpus: job.units,
+    };
+    let loads: Vec<Load> = fitting.iter().map(load).collect();
+    let about = About {
+        keys: vec![HOST_KEY.to_owned()],
+        ..About::default()
+    };
+    let machine = Host {
+        name: HOST.to_owned(),
+        about: Arc::new(about),
+        memory_mb: MEMORY_MB,
+        cpus: rules.units,
+        is_whole: false,
+    };
+    let dispatch = world::Rules {
+        config: EngineConfig {
+            reserve_after_ms: rules.reserve_after_ms,
+            ..EngineConfig::default()
+        },
+        policy: Policy::default(),
+        asks_every_ms: 0,
+        answer_jobs: ANSWER_JOBS,
+        learns: rules.estimates == Estimates::Learned,
+    };
+    let told = |n: usize| facts(&fitting[n], rules);
+    let starts = world::run(dispatch, &[machine], &loads, told);
+    let begun = fitting.iter().zip(&starts);
     let outcomes = begun.filter_map(|(job, start)| {
-        let start_s = (*start)? / MS;
+        let start_s = start.as_ref()?.at_ms / MS;
         Some(Outcome { job: *job, start_s })
     });
     (outcomes.collect(), left_out)
@@ -91,214 +104,42 @@ const MS: u64 = 1_000;
 /// Memory of the machine, MB: there is enough for all.
 const MEMORY_MB: u32 = 1 << 30;
 
-struct Machine {
-    rules: Rules,
-    engine: Engine,
-    now: u64,
-    /// When jobs that run end, and which.
-    ends: BinaryHeap<Reverse<(u64, usize)>>,
-    starts: Vec<Option<u64>>,
-    about: Arc<About>,
-    used: u32,
-    running: u32,
-    waiting: usize,
-    offers: u64,
-    versions: u64,
-    wake: Option<u64>,
-    /// Whether the machine has to ask anew.
-    changed: bool,
-    todo: VecDeque<Decision>,
-}
-
-impl Machine {
-    fn new(rules: Rules, jobs: usize) -> Self {
-        let config = EngineConfig {
-            cache_jobs_max: u32::try_from(jobs).unwrap_or(u32::MAX).max(64),
-            reserve_after_ms: rules.reserve_after_ms,
-            ..EngineConfig::default()
-        };
-        let about = About {
-            keys: vec![HOST_KEY.to_owned()],
-            ..About::default()
-        };
-        Self {
-            rules,
-            engine: Engine::new(config, Policy::default()),
-            now: 0,
-            ends: BinaryHeap::new(),
-            starts: vec![None; jobs],
-            about: Arc::new(about),
-            used: 0,
-            running: 0,
-            waiting: 0,
-            offers: 0,
-            versions: 0,
-            wake: None,
-            changed: true,
-            todo: VecDeque::new(),
-        }
+fn facts(job: &TraceJob, rules: &Rules) -> JobFacts {
+    let account = match rules.accounts {
+        Accounts::Users => format!("user-{}", job.user),
+        Accounts::One => "one".to_owned(),
+    };
+    let timeout_s = match rules.estimates {
+        Estimates::Requested | Estimates::Learned => job.requested_s,
+        Estimates::Actual => job.run_s,
+    };
+    JobFacts {
+        key: JobKey(0),
+        version: Version {
+            primary_term: 0,
+            seq_no: 0,
+        },
+        queue: account.clone(),
+        account,
+        suite: format!("user-{}", job.user),
+        class: 0,
+        priority: 0,
+        kind: Kind::Dc,
+        arch: String::new(),
+        host_keys: vec![HOST_KEY.to_owned()],
+        memory_mb: 1,
+        cpus: job.units,
+        tags: Vec::new(),
+        not_tags: Vec::new(),
+        any_of: Vec::new(),
+        devices: Vec::new(),
+        not_on: Vec::new(),
+        cache_dirs: Vec::new(),
+        prefer: Vec::new(),
+        timeout_s,
+        submitted: Millis(0),
+        not_before: Millis(0),
     }
-
-    fn version(&mut self) -> Version {
-        self.versions += 1;
-        Version {
-            primary_term: 1,
-            seq_no: self.versions,
-        }
-    }
-
-    fn facts(&mut self, n: usize, job: &TraceJob) -> JobFacts {
-        let account = match self.rules.accounts {
-            Accounts::Users => format!("user-{}", job.user),
-            Accounts::One => "one".to_owned(),
-        };
-        let timeout_s = match self.rules.estimates {
-            Estimates::Requested | Estimates::Learned => job.requested_s,
-            Estimates::Actual => job.run_s,
-        };
-        self.waiting += 1;
-        JobFacts {
-            key: key(n),
-            version: self.version(),
-            queue: account.clone(),
-            account,
-            suite: format!("user-{}", job.user),
-            class: 0,
-            priority: 0,
-            kind: Kind::Dc,
-            arch: String::new(),
-            host_keys: vec![HOST_KEY.to_owned()],
-            memory_mb: 1,
-            cpus: job.units,
-            tags: Vec::new(),
-            not_tags: Vec::new(),
-            any_of: Vec::new(),
-            devices: Vec::new(),
-            not_on: Vec::new(),
-            cache_dirs: Vec::new(),
-            prefer: Vec::new(),
-            timeout_s,
-            submitted: Millis(self.now),
-            not_before: Millis(0),
-        }
-    }
-
-    /// Tells the engine of jobs, not too many at once.
-    fn learn(&mut self, jobs: Vec<JobFacts>) {
-        let mut jobs = jobs.into_iter().peekable();
-        while jobs.peek().is_some() {
-            let part = jobs.by_ref().take(EVENT_JOBS_MAX).collect();
-            self.tell(Event::JobsLearned(part));
-        }
-    }
-
-    /// Jobs whose time is up end.
-    fn end_due(&mut self, jobs: &[TraceJob]) {
-        while let Some(Reverse((at, n))) = self.ends.peek().copied() {
-            if at > self.now {
-                return;
-            }
-            self.ends.pop();
-            if let Some(job) = jobs.get(n) {
-                self.used = self.used.saturating_sub(job.units);
-            }
-            self.running = self.running.saturating_sub(1);
-            self.changed = true;
-            let ended = Event::JobEnded {
-                job: key(n),
-                ran: self.rules.estimates == Estimates::Learned,
-                at: Millis(at),
-            };
-            self.tell(ended);
-        }
-    }
-
-    /// The machine asks until nothing more begins.
-    fn serve(&mut self, jobs: &[TraceJob]) {
-        self.tell(Event::Tick);
-        loop {
-            while let Some(decision) = self.todo.pop_front() {
-                self.carry_out(decision, jobs);
-            }
-            if !std::mem::take(&mut self.changed) {
-                return;
-            }
-            let offer = self.offer();
-            self.tell(Event::HostOffers(offer));
-        }
-    }
-
-    fn offer(&mut self) -> Offer {
-        self.offers += 1;
-        Offer {
-            key: OfferKey(self.offers),
-            host: HOST.to_owned(),
-            about: Arc::clone(&self.about),
-            free_memory_mb: MEMORY_MB.saturating_sub(self.running),
-            total_memory_mb: MEMORY_MB,
-            free_cpus: self.rules.units.saturating_sub(self.used),
-            total_cpus: self.rules.units,
-            owed: Vec::new(),
-            jobs_max: ANSWER_JOBS,
-            waits_until: Millis(u64::MAX),
-            load: None,
-        }
-    }
-
-    fn carry_out(&mut self, decision: Decision, jobs: &[TraceJob]) {
-        match decision {
-            Decision::Claim { job, offer, .. } => {
-                let version = self.version();
-                self.tell(Event::ClaimCommitted {
-                    job,
-                    offer,
-                    version,
-                });
-            }
-            Decision::Answer { jobs: begun, .. } => {
-                for job in begun {
-                    self.begin(job, jobs);
-                }
-            }
-            // All that waits is known.
-            Decision::Pull { dimension, .. } => {
-                let page = Some(PulledPage::default());
-                self.tell(Event::PullEnded { dimension, page });
-            }
-            Decision::Find { offer, .. } => self.tell(Event::FindEnded {
-                offer,
-                needs_mb: 0,
-                next: None,
-            }),
-            Decision::WakeAt(at) => self.wake = Some(at.0),
-        }
-    }
-
-    fn begin(&mut self, job: JobKey, jobs: &[TraceJob]) {
-        let Some(n) = usize::try_from(job.0).ok().and_then(|n| n.checked_sub(1)) else {
-            return;
-        };
-        let (Some(job), Some(start)) = (jobs.get(n), self.starts.get_mut(n)) else {
-            return;
-        };
-        *start = Some(self.now);
-        self.used = self.used.saturating_add(job.units);
-        self.running += 1;
-        self.waiting = self.waiting.saturating_sub(1);
-        self.changed = true;
-        let end = self.now.saturating_add(job.run_s * MS);
-        self.ends.push(Reverse((end, n)));
-    }
-
-    fn tell(&mut self, event: Event) {
-        let mut decisions = Vec::new();
-        self.engine.on(Millis(self.now), event, &mut decisions);
-        self.todo.extend(decisions);
-    }
-}
-
-fn key(n: usize) -> JobKey {
-    JobKey(n as u64 + 1)
 }
 
 #[cfg(test)]

@@ -24,14 +24,17 @@ const SEED_EVERY: u64 = 4;
 /// Boots that are measured before they are believed.
 const BOOTS_MIN: u32 = 5;
 
-/// Who decides how many machines there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The law that decides how many machines there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[cfg_attr(feature = "clap", value(rename_all = "snake_case"))]
 pub enum Law {
-    /// What waits begins within the horizon.
+    /// Waiting shards begin within the target, or within a boot and a minute
     QueueTime,
-    /// The law of the documents that the project comes from.
+    /// queue / (rate × time) − machines, with a step of 100, a cooldown, damping and hysteresis
     Seed,
-    /// A machine for each shard that waits.
+    /// A machine for each shard that waits
     QueueLength,
 }
 
@@ -120,8 +123,37 @@ struct Group {
     flips: u64,
 }
 
+/// The machines of all groups at a time, and what waits for them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// When, ms.
+    pub at_ms: u64,
+    /// Machines that boot.
+    pub booting: u32,
+    /// Machines that run a shard.
+    pub busy: u32,
+    /// Machines that wait for work.
+    pub idle: u32,
+    /// Shards that wait.
+    pub waiting: u32,
+}
+
+/// How a replay went, for charts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Course {
+    /// One for each decision, by their times.
+    pub samples: Vec<Sample>,
+    /// How long each shard waited, ms, the shortest first.
+    pub waits_ms: Vec<u64>,
+}
+
 /// Replays arrivals, by their time.
 pub fn scale(arrivals: &[Arrival], scaling: &Scaling) -> Scaled {
+    scale_with_course(arrivals, scaling).0
+}
+
+/// Replays arrivals, by their time, and tells how it went.
+pub fn scale_with_course(arrivals: &[Arrival], scaling: &Scaling) -> (Scaled, Course) {
     let mut world = World::new(arrivals, *scaling);
     while let Some(Reverse((at, event))) = world.events.pop() {
         world.now = at;
@@ -143,7 +175,7 @@ struct World<'a> {
     kinds: Vec<(usize, Arc<str>)>,
     vms: Vec<Vm>,
     times: RunTimes,
-    waits: Vec<u64>,
+    course: Course,
     chance: Chance,
     /// Shards that have not ended.
     open: usize,
@@ -179,7 +211,10 @@ impl<'a> World<'a> {
             kinds,
             vms: Vec::new(),
             times: RunTimes::default(),
-            waits: Vec::with_capacity(arrivals.len()),
+            course: Course {
+                samples: Vec::new(),
+                waits_ms: Vec::with_capacity(arrivals.len()),
+            },
             chance: Chance::new(scaling.seed),
             open: arrivals.len(),
             rounds: 0,
@@ -216,6 +251,7 @@ impl<'a> World<'a> {
             }
             Event::Decides => {
                 self.decide();
+                self.course.samples.push(self.sample());
                 self.rounds += 1;
                 let next = self.now + EVERY_MS;
                 self.events.push(Reverse((next, Event::Decides)));
@@ -246,7 +282,7 @@ impl<'a> World<'a> {
             let arrival = &self.arrivals[shard];
             self.vms[vm].state = State::Runs { shard, said_ms };
             self.vms[vm].since_ms = self.now;
-            self.waits.push(self.now - arrival.submit_ms);
+            self.course.waits_ms.push(self.now - arrival.submit_ms);
             let end = self.now + arrival.run_ms;
             self.events.push(Reverse((end, Event::Ended(vm))));
         }
@@ -287,18 +323,40 @@ impl<'a> World<'a> {
         })
     }
 
-    fn figures(mut self) -> Scaled {
-        self.waits.sort_unstable();
-        let jobs = self.waits.len();
+    /// What there is now.
+    fn sample(&self) -> Sample {
+        let mut sample = Sample {
+            at_ms: self.now,
+            ..Sample::default()
+        };
+        for group in &self.groups {
+            let waiting = u32::try_from(group.waiting.len()).unwrap_or(u32::MAX);
+            sample.waiting = sample.waiting.saturating_add(waiting);
+            for vm in &group.there {
+                match self.vms[*vm].state {
+                    State::Boots => sample.booting += 1,
+                    State::Runs { .. } => sample.busy += 1,
+                    State::Idle => sample.idle += 1,
+                    State::Gone => {}
+                }
+            }
+        }
+        sample
+    }
+
+    fn figures(mut self) -> (Scaled, Course) {
+        self.course.waits_ms.sort_unstable();
+        let waits = &self.course.waits_ms;
+        let jobs = waits.len();
         let at = |permille: usize| {
             let rank = (jobs * permille).div_ceil(1_000).saturating_sub(1);
-            seconds(self.waits.get(rank).copied().unwrap_or(0))
+            seconds(waits.get(rank).copied().unwrap_or(0))
         };
         let lives = self.vms.iter().map(|vm| match vm.state {
             State::Gone => vm.gone_ms - vm.asked_ms,
             State::Boots | State::Idle | State::Runs { .. } => self.now - vm.asked_ms,
         });
-        Scaled {
+        let scaled = Scaled {
             jobs,
             p50_s: at(500),
             p95_s: at(950),
@@ -307,7 +365,8 @@ impl<'a> World<'a> {
             busy_hours: seconds(self.vms.iter().map(|vm| vm.busy_ms).sum()) / 3_600.0,
             launches: self.vms.len() as u64,
             flips: self.groups.iter().map(|group| group.flips).sum(),
-        }
+        };
+        (scaled, self.course)
     }
 }
 

@@ -1,48 +1,10 @@
 //! The scaler's laws on a day of bursts.
 
-use fairlead_replay::{
-    Law, Scaled, Scaling,
-    arrivals::{self, Arrival},
-    scale,
-};
+use fairlead_replay::{Law, Scaled, Scaling, arrivals, scale};
 
-/// A day of jobs in three bursts and between them: five suites of 40 s to 30 min, and half of the shards are 10 s repeats.
-fn day(seed: u64) -> Vec<Arrival> {
-    let mut state = seed;
-    let mut chance = move |most: u64| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % most
-    };
-    let mut all = Vec::new();
-    for job in 0..700 {
-        let submit_ms = if chance(10) < 6 {
-            let noon = [9, 13, 17][job % 3] * 3_600_000;
-            noon + chance(2_400_000) + chance(2_400_000)
-        } else {
-            chance(86_400_000)
-        };
-        let suites = [(40, "a"), (120, "b"), (300, "c"), (900, "d"), (1_800, "e")];
-        let (seconds, suite) = suites[(job + job / 5) % 5];
-        let group = format!("g{}", chance(4));
-        for _ in 0..4 + chance(97) {
-            let run_ms = if chance(2) == 0 {
-                10_000
-            } else {
-                seconds * (800 + chance(400))
-            };
-            all.push(Arrival {
-                submit_ms,
-                group: group.clone(),
-                suite: suite.to_owned(),
-                run_ms,
-            });
-        }
-    }
-    all.sort_by_key(|arrival| arrival.submit_ms);
-    all
-}
+mod day;
+
+use day::day;
 
 fn rules(law: Law) -> Scaling {
     Scaling {

@@ -4,13 +4,17 @@
 #![forbid(unsafe_code)]
 
 mod bias;
+mod queue_length;
 mod queue_time;
+mod recycle;
 mod retire;
 mod seed;
 mod state;
 
 pub use bias::Bias;
+pub use queue_length::queue_length;
 pub use queue_time::queue_time;
+pub use recycle::{DAMPING_MS, Reason, Recycling, Wear, make_room};
 pub use retire::retire;
 pub use seed::{Seed, SeedRules};
 pub use state::{

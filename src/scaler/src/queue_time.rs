@@ -10,10 +10,12 @@ const USE_MIN_MS: u64 = 60_000;
 /// Thousandths of a machine.
 const WHOLE: u64 = 1_000;
 
-/// How many machines to ask for at `now_ms`. `mean_ms` is how long jobs of this pool take on average, if known.
+/// How many machines to ask for at `now_ms`. `others` are hosts of no pool that could run the same jobs. `mean_ms` is how
+/// long jobs of this pool take on average, if known.
 pub fn queue_time(
     pool: &Pool,
     machines: &[Machine],
+    others: &[Machine],
     waiting: &[Work],
     boots: Boots,
     mean_ms: Option<u64>,
@@ -27,6 +29,7 @@ pub fn queue_time(
     let work_ms: u64 = waiting.iter().map(of_work).fold(0, u64::saturating_add);
     let free_in: Vec<u64> = machines
         .iter()
+        .chain(others)
         .filter_map(|machine| free_in_ms(machine, boots, now_ms))
         .collect();
     let supply_ms: u64 = free_in
@@ -139,7 +142,7 @@ mod tests {
     }
 
     fn add(pool: &Pool, machines: &[Machine], waiting: &[Work], now_ms: u64) -> u32 {
-        queue_time(pool, machines, waiting, BOOTS, None, now_ms).add
+        queue_time(pool, machines, &[], waiting, BOOTS, None, now_ms).add
     }
 
     #[test]
@@ -153,7 +156,7 @@ mod tests {
             expected_ms: None,
         };
         assert_eq!(add(&POOL, &[], &[unknown; 4], 0), 4);
-        let need = queue_time(&POOL, &[], &[unknown; 4], BOOTS, Some(15_000), 0);
+        let need = queue_time(&POOL, &[], &[], &[unknown; 4], BOOTS, Some(15_000), 0);
         assert_eq!((need.add, need.work_ms), (1, 60_000));
     }
 
@@ -173,6 +176,15 @@ mod tests {
         // One that runs over its time is not believed to end at once.
         let over = runs(1_000_000, 10_000_000);
         assert_eq!(add(&POOL, &[over], &[whole(3_600)], 0), 1);
+    }
+
+    #[test]
+    fn hosts_of_no_pool_do_their_part_and_count_as_no_machines() {
+        let idle = [machine(Activity::Idle { since_ms: 0 })];
+        let none = queue_time(&POOL, &[], &idle, &[whole(30)], BOOTS, None, 0);
+        assert_eq!((none.add, none.supply_ms), (0, 180_000));
+        let floor = Pool { min: 1, ..POOL };
+        assert_eq!(queue_time(&floor, &[], &idle, &[], BOOTS, None, 0).add, 1);
     }
 
     #[test]

@@ -19,19 +19,20 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Clock, Config, Parts, PeerLink,
     base::{
-        budget::Budget, errors::RequestError, mailbox::Mailbox, metrics::Metrics, sealing::Sealer,
-        tasks::Tasks,
+        budget::Budget, errors::RequestError, mailbox::Mailbox, metrics::Metrics,
+        providers::Providers, sealing::Sealer, tasks::Tasks,
     },
     known::{
         accounts::Accounts, alarms::Alarms, changes::Changes, clusters::Clusters,
         content::KnownContent, cordons::Cordons, dependants::Dependants, feasibility::Feasibility,
         feed::Feed, host_turns::HostTurns, hosts::Hosts, instances::Instances, leases::Renewals,
         live_jobs::LiveJobs, log_sizes::LogSizes, open_requests::Waiters, outbox::Outbox,
-        parents::Parents, queues::Queues, replicas::Replicas, reservations::Reservations,
-        reuse::PendingResults, reuse_settings::ReuseRules, rules::Rules, run_times::PendingEnds,
-        samples::Samples, seen_versions::Seen, sequences::Sequences, test_times::PendingTimes,
-        timers::Timers, unknown_machines::UnknownMachines, usage::Usage,
-        vanished_writes::VanishedWrites, webhooks::Webhooks,
+        parents::Parents, pools::Pools, queues::Queues, replicas::Replicas,
+        reservations::Reservations, reuse::PendingResults, reuse_settings::ReuseRules,
+        rules::Rules, run_times::PendingEnds, samples::Samples, seen_versions::Seen,
+        sequences::Sequences, test_times::PendingTimes, timers::Timers,
+        unknown_machines::UnknownMachines, usage::Usage, vanished_writes::VanishedWrites,
+        webhooks::Webhooks,
     },
     storage::{group_commit::Writer, group_reads::Reader, small_doc::SmallDocs},
 };
@@ -52,6 +53,8 @@ pub(crate) struct Lab {
     pub(crate) reservations: Reservations,
     /// Machines that asked what to boot and are not registered.
     pub(crate) unknown: UnknownMachines,
+    /// Pools of machines that come and go.
+    pub(crate) pools: Pools,
     pub(crate) host_turns: HostTurns,
     pub(crate) renewals: Renewals,
 }
@@ -150,6 +153,8 @@ pub(crate) struct Core {
     pub(crate) content: ContentStore,
     /// What is remembered of them.
     pub(crate) known_content: KnownContent,
+    /// Who makes and ends the machines of pools.
+    pub(crate) providers: Arc<dyn Providers>,
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
     pub(crate) docs: SmallDocs,
@@ -196,6 +201,7 @@ impl Core {
             clock,
             peers,
             content,
+            providers,
             run,
         } = parts;
         let run = format!("{}.{run}", config.replica);
@@ -214,6 +220,7 @@ impl Core {
             store,
             content,
             known_content: KnownContent::default(),
+            providers,
             writer,
             reader,
             docs,

@@ -20,6 +20,7 @@ mod placement;
 mod replica;
 mod reuse;
 mod samples;
+mod scaling;
 mod server;
 mod shards;
 mod storage;
@@ -37,6 +38,7 @@ pub use crate::base::config::{Access, Config, ConnectionLimits, FilesIn, Limits,
 pub use crate::base::file_modes::ResultFiles;
 pub use crate::base::health_check::HealthCheck;
 pub use crate::base::peer_link::PeerLink;
+pub use crate::base::providers::{Programs, ProviderMachine, ProviderPool, Providers};
 pub use crate::base::webhook_targets::Targets as WebhookTargets;
 pub use crate::care::check::{CheckOptions, Checked, check_lab, set_files_aside};
 pub use crate::care::prune::{PruneOptions, Pruned, prune};

@@ -66,6 +66,7 @@ impl Replica {
         core.tasks
             .run("webhooks", Arc::clone(&core).watch_webhooks());
         core.tasks.run("results", Arc::clone(&core).watch_results());
+        core.tasks.run("pools", Arc::clone(&core).watch_pools());
         core.tasks.run("alarms", Arc::clone(&core).watch_alarms());
         core.tasks.run("timers", Arc::clone(&core).watch_timers());
         core.tasks

@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     Clock, Config, ConnectionLimits, Parts, Replica,
-    base::{metrics::Counters, peer_link::HttpPeers, start_error::StartError},
+    base::{metrics::Counters, peer_link::HttpPeers, providers::Programs, start_error::StartError},
     core::Core,
     http::{
         self,
@@ -69,7 +69,13 @@ impl Server {
             cause,
         })?;
         let content = open_content(&config)?;
-        let parts = Parts::new(store, clock, Arc::new(HttpPeers::new()), content);
+        let parts = Parts::new(
+            store,
+            clock,
+            Arc::new(HttpPeers::new()),
+            content,
+            Arc::new(Programs::new(config.providers.clone())),
+        );
         let advertise = config.advertise.clone();
         let url = advertise.unwrap_or_else(|| format!("http://{address}"));
         let replica = Replica::start(config, parts, url).await?;

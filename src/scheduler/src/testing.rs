@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Clock, Config, Parts,
-    base::{errors::Refusal, peer_link::HttpPeers, sealing::Sealer},
+    base::{errors::Refusal, peer_link::HttpPeers, providers::Programs, sealing::Sealer},
     core::Core,
     known::{accounts::Credentials, live_jobs::Sight},
     submission::built_jobs::BuiltJobs,
@@ -85,7 +85,13 @@ pub(crate) fn embedded(data: &tempfile::TempDir) -> Arc<dyn JobStore> {
 pub(crate) fn core_over(store: Arc<dyn JobStore>, config: Config, clock: Clock) -> Arc<Core> {
     let sealer = Sealer::with_key([7; 32], clock.clone());
     let content = ContentStore::in_memory();
-    let parts = Parts::new(store, clock, Arc::new(HttpPeers::new()), content);
+    let parts = Parts::new(
+        store,
+        clock,
+        Arc::new(HttpPeers::new()),
+        content,
+        Arc::new(Programs::default()),
+    );
     let url = "http://127.0.0.1:1".to_owned();
     let stop = CancellationToken::new();
     Arc::new(Core::new(config, parts, url, sealer, &stop))

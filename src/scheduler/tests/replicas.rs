@@ -91,6 +91,7 @@ impl Lab {
             Clock::system(),
             peers,
             fairlead_content::ContentStore::in_memory(),
+            Arc::new(fairlead_scheduler::Programs::default()),
         );
         let url = format!("http://{letter}");
         let replica = Arc::new(Replica::start(config, parts, url.clone()).await.unwrap());

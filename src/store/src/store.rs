@@ -68,13 +68,19 @@ pub enum DocKind {
     Sample,
     /// Results that jobs may take for their own, by the key of what ran.
     Reuse,
+    /// What an admin says of pools of machines that come and go.
+    Pool,
+    /// The machines of each pool, and which replica decides.
+    Fleet,
+    /// Each decision to ask for machines or to retire some.
+    Decision,
     /// Settings that all replicas share, among them the sealing key.
     Setting,
 }
 
 impl DocKind {
     /// Every kind.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 21] = [
         Self::Queue,
         Self::Host,
         Self::Closure,
@@ -92,6 +98,9 @@ impl DocKind {
         Self::Webhook,
         Self::Sample,
         Self::Reuse,
+        Self::Pool,
+        Self::Fleet,
+        Self::Decision,
         Self::Setting,
     ];
 
@@ -115,6 +124,9 @@ impl DocKind {
             Self::Webhook => "webhooks",
             Self::Sample => "samples",
             Self::Reuse => "reuse",
+            Self::Pool => "pools",
+            Self::Fleet => "fleets",
+            Self::Decision => "decisions",
             Self::Setting => "settings",
         }
     }

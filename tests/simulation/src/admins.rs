@@ -56,6 +56,12 @@ impl Plan {
         Self(drawn.map(|(it, _)| it).collect())
     }
 
+    /// The same where hosts come and go: a job that is tried elsewhere waits up to an hour for a host that went.
+    pub(super) fn without_elsewhere(mut self) -> Self {
+        self.0.retain(|it| *it != Use::Elsewhere);
+        self
+    }
+
     fn has(&self, it: Use) -> bool {
         self.0.contains(&it)
     }
@@ -181,7 +187,7 @@ impl World {
         }
         let chance = &mut Chance::new(self.scenario.seed, stream);
         let hosts: Vec<String> = {
-            let hosts = self.scenario.hosts.iter();
+            let hosts = self.scenario.fixed().iter();
             hosts.map(|host| host.name.clone()).collect()
         };
         for _ in 0..times {

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use super::{
-    host::Machine,
     scenario::Trouble,
     timer::pause,
     world::{Broken, World},
 };
 
 /// Makes trouble now and then.
-pub(super) async fn make_trouble(world: Arc<World>, machines: Arc<[Arc<Machine>]>) {
+pub(super) async fn make_trouble(world: Arc<World>) {
     let every_ms = world.scenario.trouble_every_ms;
     while !world.scenario.troubles.is_empty() {
         let rest_ms = world.chance().within(0..=2 * every_ms);
@@ -23,14 +22,19 @@ pub(super) async fn make_trouble(world: Arc<World>, machines: Arc<[Arc<Machine>]
             let troubles = &world.scenario.troubles;
             world.chance().one_of(troubles, Trouble::StoreSlow)
         };
-        let (world_too, machines) = (Arc::clone(&world), Arc::clone(&machines));
+        let world_too = Arc::clone(&world);
         world.tasks.spawn(async move {
-            happens(&world_too, &machines, kind).await;
+            happens(&world_too, kind).await;
         });
     }
 }
 
-async fn happens(world: &Arc<World>, machines: &[Arc<Machine>], kind: Trouble) {
+async fn happens(world: &Arc<World>, kind: Trouble) {
+    // Machines of a pool have a fate of their own.
+    let machines = world
+        .machines
+        .get(..world.scenario.fixed().len())
+        .unwrap_or_default();
     let (slot, other, host, for_ms) = {
         let mut chance = world.chance();
         let long = chance.hits(250);

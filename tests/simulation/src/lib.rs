@@ -14,6 +14,7 @@ mod chaos;
 mod check;
 mod cli;
 mod clocks;
+mod cloud;
 mod health;
 mod host;
 mod inside;
@@ -37,5 +38,6 @@ pub use check::Counts;
 pub use cli::{SimulateArgs, replay};
 pub use run::{Options, Outcome, simulate};
 pub use scenario::{
-    WITH_GROUPS_FROM, WITH_PAIRS_FROM, WITH_REUSE_FROM, WITH_SHARDS_FROM, YOUNGER_FROM,
+    WITH_GROUPS_FROM, WITH_PAIRS_FROM, WITH_POOLS_FROM, WITH_REUSE_FROM, WITH_SHARDS_FROM,
+    YOUNGER_FROM,
 };

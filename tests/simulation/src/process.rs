@@ -11,6 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    cloud::Reached,
     health::Health,
     peers::Peers,
     store::Handle,
@@ -221,6 +222,7 @@ impl World {
             clock: Clock::simulated(wall_ms, Arc::clone(&process.pause)),
             peers: Arc::new(Peers::new(self, process)),
             content: self.content.clone(),
+            providers: Arc::new(Reached::new(self, process)),
             run: process.life.to_string(),
         }
     }

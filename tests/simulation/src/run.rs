@@ -10,7 +10,6 @@ use fairlead_job::JobId;
 
 use super::{
     chaos, check, host,
-    host::Machine,
     scenario::Scenario,
     timer::{pause, within},
     timers,
@@ -33,6 +32,8 @@ const TRY_MS: u64 = 2_000;
 /// How long after the last end a replica may believe that something is left, ms: changes are found by a
 /// refresh and a second.
 const QUIET_MS: u64 = 10_000;
+/// The same with a pool, whose machines fall idle, retire, and are gone some lists later.
+const POOL_QUIET_MS: u64 = 900_000;
 /// Longest simulation, ms; more is a bug of the simulation.
 const LIFE_MS: u64 = 3_600_000;
 
@@ -153,18 +154,12 @@ fn outcome(world: &World, seed: u64, drained_ms: u64) -> Outcome {
 
 /// Faults, calm, the end. Returns how long draining took, ms.
 async fn phases(world: &Arc<World>) -> u64 {
-    let machines: Arc<[Arc<Machine>]> = world
-        .scenario
-        .hosts
-        .iter()
-        .map(|_| Arc::default())
-        .collect();
     for place in 0..world.scenario.places {
         world.tasks.spawn(Arc::clone(world).refreshes(Some(place)));
     }
     world.tasks.spawn(Arc::clone(world).refreshes(None));
     world.start_missing();
-    for (number, machine) in machines.iter().enumerate() {
+    for (number, machine) in world.machines.iter().enumerate() {
         let lives = host::live(Arc::clone(world), number, Arc::clone(machine));
         world.tasks.spawn(lives);
     }
@@ -177,10 +172,9 @@ async fn phases(world: &Arc<World>) -> u64 {
     world.tasks.spawn(Arc::clone(world).settles_reuse());
     world.tasks.spawn(Arc::clone(world).makes_timers());
     world.tasks.spawn(Arc::clone(world).administers());
+    world.tasks.spawn(Arc::clone(world).makes_pool());
     world.tasks.spawn(Arc::clone(world).moves_clocks());
-    world
-        .tasks
-        .spawn(chaos::make_trouble(Arc::clone(world), machines));
+    world.tasks.spawn(chaos::make_trouble(Arc::clone(world)));
     pause(world.scenario.fault_ms).await;
     world.note(format_args!("calm"));
     world.calm_down();
@@ -284,7 +278,12 @@ fn first_job(text: &str) -> Option<JobId> {
 /// When all has ended, every replica knows it: nothing is left behind in its memory.
 async fn quiet(world: &Arc<World>) {
     let mut left = String::new();
-    for _ in 0..QUIET_MS / LOOK_MS {
+    let quiet_ms = if world.scenario.pool.is_some() {
+        POOL_QUIET_MS
+    } else {
+        QUIET_MS
+    };
+    for _ in 0..quiet_ms / LOOK_MS {
         pause(LOOK_MS).await;
         left = world.left_behind().await;
         if left.is_empty() {
@@ -292,6 +291,9 @@ async fn quiet(world: &Arc<World>) {
         }
         if left.is_empty() {
             left = world.check().strangers();
+        }
+        if left.is_empty() {
+            left = world.pool_left();
         }
         if left.is_empty() {
             return;

@@ -2,7 +2,7 @@
 //!
 //! Most seeds lack most kinds of faults, so that the remaining ones often coincide.
 
-use super::{admins::Plan, chance::Chance, clocks, reuse};
+use super::{admins::Plan, chance::Chance, clocks, cloud, reuse};
 
 /// Of the CPUs of hosts.
 const CPUS_STREAM: u64 = 8;
@@ -238,6 +238,8 @@ pub(super) struct Scenario {
     pub(super) has_reuse: bool,
     /// The replica whose messages to others are those of an older version.
     pub(super) older: Option<usize>,
+    /// The pool whose machines are the last hosts.
+    pub(super) pool: Option<cloud::Plan>,
 }
 
 /// Seeds from here on also draw what younger fields of jobs and older replicas do. Those below keep their courses.
@@ -254,6 +256,9 @@ pub const WITH_PAIRS_FROM: u64 = 80_001;
 
 /// In seeds from here on jobs take results of others.
 pub const WITH_REUSE_FROM: u64 = 100_001;
+
+/// Seeds from here on have a pool of machines that come and go.
+pub const WITH_POOLS_FROM: u64 = 120_001;
 
 impl Scenario {
     pub(super) fn draw(seed: u64, replicas_max: usize) -> Self {
@@ -272,15 +277,26 @@ impl Scenario {
         let has_reuse = seed >= WITH_REUSE_FROM;
         let poisoned = reuse::poisoned(seed).filter(|_| has_reuse);
         let lease_ms = chance.one_of(&[6_000, 10_000, 20_000], 10_000);
+        let mut hosts: Vec<HostPlan> = (0..hosts)
+            .map(|n| HostPlan {
+                boots: has_reuse.then_some(0),
+                is_poisoned: poisoned == Some(n),
+                ..HostPlan::draw(n, chance).with_cpus(cpus, are_cpus_counted)
+            })
+            .collect();
+        let pool = (seed >= WITH_POOLS_FROM).then(|| cloud::Plan::draw(seed));
+        if let Some((pool, like)) = pool.zip(hosts.first().cloned()) {
+            hosts.extend((0..pool.machines).map(|n| HostPlan {
+                name: format!("e--{n}"),
+                jobs_survive: false,
+                is_poisoned: false,
+                ..like.clone()
+            }));
+        }
         Self {
             seed,
-            hosts: (0..hosts)
-                .map(|n| HostPlan {
-                    boots: has_reuse.then_some(0),
-                    is_poisoned: poisoned == Some(n),
-                    ..HostPlan::draw(n, chance).with_cpus(cpus, are_cpus_counted)
-                })
-                .collect(),
+            hosts,
+            pool,
             skews_ms: (0..replicas).map(|_| skew(chance)).collect(),
             users: usize::try_from(chance.within(1..=3)).unwrap_or(1),
             jobs: chance.within(15..=60),
@@ -296,7 +312,10 @@ impl Scenario {
                 .filter(|_| chance.hits(350))
                 .collect(),
             trouble_every_ms: chance.one_of(&[3_000, 8_000, 20_000], 8_000),
-            admins: Plan::draw(seed),
+            admins: match pool {
+                Some(_) => Plan::draw(seed).without_elsewhere(),
+                None => Plan::draw(seed),
+            },
             clocks,
             has_shards: seed >= WITH_SHARDS_FROM,
             has_groups: seed >= WITH_GROUPS_FROM,

@@ -132,6 +132,12 @@ impl Truth {
         self.places.get(self.place_of(id))?.jobs.get(&id)
     }
 
+    /// All states as they are in truth.
+    pub(super) fn states(&self) -> impl Iterator<Item = &JobState> {
+        let places = self.places.iter().flat_map(|place| place.jobs.values());
+        places.map(|entry| &*entry.state)
+    }
+
     /// The state as a replica reads it in real time.
     pub(super) fn read(&self, id: JobId, slot: usize, now_ms: u64) -> Option<StoredJob> {
         let phantom = self.phantoms.get(&id);

@@ -39,7 +39,7 @@ fn has_room_for_two(scenario: &Scenario, job: &Value) -> bool {
         let kinds = host.kinds.iter();
         job["arch"] == host.arch && kinds.into_iter().any(|kind| job["testbox"] == *kind)
     };
-    let mut hosts = scenario.hosts.iter().filter(could);
+    let mut hosts = scenario.fixed().iter().filter(could);
     let takes_two = |host: &HostPlan| host.jobs_max > 1 && host.cpus.is_none_or(|cpus| cpus > 1);
     job.get("memory").is_some() && !scenario.admins.limits() && hosts.all(takes_two)
 }
@@ -80,7 +80,7 @@ fn join(chance: &mut Chance, job: &mut Value) {
 
 /// A job that at least one host can run.
 pub(super) fn job(scenario: &Scenario, chance: &mut Chance) -> Value {
-    let host = scenario.hosts.get(chance.index(scenario.hosts.len()));
+    let host = scenario.fixed().get(chance.index(scenario.fixed().len()));
     let mut job = json!({
         "suite": chance.one_of(&["sim-a", "sim-b", "sim-c"], "sim-a"),
         "my_account": chance.one_of(&["ann", "bob", "cid", "dee"], "ann"),

@@ -1,6 +1,6 @@
 //! State shared by all parts of a simulation: time, randomness, the history, the faults, and the verdict.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use fairlead_content::ContentStore;
 use parking_lot::{Mutex, MutexGuard};
@@ -9,6 +9,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     chance::Chance,
     check::Check,
+    cloud::Cloud,
+    host::Machine,
     log::Log,
     process::Slot,
     scenario::{Faults, Scenario},
@@ -59,6 +61,9 @@ pub(super) struct World {
     pub(super) slots: Vec<Slot>,
     /// Inputs and outputs: all replicas see the same.
     pub(super) content: ContentStore,
+    /// The hosts, by number.
+    pub(super) machines: Arc<[Arc<Machine>]>,
+    cloud: Mutex<Cloud>,
     chance: Mutex<Chance>,
     faults: Mutex<Faults>,
     broken: Mutex<BTreeMap<Broken, u32>>,
@@ -71,6 +76,8 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(scenario: Scenario, trace: bool) -> Self {
         let slots = (0..scenario.replicas()).map(Slot::new).collect();
+        let fixed = scenario.fixed().len();
+        let machines = (0..scenario.hosts.len()).map(|n| Arc::new(Machine::new(n < fixed)));
         Self {
             timer: Timer::start(),
             tasks: TaskTracker::new(),
@@ -78,6 +85,8 @@ impl World {
             over: CancellationToken::new(),
             slots,
             content: ContentStore::in_memory(),
+            machines: machines.collect(),
+            cloud: Mutex::default(),
             chance: Mutex::new(Chance::new(scenario.seed, 2)),
             faults: Mutex::new(scenario.faults),
             broken: Mutex::default(),
@@ -125,6 +134,10 @@ impl World {
 
     pub(super) fn faults(&self) -> Faults {
         *self.faults.lock()
+    }
+
+    pub(super) fn cloud(&self) -> MutexGuard<'_, Cloud> {
+        self.cloud.lock()
     }
 
     pub(super) fn truth(&self) -> MutexGuard<'_, Truth> {

@@ -7,5 +7,6 @@
 mod crowd;
 mod leases;
 mod news;
+mod pools;
 mod rows;
 mod sessions;

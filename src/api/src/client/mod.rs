@@ -14,6 +14,7 @@ mod files;
 mod groups;
 mod jobs;
 mod near;
+mod pools;
 mod reply;
 mod site;
 mod testbox;

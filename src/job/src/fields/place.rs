@@ -32,7 +32,7 @@ impl Place {
     pub(crate) fn of(spec: &Spec, defaults: &SiteDefaults) -> Result<Self, FieldError> {
         let asked = tbox_type(spec)?;
         let testbox = testbox(spec, asked, defaults)?;
-        let tbox_type = kind_of(&testbox);
+        let tbox_type = TboxType::of_testbox(&testbox);
         if let Some(asked) = asked.filter(|&asked| asked != tbox_type) {
             let problem = format!("'{}' does not match testbox '{testbox}'", asked.as_str());
             return refuse(
@@ -115,15 +115,6 @@ fn testbox(
         }
     }
     Ok(asked.map_or_else(|| defaults.testbox.clone(), |kind| kind.as_str().to_owned()))
-}
-
-fn kind_of(testbox: &str) -> TboxType {
-    let word = testbox.split(['-', '.']).next().unwrap_or_default();
-    match word {
-        "vm" => TboxType::Vm,
-        "dc" => TboxType::Dc,
-        _ => TboxType::Hw,
-    }
 }
 
 /// The group of a testbox or machine: the text before `--` or `.`.

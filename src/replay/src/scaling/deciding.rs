@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use fairlead_scaler::{Activity, Boots, Machine, Pool, Work, queue_time, retire};
+use fairlead_scaler::{Activity, Boots, Machine, Pool, Work, queue_length, queue_time, retire};
 
 use super::{BOOTS_MIN, Event, Group, Law, SEED_EVERY, State, Vm, World, scaled};
 
@@ -97,16 +97,9 @@ impl World<'_> {
                         })
                         .collect();
                     let mean_ms = mean_ms.map(|ms| of.bias.corrected_ms(self.wrong_ms(ms)));
-                    queue_time(&pool, &machines, &work, boots, mean_ms, now).add
+                    queue_time(&pool, &machines, &[], &work, boots, mean_ms, now).add
                 } else {
-                    let coming = machines.iter().filter(|machine| {
-                        !matches!(machine.activity, Activity::Runs { .. } | Activity::Closed)
-                    });
-                    let coming = u32::try_from(coming.count()).unwrap_or(u32::MAX);
-                    let waits = u32::try_from(waiting).unwrap_or(u32::MAX);
-                    waits
-                        .saturating_sub(coming)
-                        .max(pool.min.saturating_sub(there))
+                    queue_length(&pool, &machines, waiting)
                 };
                 if add > 0 {
                     return add.into();

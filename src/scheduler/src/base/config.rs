@@ -199,6 +199,8 @@ pub struct Config {
     pub files_in: FilesIn,
     /// How long inputs and outputs stay that no job names and nobody keeps, ms. Default: 14 days.
     pub content_grace_ms: u64,
+    /// The folder with a program for each provider of machines. Default `None`: there are none.
+    pub providers: Option<PathBuf>,
     /// Limits on requests.
     pub limits: Limits,
     /// Limits on connections.
@@ -233,6 +235,7 @@ impl Config {
             content: None,
             files_in: FilesIn::default(),
             content_grace_ms: 14 * 24 * 3_600_000,
+            providers: None,
             limits: Limits::default(),
             connections: ConnectionLimits::default(),
             cache_jobs_max: CACHE_JOBS,

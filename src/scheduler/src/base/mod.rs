@@ -14,6 +14,7 @@ pub(crate) mod names;
 pub(crate) mod parts;
 pub(crate) mod patterns;
 pub(crate) mod peer_link;
+pub(crate) mod providers;
 pub(crate) mod query;
 pub(crate) mod roles;
 pub(crate) mod sealing;

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use fairlead_content::ContentStore;
 use fairlead_store::JobStore;
 
-use crate::{Clock, base::peer_link::PeerLink};
+use crate::{
+    Clock,
+    base::{peer_link::PeerLink, providers::Providers},
+};
 
 /// Characters of the word for a run: enough that no two that live have the same.
 const RUN_CHARS: usize = 8;
@@ -21,6 +24,8 @@ pub struct Parts {
     pub peers: Arc<dyn PeerLink>,
     /// Inputs and outputs.
     pub content: ContentStore,
+    /// Who makes and ends the machines of pools.
+    pub providers: Arc<dyn Providers>,
     /// Tells this run of the replica from all others of its name.
     pub run: String,
 }
@@ -32,6 +37,7 @@ impl Parts {
         clock: Clock,
         peers: Arc<dyn PeerLink>,
         content: ContentStore,
+        providers: Arc<dyn Providers>,
     ) -> Self {
         let mut run = uuid::Uuid::new_v4().simple().to_string();
         run.truncate(RUN_CHARS);
@@ -40,6 +46,7 @@ impl Parts {
             clock,
             peers,
             content,
+            providers,
             run,
         }
     }

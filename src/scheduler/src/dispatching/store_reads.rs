@@ -22,9 +22,15 @@ const COUNT_EVERY_MS: [u64; 3] = [1_000, 2_000, 4_000];
 impl Core {
     /// Counts the waiting jobs, for the engine and for limits.
     pub(crate) async fn count(&self) -> Result<(), StoreError> {
-        let of = self.lab.hosts.count_of();
+        let mut of = self.lab.hosts.count_of();
+        if let Some(keys) = &mut of.host_keys {
+            keys.extend(self.lab.pools.keys());
+            keys.sort_unstable();
+            keys.dedup();
+        }
         let counts = self.store.count(&of).await?;
         self.note_waiting(&counts);
+        self.lab.pools.counted(&counts.host_keys);
         let counts = dimension_counts(counts, of.host_keys);
         self.engine.tell(Event::CountsRefreshed(counts));
         Ok(())

@@ -92,6 +92,9 @@ impl Core {
         let Some(present) = present else {
             return Ok(doc);
         };
+        if present.retired {
+            return Err(HostError::Retired(offerer.host.clone()).into());
+        }
         self.may_follow(&present, ask).await?;
         if present.session == offerer.session && offerer.request < present.request {
             return Err(late(offerer, present.request));

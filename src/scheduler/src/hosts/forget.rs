@@ -28,7 +28,7 @@ impl Core {
 }
 
 /// Nothing to open or to give back is as good.
-fn unless_none(outcome: Result<(), Refusal>) -> Result<(), Refusal> {
+pub(super) fn unless_none(outcome: Result<(), Refusal>) -> Result<(), Refusal> {
     match outcome {
         Err(Refusal::Host(HostError::NotClosed(_) | HostError::NotReserved(_))) => Ok(()),
         outcome => outcome,

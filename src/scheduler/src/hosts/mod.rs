@@ -15,4 +15,5 @@ pub(crate) mod network_boot;
 pub(crate) mod registration;
 pub(crate) mod reservations;
 pub(crate) mod reset;
+mod retire;
 pub(crate) mod work_requests;

@@ -35,6 +35,7 @@ mod groups;
 mod hosts;
 mod jobs;
 mod parameters;
+mod pools;
 mod reuse;
 mod search;
 mod submits;
@@ -222,6 +223,8 @@ fn of_the_site(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_
         R::SetAccount { my_account } => admin::set_account(core, request, my_account).boxed(),
         R::DeleteAccount { my_account } => admin::delete_account(core, request, my_account).boxed(),
         R::Hints => admin::hints(core, request).boxed(),
+        _ if route.endpoint().path.contains("/pools") => pools::handler(core, request, route),
+        R::Scaling | R::SetScaling => pools::handler(core, request, route),
         _ => hosts::handler(core, request, route),
     }
 }

@@ -269,6 +269,11 @@ impl Core {
             self.jobs.live.remove(state.job_id);
         }
         let held = held.as_deref().map(|held| &held.state);
+        if let Some(held) =
+            held.filter(|held| held.claim_token != state.claim_token || !state.stage.is_held())
+        {
+            self.lab.pools.job_over(&held.host, self.clock.wall_ms());
+        }
         let before = match source {
             Source::Changed(before) => Some(*before),
             Source::Seen(_) | Source::Created | Source::Claimed => held,

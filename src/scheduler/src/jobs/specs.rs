@@ -66,7 +66,10 @@ impl Core {
         Ok(doc.and_then(|doc| serde_json::from_value(doc.body).ok()))
     }
 
-    async fn find_parent_spec(&self, id: JobId) -> Result<Option<Arc<Spec>>, StoreError> {
+    pub(crate) async fn find_parent_spec(
+        &self,
+        id: JobId,
+    ) -> Result<Option<Arc<Spec>>, StoreError> {
         if let Some(kept) = self.waiting.parents.spec(id) {
             return Ok(Some(kept));
         }

@@ -35,6 +35,20 @@ pub(crate) struct TurnDoc {
     /// Which agent has the host; empty: it did not say.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) instance: String,
+    /// Whether the machine goes for good: no request takes its turn any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) retired: bool,
+    /// When that is forgotten, UTC epoch ms; 0: never.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) at_ms: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes fields by reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl SmallDoc for TurnDoc {

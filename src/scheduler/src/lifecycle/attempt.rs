@@ -43,12 +43,20 @@ pub(crate) fn given_back(state: &JobState, now_ms: u64, reason: &str) -> JobStat
     next
 }
 
+/// Why a job ends whose body never came.
+pub(crate) const NO_BODY: &str = "its body is not in the store";
+
+/// Whether a body that is missing does not come any more.
+pub(crate) fn is_without_body(state: &JobState, now_ms: u64) -> bool {
+    now_ms.saturating_sub(state.submit_ms) >= BODY_COMES_MS
+}
+
 /// The state of a claimed job whose body is not in the store. A submit writes both documents at once, but with a node
 /// that hangs one is there long before the other: the job waits for it a while. A half that never comes was never
 /// acknowledged.
 pub(crate) fn without_body(state: &JobState, now_ms: u64) -> JobState {
-    let reason = "its body is not in the store";
-    if now_ms.saturating_sub(state.submit_ms) >= BODY_COMES_MS {
+    let reason = NO_BODY;
+    if is_without_body(state, now_ms) {
         return ended(
             state,
             Stage::AbortInvalid,

@@ -48,6 +48,9 @@ impl Core {
         self.lab
             .hosts
             .each(|name, host| nearest.look(&wants, name, host));
+        for (name, pool) in self.lab.pools.all() {
+            nearest.look(&wants, &name, &pool.template(&name));
+        }
         let never = nearest.words(&wants);
         if never.is_none() {
             self.lab.feasibility.with(|fits| {
@@ -147,6 +150,13 @@ impl Core {
                 format!("{nodes} nodes of the cluster need a whole machine each; {hosts} of the known hosts could be one")
             })
         })
+    }
+
+    /// Whether a machine like this one could run the job.
+    pub(crate) fn fits_template(&self, state: &JobState, name: &str, template: &Host) -> bool {
+        let mut alone = Nearest::default();
+        alone.look(&Wants::of(state), name, template);
+        alone.with_all > 0
     }
 
     /// Whether this host could ever run the job, as far as is known of it.

@@ -8,17 +8,18 @@
 use std::{sync::Arc, time::Duration};
 
 use fairlead_dispatch::Millis;
-use fairlead_job::{JobId, Stage};
+use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{JobState, StoredJob};
 use futures_util::{StreamExt, stream};
 
 use crate::{
-    base::errors::Refusal,
+    base::errors::{JobError, Refusal},
     core::Core,
     known::parents::Due,
     lifecycle::{
+        attempt::{NO_BODY, is_without_body},
         parent::is_released,
-        shards::{Next, made, next, next_of_list, stopped_shard},
+        shards::{Next, made, never_planned, next, next_of_list, stopped_shard},
     },
 };
 
@@ -129,7 +130,13 @@ impl Core {
                     self.wait_for_shards(&parent.state, until_ms, now_ms);
                     return Ok(());
                 }
-                Next::Make(numbers) => self.make_shards(&parent.state, &numbers).await?,
+                Next::Make(numbers) => match self.make_shards(&parent.state, &numbers).await {
+                    Err(Refusal::Job(JobError::Unknown(_))) if is_without_body(&read, now_ms) => {
+                        let end = never_planned(&read, Health::AbortInvalid, now_ms, NO_BODY);
+                        self.set_parent(parent, end).await?;
+                    }
+                    made => made?,
+                },
                 Next::Stop(numbers) => self.stop_shards(&parent.state, shards, &numbers).await?,
                 Next::Note(wanted) => self.set_parent(parent, *wanted).await?,
                 Next::Plan => {

@@ -31,8 +31,11 @@ impl Core {
             .reuse
             .as_ref()
             .is_some_and(|reuse| reuse.within_s > 0);
-        let whole = if is_varied || reuses {
+        let whole = if is_varied {
             Some(self.parent_spec(id).await?)
+        } else if reuses {
+            // Without it the submit was stored by half and never acknowledged, and nothing can be reused.
+            self.find_parent_spec(id).await?
         } else {
             None
         };

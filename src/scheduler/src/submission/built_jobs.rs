@@ -169,7 +169,10 @@ impl BuiltJobs {
 /// Gives a job another id before it is stored.
 pub(crate) fn rename(job: &mut NewJob, id: JobId) {
     let state = &mut job.state;
-    let (old, new) = (state.job_id.to_string(), id.to_string());
-    state.result_root = state.result_root.replace(&old, &new);
+    // One with the result of another job has that one's folder.
+    if state.reused_from.is_none() {
+        let (old, new) = (state.job_id.to_string(), id.to_string());
+        state.result_root = state.result_root.replace(&old, &new);
+    }
     state.job_id = id;
 }

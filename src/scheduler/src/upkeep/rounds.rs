@@ -36,6 +36,8 @@ enum Chore {
     Rules,
     /// Reads accounts.
     Accounts,
+    /// Reads pools of machines.
+    Pools,
     /// Reads closed hosts.
     Cordons,
     /// Makes health checks of suspect hosts.
@@ -74,6 +76,8 @@ enum Chore {
     OldKeys,
     /// Forgets old sequences.
     OldSequences,
+    /// Forgets machines that retired, and old decisions.
+    OldMachines,
 }
 
 /// A chore, its name in logs and metrics, its period in rounds, and in which round of a period it runs.
@@ -87,6 +91,7 @@ const CHORES: &[(Chore, &str, u64, u64)] = &[
     (Chore::Queues, "queues", 1, 0),
     (Chore::Rules, "rules", 2, 0),
     (Chore::Accounts, "accounts", 2, 0),
+    (Chore::Pools, "pools", 2, 1),
     (Chore::Cordons, "cordons", 2, 0),
     (Chore::HealthChecks, "health_checks", 2, 0),
     (Chore::Reservations, "reservations", 2, 0),
@@ -106,6 +111,7 @@ const CHORES: &[(Chore, &str, u64, u64)] = &[
     (Chore::OldWebhooks, "old_webhooks", 3_600, 0),
     (Chore::OldKeys, "old_keys", 3_600, 0),
     (Chore::OldSequences, "old_sequences", 3_600, 0),
+    (Chore::OldMachines, "old_machines", 3_600, 0),
 ];
 
 /// Why a chore was not done.
@@ -212,6 +218,7 @@ impl Rounds {
                 core.people.accounts.reload(&core.docs).await?;
                 core.tell_policy();
             }
+            Chore::Pools => core.reload_pools().await?,
             Chore::Cordons => core.reload_closures().await?,
             Chore::HealthChecks => core.check_suspects().await?,
             Chore::Reservations => core.reload_reservations().await?,
@@ -246,6 +253,10 @@ impl Rounds {
             }
             Chore::OldSequences => {
                 core.forget_sequences().await.map_err(ChoreError::Refused)?;
+            }
+            Chore::OldMachines => {
+                core.forget_old_turns().await?;
+                core.forget_old_decisions().await?;
             }
         }
         Ok(())

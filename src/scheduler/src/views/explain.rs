@@ -50,6 +50,9 @@ pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, R
     } else {
         not_ready(state, core.why_no_turn(state).await)
     };
+    if state.ready {
+        explanation.reasons.extend(core.pools_say(state).await);
+    }
     explanation.reasons.extend(peers);
     explanation.reasons.extend(from_then_on(state));
     explanation.reasons.extend(given_up(state));

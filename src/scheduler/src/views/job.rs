@@ -92,6 +92,7 @@ pub(crate) fn summary(state: JobState, shards: Option<ShardCounts>) -> JobSummar
         memory_mb: state.memory_mb,
         cpus: state.cpus,
         submit_ms: state.submit_ms,
+        ready_ms: happened(state.ready_ms).filter(|_| state.ready || state.dispatch_ms > 0),
         dispatch_ms: happened(state.dispatch_ms),
         running_ms: happened(state.running_ms),
         end_ms: happened(state.end_ms),
@@ -111,6 +112,21 @@ mod tests {
     use super::*;
     use crate::testing::state;
     use serde_json::json;
+
+    #[test]
+    fn a_line_says_since_when_a_job_waits_for_a_host_alone() {
+        let shown = |ready, dispatch_ms| {
+            let state = JobState {
+                ready,
+                ready_ms: 7,
+                dispatch_ms,
+                ..state(1)
+            };
+            summary(state, None).ready_ms
+        };
+        assert_eq!((shown(true, 0), shown(false, 9)), (Some(7), Some(7)));
+        assert_eq!(shown(false, 0), None);
+    }
 
     #[test]
     fn nobody_is_shown_a_secret() {

@@ -118,7 +118,7 @@ impl Check {
         match kind {
             DocKind::Host => {
                 let door = self.doors.hosts.entry(write.id.clone()).or_default();
-                door.known_ms = door.known_ms.or(Some(now_ms));
+                door.known_ms = body.and(door.known_ms.or(Some(now_ms)));
             }
             DocKind::Closure => return self.closure_written(&write.id, body, now_ms),
             DocKind::Reservation => {

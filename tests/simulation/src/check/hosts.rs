@@ -6,7 +6,8 @@ use fairlead_api::ConsumeRequest;
 use fairlead_job::Stage;
 use fairlead_store::JobState;
 
-use super::{Check, Run};
+use super::{Check, Run, broken};
+use crate::world::Violation;
 
 /// What a request offered.
 #[derive(Debug, Clone, Copy)]
@@ -84,6 +85,18 @@ impl Check {
             others.push(format!("{} by {}", other.job_id, other.replica));
         }
         (got, others)
+    }
+
+    /// A machine is ended: nothing may run on it.
+    pub(crate) fn runs_nothing(&self, host: usize, name: &str) -> Result<(), Violation> {
+        let runs = self.runs.iter().find(|(_, runs)| {
+            let mut runs = runs.iter();
+            runs.any(|run| run.host == host && !run.ended)
+        });
+        match runs {
+            Some((id, _)) => broken("I17", format!("{name} is ended, and runs job {id}")),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn session_begins(&mut self, host: usize, session: &str) {

@@ -21,6 +21,25 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
+    /// One that is on, or off.
+    pub(crate) fn new(is_on: bool) -> Self {
+        let machine = Self::default();
+        if !is_on {
+            machine.off.begin();
+        }
+        machine
+    }
+
+    /// It is turned on, or off at once.
+    pub(crate) fn power(&self, is_on: bool) {
+        if is_on {
+            self.off.end();
+        } else {
+            self.off.begin();
+            self.crash.notify_one();
+        }
+    }
+
     /// Its agent dies, and it stays away for so long.
     pub(crate) async fn crash_for(&self, ms: u64) {
         self.off.begin();

@@ -42,6 +42,8 @@ class JobSummary:
         queue_label (str | Unset): The label that it has inside that queue: the name that was asked for, which is no
             shared queue.
         kv (list[str] | Unset): The words `key=value` that it is found by, if `with_kv=true` asked for them.
+        ready_ms (int | None | Unset): When it could run: since then it waits, or waited, for a host alone; absent: not
+            yet, or an older scheduler says it.
         dispatch_ms (int | None | Unset): When dispatched; absent: not yet.
         running_ms (int | None | Unset): When its script began; absent: not yet.
         end_ms (int | None | Unset): When it ended; absent: not yet.
@@ -75,6 +77,7 @@ class JobSummary:
     result_root: str = ""
     queue_label: str | Unset = UNSET
     kv: list[str] | Unset = UNSET
+    ready_ms: int | None | Unset = UNSET
     dispatch_ms: int | None | Unset = UNSET
     running_ms: int | None | Unset = UNSET
     end_ms: int | None | Unset = UNSET
@@ -132,6 +135,12 @@ class JobSummary:
         kv: list[str] | Unset = UNSET
         if not isinstance(self.kv, Unset):
             kv = self.kv
+
+        ready_ms: int | None | Unset
+        if isinstance(self.ready_ms, Unset):
+            ready_ms = UNSET
+        else:
+            ready_ms = self.ready_ms
 
         dispatch_ms: int | None | Unset
         if isinstance(self.dispatch_ms, Unset):
@@ -202,6 +211,8 @@ class JobSummary:
             field_dict["queue_label"] = queue_label
         if kv is not UNSET:
             field_dict["kv"] = kv
+        if ready_ms is not UNSET:
+            field_dict["ready_ms"] = ready_ms
         if dispatch_ms is not UNSET:
             field_dict["dispatch_ms"] = dispatch_ms
         if running_ms is not UNSET:
@@ -269,6 +280,15 @@ class JobSummary:
         queue_label = d.pop("queue_label", UNSET)
 
         kv = cast(list[str], d.pop("kv", UNSET))
+
+        def _parse_ready_ms(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        ready_ms = _parse_ready_ms(d.pop("ready_ms", UNSET))
 
         def _parse_dispatch_ms(data: object) -> int | None | Unset:
             if data is None:
@@ -353,6 +373,7 @@ class JobSummary:
             result_root=result_root,
             queue_label=queue_label,
             kv=kv,
+            ready_ms=ready_ms,
             dispatch_ms=dispatch_ms,
             running_ms=running_ms,
             end_ms=end_ms,

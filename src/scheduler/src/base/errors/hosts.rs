@@ -62,6 +62,8 @@ pub(crate) enum HostError {
     Late { request: u64, present: u64 },
     #[error("a later request of this host came meanwhile")]
     TurnLost,
+    #[error("host {0} has retired: its pool ends it")]
+    Retired(String),
     #[error("another agent has the name {0}, in another folder or on another machine")]
     OtherAgent(String),
 

@@ -6,6 +6,7 @@ mod files;
 mod hosts;
 mod jobs;
 mod people;
+mod pools;
 mod requests;
 mod store;
 mod submissions;
@@ -21,6 +22,7 @@ pub(crate) use self::{
     hosts::{HostError, PeerError},
     jobs::JobError,
     people::PeopleError,
+    pools::PoolError,
     requests::RequestError,
     store::StoreFault,
     submissions::SubmitError,
@@ -50,6 +52,8 @@ pub(crate) enum Refusal {
     Timer(#[from] TimerError),
     #[error(transparent)]
     People(#[from] PeopleError),
+    #[error(transparent)]
+    Pool(#[from] PoolError),
     #[error(transparent)]
     Host(#[from] HostError),
     #[error(transparent)]

@@ -1,0 +1,154 @@
+//! Which machines of a pool are replaced, and which of the idle ones go first. How many go is decided elsewhere.
+
+use crate::{Activity, Machine};
+
+/// A worn machine is replaced once it was idle for so long: a job that comes in between still gets it, ms.
+pub const DAMPING_MS: u64 = 30_000;
+
+/// When machines of a pool are replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Recycling {
+    /// How long a machine may stay idle, ms; 0: as long as a boot takes.
+    pub max_idle_ms: u64,
+    /// After how many jobs a machine is replaced; 0: never.
+    pub max_jobs: u32,
+    /// After which time a machine is replaced, ms; 0: never.
+    pub max_age_ms: u64,
+}
+
+/// What is known of a machine besides what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wear {
+    /// Whether it failed by its own fault, so that it gets no jobs.
+    pub is_unhealthy: bool,
+    /// Jobs that it has run.
+    pub jobs: u32,
+    /// How long ago it was asked for, ms.
+    pub age_ms: u64,
+    /// How long it has been idle, ms; none: a job runs on it, or it boots.
+    pub idle_ms: Option<u64>,
+}
+
+/// Why a machine is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// It failed by its own fault.
+    Unhealthy,
+    /// It has run its number of jobs.
+    Jobs,
+    /// It has reached its age.
+    Age,
+}
+
+impl Recycling {
+    /// Why this machine is replaced now; none: it stays. One that runs a job is never replaced. `waits`: whether jobs wait
+    /// that it could run. They get a worn machine, and an unhealthy one goes all the same.
+    pub fn reason(self, wear: Wear, waits: bool) -> Option<Reason> {
+        let idle_ms = wear.idle_ms?;
+        if wear.is_unhealthy {
+            return Some(Reason::Unhealthy);
+        }
+        if waits || idle_ms < DAMPING_MS {
+            return None;
+        }
+        if self.max_jobs > 0 && wear.jobs >= self.max_jobs {
+            return Some(Reason::Jobs);
+        }
+        let is_old = self.max_age_ms > 0 && wear.age_ms >= self.max_age_ms;
+        is_old.then_some(Reason::Age)
+    }
+}
+
+/// Names of the idle machines that make room for other pools, those that are idle longest first: at most `most`, and
+/// only so many that `min` machines stay.
+pub fn make_room(machines: &[Machine], min: u32, most: u32) -> Vec<String> {
+    let mut idle: Vec<(u64, &str)> = machines
+        .iter()
+        .filter_map(|machine| match machine.activity {
+            Activity::Idle { since_ms } => Some((since_ms, machine.name.as_str())),
+            Activity::Boots { .. } | Activity::Runs { .. } | Activity::Closed => None,
+        })
+        .collect();
+    idle.sort_unstable();
+    let floor = usize::try_from(min).unwrap_or(usize::MAX);
+    let over = machines.len().saturating_sub(floor);
+    let most = usize::try_from(most).unwrap_or(usize::MAX).min(over);
+    let gone = idle.into_iter().take(most);
+    gone.map(|(_, name)| name.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_replaced_for_one_reason_and_never_while_it_runs_a_job() {
+        let rules = Recycling {
+            max_idle_ms: 0,
+            max_jobs: 10,
+            max_age_ms: 1_000,
+        };
+        let fresh = Wear {
+            idle_ms: Some(DAMPING_MS),
+            ..Wear::default()
+        };
+        assert_eq!(rules.reason(fresh, false), None);
+        let worn = Wear { jobs: 10, ..fresh };
+        assert_eq!(rules.reason(worn, false), Some(Reason::Jobs));
+        let old = Wear {
+            age_ms: 1_000,
+            ..fresh
+        };
+        assert_eq!(rules.reason(old, false), Some(Reason::Age));
+        let ill = Wear {
+            is_unhealthy: true,
+            ..old
+        };
+        assert_eq!(rules.reason(ill, true), Some(Reason::Unhealthy));
+        let busy = Wear {
+            idle_ms: None,
+            ..ill
+        };
+        assert_eq!(rules.reason(busy, false), None);
+        let never = Recycling::default();
+        assert_eq!(never.reason(Wear { jobs: 99, ..old }, false), None);
+        assert_eq!(never.reason(ill, false), Some(Reason::Unhealthy));
+    }
+
+    #[test]
+    fn a_job_that_waits_puts_a_replacement_off() {
+        let rules = Recycling {
+            max_jobs: 1,
+            ..Recycling::default()
+        };
+        let worn = Wear {
+            jobs: 1,
+            idle_ms: Some(DAMPING_MS),
+            ..Wear::default()
+        };
+        assert_eq!(rules.reason(worn, true), None);
+        let just = Wear {
+            idle_ms: Some(DAMPING_MS - 1),
+            ..worn
+        };
+        assert_eq!(rules.reason(just, false), None);
+        assert_eq!(rules.reason(worn, false), Some(Reason::Jobs));
+    }
+
+    #[test]
+    fn idle_machines_make_room_down_to_the_floor() {
+        let idle = |name: &str, since_ms| Machine {
+            name: name.to_owned(),
+            activity: Activity::Idle { since_ms },
+        };
+        let busy = Machine {
+            name: "busy".to_owned(),
+            activity: Activity::Runs { left_ms: 5 },
+        };
+        let machines = [idle("b", 50), idle("a", 10), busy];
+        assert_eq!(make_room(&machines, 0, 1), ["a"]);
+        assert_eq!(make_room(&machines, 0, 9), ["a", "b"]);
+        assert_eq!(make_room(&machines, 2, 9), ["a"]);
+        assert_eq!(make_room(&machines, 3, 9), [""; 0]);
+    }
+}

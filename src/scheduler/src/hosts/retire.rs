@@ -1,0 +1,90 @@
+//! Machines that go for good: from then on no replica gives them a job.
+
+use fairlead_store::{ItemError, JobState};
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    hosts::forget::unless_none,
+    known::{host_turns::TurnDoc, hosts::Host, outbox::HintedHost},
+};
+
+/// How often it is tried while the host asks.
+const TRIES_MAX: usize = 4;
+/// How long it is remembered that a machine retired, ms: a day. One that its provider did not end after all gets no job.
+const REMEMBERED_MS: u64 = 86_400_000;
+
+impl Core {
+    /// Takes the turn of a host for good. `false`: it has a job, or may have one, and nothing is changed.
+    pub(crate) async fn retire_host(&self, host: &str) -> Result<bool, Refusal> {
+        for _ in 0..TRIES_MAX {
+            let read = self.docs.read::<TurnDoc>(host).await?;
+            let present = read
+                .as_ref()
+                .map(|read| read.doc.clone())
+                .unwrap_or_default();
+            if present.retired {
+                return Ok(true);
+            }
+            if self.may_hold_jobs(host, &present).await? {
+                return Ok(false);
+            }
+            let doc = TurnDoc {
+                turn: uuid::Uuid::new_v4().simple().to_string(),
+                retired: true,
+                jobs: Vec::new(),
+                at_ms: self.clock.wall_ms().saturating_add(REMEMBERED_MS),
+                ..present
+            };
+            match self.docs.put(host, read.as_ref(), Some(&doc)).await {
+                Ok(version) => {
+                    let moved = HintedHost::of(host, version);
+                    self.host_moved(&moved);
+                    self.others.outbox.host(&moved);
+                    return Ok(true);
+                }
+                // It asked meanwhile, or nobody knows.
+                Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether the host has a job: by its session document, which names all that was handed to it, and by what is known
+    /// here, read in real time.
+    async fn may_hold_jobs(&self, host: &str, present: &TurnDoc) -> Result<bool, Refusal> {
+        let known = self.jobs.live.of_host(host).into_iter();
+        let mut ids: Vec<_> = known.map(|live| live.stored.state.job_id).collect();
+        ids.extend(&present.jobs);
+        ids.sort_unstable();
+        ids.dedup();
+        let found = self.store.get(&ids).await?;
+        let holds = |state: &JobState| state.stage.is_held() && state.host == host;
+        Ok(found.iter().flatten().any(|job| holds(&job.state)))
+    }
+
+    /// A machine that retired is gone: what is known of it goes. That it retired is remembered for a day.
+    pub(crate) async fn forget_retired(&self, host: &str) -> Result<(), Refusal> {
+        self.docs.delete::<Host>(host).await?;
+        unless_none(self.unreserve_host(host).await)?;
+        unless_none(self.open_host(host).await)?;
+        self.lab.hosts.0.remove(host);
+        Ok(())
+    }
+
+    /// A new machine may have the name of one that retired.
+    pub(crate) async fn welcome_host(&self, host: &str) -> Result<(), Refusal> {
+        let read = self.docs.read::<TurnDoc>(host).await?;
+        if read.is_some_and(|read| read.doc.retired) {
+            self.docs.delete::<TurnDoc>(host).await?;
+            self.lab.host_turns.0.remove(host);
+        }
+        Ok(())
+    }
+
+    /// Forgets machines that retired a day ago.
+    pub(crate) async fn forget_old_turns(&self) -> Result<(), fairlead_store::StoreError> {
+        self.docs.forget_due::<TurnDoc>(self.clock.wall_ms()).await
+    }
+}

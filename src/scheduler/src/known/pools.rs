@@ -1,0 +1,355 @@
+//! Pools of machines that come and go: what an admin says of each, which machines there are, and what was decided.
+
+use std::collections::BTreeMap;
+
+use dashmap::DashMap;
+use fairlead_api::{PoolDecision, PoolMachine};
+use fairlead_dispatch::Histogram;
+use fairlead_job::TboxType;
+use fairlead_scaler::{BOOT_UNKNOWN_MS, Boots, Pool, Recycling};
+use fairlead_store::DocKind;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    base::providers::{ProviderMachine, ProviderPool},
+    known::hosts::{Host, kinds},
+    storage::{doc_cache::DocCache, small_doc::SmallDoc},
+};
+
+/// Most pools of a lab.
+pub(crate) const POOLS_MAX: usize = 100;
+/// Most machines of a pool.
+pub(crate) const MACHINES_MAX: u32 = 10_000;
+/// How long decisions are kept, ms: 30 days.
+pub(crate) const DECISIONS_KEPT_MS: u64 = 30 * 86_400_000;
+/// Boots that are measured before they are believed.
+const BOOTS_MIN: u32 = 5;
+/// Hosts whose last job is remembered, at most.
+const ENDS_MAX: usize = 50_000;
+/// The document of what holds for all pools. No pool has this name.
+pub(crate) const ALL_POOLS: &str = "*";
+
+/// The law that is usual.
+pub(crate) const QUEUE_TIME: &str = "queue_time";
+/// The law of the documents that the project comes from.
+pub(crate) const SEED: &str = "seed";
+
+/// What an admin says of a pool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct PoolDoc {
+    pub(crate) provider: String,
+    pub(crate) machine: PoolMachine,
+    pub(crate) min: u32,
+    pub(crate) max: u32,
+    pub(crate) max_step: u32,
+    pub(crate) boot_s: u64,
+    pub(crate) target_s: u64,
+    pub(crate) law: String,
+    pub(crate) max_idle_s: u64,
+    pub(crate) max_jobs: u32,
+    pub(crate) max_age_s: u64,
+    pub(crate) paused: bool,
+    /// Of the document of all pools: most machines of all together. Absent: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) quota: Option<u32>,
+}
+
+impl SmallDoc for PoolDoc {
+    const KIND: DocKind = DocKind::Pool;
+}
+
+impl PoolDoc {
+    /// A pool of which nothing is said yet.
+    pub(crate) fn new() -> Self {
+        Self {
+            min: 2,
+            max: 10,
+            max_step: 100,
+            boot_s: BOOT_UNKNOWN_MS / 1_000,
+            law: QUEUE_TIME.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Its limits.
+    pub(crate) fn limits(&self) -> Pool {
+        Pool {
+            min: self.min,
+            max: self.max,
+            step_max: self.max_step,
+            target_ms: self.target_s.saturating_mul(1_000),
+        }
+    }
+
+    /// When its machines are replaced.
+    pub(crate) fn recycling(&self) -> Recycling {
+        Recycling {
+            max_idle_ms: self.max_idle_s.saturating_mul(1_000),
+            max_jobs: self.max_jobs,
+            max_age_ms: self.max_age_s.saturating_mul(1_000),
+        }
+    }
+
+    /// The kinds of jobs that its machines run.
+    pub(crate) fn kinds(&self) -> Vec<TboxType> {
+        kinds(&self.machine.kinds).unwrap_or_default()
+    }
+
+    /// A host as its machines are, under a name that no host has.
+    pub(crate) fn template(&self, pool: &str) -> Host {
+        Host {
+            kinds: self.kinds(),
+            arch: self.machine.arch.clone(),
+            group: pool.to_owned(),
+            memory_mb: self.machine.memory_mb,
+            cpus: self.machine.cpus,
+            tags: self.machine.tags.clone(),
+            devices: self.machine.devices.clone(),
+            ..Host::default()
+        }
+    }
+
+    /// As its provider is asked.
+    pub(crate) fn asked(&self, pool: &str) -> ProviderPool {
+        ProviderPool {
+            provider: self.provider.clone(),
+            pool: pool.to_owned(),
+            machine: self.machine.clone(),
+        }
+    }
+}
+
+/// A machine of a pool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct FleetMachine {
+    pub(crate) token: String,
+    /// When it was asked for, UTC epoch ms.
+    pub(crate) asked_ms: u64,
+    /// When its provider first had it in a list; 0: not yet.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) listed_ms: u64,
+    /// When it first asked for work; 0: not yet.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) met_ms: u64,
+    /// When it retired; 0: it does not.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) retired_ms: u64,
+    /// Why it retires.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) why: String,
+    /// Jobs that it has run.
+    #[serde(skip_serializing_if = "is_none")]
+    pub(crate) jobs: u32,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes fields by reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes fields by reference"
+)]
+fn is_none(number: &u32) -> bool {
+    *number == 0
+}
+
+impl FleetMachine {
+    pub(crate) fn retires(&self) -> bool {
+        self.retired_ms > 0
+    }
+
+    /// As its provider knows it.
+    pub(crate) fn provided(&self, name: &str) -> ProviderMachine {
+        ProviderMachine {
+            token: self.token.clone(),
+            name: name.to_owned(),
+            state: String::new(),
+        }
+    }
+}
+
+/// The machines of a pool. Of the document of all pools: which replica decides.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct FleetDoc {
+    /// The run of the replica that decides.
+    pub(crate) holder: String,
+    /// It counts up while that replica lives.
+    pub(crate) beat: u64,
+    /// A word that no other pool has, of any lab: tokens are made of it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) word: String,
+    /// The number of the last decision.
+    pub(crate) decision: u64,
+    /// By name.
+    pub(crate) machines: BTreeMap<String, FleetMachine>,
+    /// Counts of boot times by bucket.
+    pub(crate) boots: Vec<(u8, u16)>,
+    /// Why the provider failed last; empty: it did not.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) problem: String,
+}
+
+impl SmallDoc for FleetDoc {
+    const KIND: DocKind = DocKind::Fleet;
+}
+
+impl FleetDoc {
+    /// How long boots take.
+    pub(crate) fn boot_times(&self, pool: &PoolDoc) -> Boots {
+        let measured = Histogram::from_counts(self.boots.iter().copied());
+        let said_ms = pool.boot_s.saturating_mul(1_000);
+        let known = measured.samples() >= BOOTS_MIN;
+        let of = |ms: Option<u64>| ms.filter(|_| known).unwrap_or(said_ms);
+        Boots {
+            mean_ms: of(measured.mean_ms()),
+            p95_ms: of(measured.quantile_ms(950)),
+        }
+    }
+
+    /// How many boots were measured.
+    pub(crate) fn boots_measured(&self) -> u32 {
+        Histogram::from_counts(self.boots.iter().copied()).samples()
+    }
+
+    /// A machine asked for work for the first time.
+    pub(crate) fn note_boot(&mut self, took_ms: u64) {
+        let mut times = Histogram::from_counts(self.boots.drain(..));
+        times.note(took_ms);
+        self.boots = times.counts().collect();
+    }
+}
+
+/// A decision as it is stored.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct DecisionDoc {
+    pub(crate) decision: PoolDecision,
+    /// When it is forgotten, UTC epoch ms.
+    pub(crate) at_ms: u64,
+}
+
+impl SmallDoc for DecisionDoc {
+    const KIND: DocKind = DocKind::Decision;
+}
+
+/// The id of a decision: those of a pool stand together, the newest first.
+pub(crate) fn decision_id(pool: &str, number: u64) -> String {
+    format!("{pool}/{:020}", u64::MAX.saturating_sub(number))
+}
+
+/// What a host did last.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct LastJob {
+    /// When its last job ended, UTC epoch ms.
+    pub(crate) end_ms: u64,
+    /// How many ended since this replica began.
+    pub(crate) jobs: u32,
+}
+
+/// The pools as this replica knows them.
+#[derive(Debug, Default)]
+pub(crate) struct Pools {
+    docs: Mutex<DocCache<PoolDoc>>,
+    /// The last job of each host.
+    last: DashMap<String, LastJob>,
+    /// Jobs that wait, by host key, as they were counted last.
+    counted: Mutex<BTreeMap<String, u64>>,
+}
+
+impl Pools {
+    /// Work on what was read or written.
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut DocCache<PoolDoc>) -> R) -> R {
+        work(&mut self.docs.lock())
+    }
+
+    /// All of them, by name.
+    pub(crate) fn all(&self) -> Vec<(String, PoolDoc)> {
+        self.with(|docs| {
+            let named = docs.iter().filter(|(name, _)| *name != ALL_POOLS);
+            named
+                .map(|(name, doc)| (name.clone(), doc.clone()))
+                .collect()
+        })
+    }
+
+    /// Most machines of all pools together.
+    pub(crate) fn quota(&self) -> u32 {
+        let quota = self.with(|docs| docs.get(ALL_POOLS).and_then(|all| all.quota));
+        quota.unwrap_or(u32::MAX)
+    }
+
+    /// Host keys that machines of the pools would offer.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let pools = self.all().into_iter();
+        let keys = pools.flat_map(|(name, pool)| pool.template(&name).keys(&name));
+        keys.collect()
+    }
+
+    /// The jobs that wait were counted, by host key.
+    pub(crate) fn counted(&self, host_keys: &[(String, u64)]) {
+        *self.counted.lock() = host_keys.iter().cloned().collect();
+    }
+
+    /// Jobs that wait for a host with one of these keys, as they were counted last.
+    pub(crate) fn waiting(&self, keys: &[String]) -> u64 {
+        let counted = self.counted.lock();
+        let many = keys.iter().filter_map(|key| counted.get(key));
+        many.fold(0, |sum, many| sum.saturating_add(*many))
+    }
+
+    /// A job on this host is over.
+    pub(crate) fn job_over(&self, host: &str, now_ms: u64) {
+        if self.last.len() >= ENDS_MAX && !self.last.contains_key(host) {
+            return;
+        }
+        let mut last = self.last.entry(host.to_owned()).or_default();
+        last.end_ms = last.end_ms.max(now_ms);
+        last.jobs = last.jobs.saturating_add(1);
+    }
+
+    /// What the host did last.
+    pub(crate) fn last_job(&self, host: &str) -> LastJob {
+        self.last.get(host).map(|last| *last).unwrap_or_default()
+    }
+
+    /// The host is gone.
+    pub(crate) fn forget_host(&self, host: &str) {
+        self.last.remove(host);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boots_are_believed_once_some_were_measured() {
+        let pool = PoolDoc {
+            boot_s: 100,
+            ..PoolDoc::new()
+        };
+        let mut fleet = FleetDoc::default();
+        for n in 0..5 {
+            assert_eq!(fleet.boots_measured(), n);
+            assert_eq!(fleet.boot_times(&pool).mean_ms, 100_000);
+            fleet.note_boot(20_000);
+        }
+        let boots = fleet.boot_times(&pool);
+        assert!(boots.mean_ms.abs_diff(20_000) < 2_000, "{boots:?}");
+    }
+
+    #[test]
+    fn the_newest_decision_comes_first() {
+        assert!(decision_id("p", 2) < decision_id("p", 1));
+        assert!(decision_id("p", 1_000_000) < decision_id("p", 999_999));
+    }
+}

@@ -1,0 +1,141 @@
+//! Calls of providers, and what comes before them: no machine is ended that could still get a job.
+
+use std::{future::ready, sync::Arc};
+
+use futures_util::{StreamExt, stream};
+
+use super::round::Scaler;
+use crate::{
+    base::{errors::Refusal, providers::ProviderMachine},
+    core::Core,
+    known::pools::{FleetDoc, PoolDoc},
+};
+
+/// Machines whose session documents are written side by side.
+const ABREAST: usize = 16;
+
+impl Core {
+    /// Has the machines of a pool made and ended, beside the rounds: a provider may take minutes.
+    pub(super) async fn call_provider(
+        self: &Arc<Self>,
+        scaler: &Scaler,
+        name: &str,
+        pool: &PoolDoc,
+        fleet: &FleetDoc,
+        wanted: Vec<String>,
+    ) {
+        let provided = |name: &String| fleet.machines.get(name).map(|one| one.provided(name));
+        let wanted: Vec<ProviderMachine> = wanted.iter().filter_map(provided).collect();
+        let retiring = fleet.machines.iter().filter(|(_, one)| one.retires());
+        let retiring: Vec<ProviderMachine> =
+            retiring.map(|(name, one)| one.provided(name)).collect();
+        if wanted.is_empty() && retiring.is_empty() {
+            return;
+        }
+        if !scaler.calls.lock().insert(name.to_owned()) {
+            // It is called already. What it was not asked for is asked for again.
+            return;
+        }
+        let (core, calls) = (Arc::clone(self), Arc::clone(&scaler.calls));
+        let (name, asked) = (name.to_owned(), pool.asked(name));
+        self.tasks.spawn(async move {
+            let mut problem = String::new();
+            if !wanted.is_empty()
+                && let Err(failed) = core.providers.increase(&asked, &wanted).await
+            {
+                problem = failed;
+            }
+            let ending = core.retired(&name, retiring).await;
+            if !ending.is_empty()
+                && let Err(failed) = core.providers.terminate(&asked, &ending).await
+            {
+                problem = failed;
+            }
+            if !problem.is_empty() {
+                tracing::warn!(pool = name, problem, "a provider failed; it is asked again");
+                core.note_problem(&name, problem).await;
+            }
+            calls.lock().remove(&name);
+        });
+    }
+
+    /// Those of these machines that get no job from now on. The others have one, and stay.
+    async fn retired(&self, pool: &str, machines: Vec<ProviderMachine>) -> Vec<ProviderMachine> {
+        let looks = stream::iter(machines).map(|machine| async move {
+            match self.retire_host(&machine.name).await {
+                Ok(true) => {
+                    self.metrics.machines_retired.inc();
+                    Ok(machine)
+                }
+                Ok(false) => Err(Some(machine.name)),
+                Err(error) => {
+                    tracing::warn!(host = machine.name, %error, "a machine could not be retired; it is tried again");
+                    Err(None)
+                }
+            }
+        });
+        let looked: Vec<Result<ProviderMachine, Option<String>>> =
+            looks.buffer_unordered(ABREAST).collect().await;
+        let (mut gone, mut stay) = (Vec::new(), Vec::new());
+        for one in looked {
+            match one {
+                Ok(machine) => gone.push(machine),
+                Err(name) => stay.extend(name),
+            }
+        }
+        if !stay.is_empty()
+            && let Err(error) = self.stay(pool, &stay).await
+        {
+            tracing::warn!(pool, %error, "that machines stay could not be noted; it is tried again");
+        }
+        gone
+    }
+
+    /// These machines do not retire after all.
+    async fn stay(&self, pool: &str, names: &[String]) -> Result<(), Refusal> {
+        self.change_fleet(pool, |fleet| {
+            for name in names {
+                if let Some(machine) = fleet.machines.get_mut(name) {
+                    machine.retired_ms = 0;
+                    machine.why.clear();
+                }
+            }
+        })
+        .await
+    }
+
+    async fn note_problem(&self, pool: &str, problem: String) {
+        let noted = self
+            .change_fleet(pool, |fleet| fleet.problem.clone_from(&problem))
+            .await;
+        if let Err(error) = noted {
+            tracing::warn!(pool, %error, "a failed call could not be noted");
+        }
+    }
+
+    async fn change_fleet(
+        &self,
+        pool: &str,
+        mut change: impl FnMut(&mut FleetDoc),
+    ) -> Result<(), Refusal> {
+        let next = |known: Option<FleetDoc>| {
+            let mut fleet = known.unwrap_or_default();
+            change(&mut fleet);
+            ready(Ok::<_, Refusal>(fleet))
+        };
+        self.docs.change(pool, next).await.map(drop)
+    }
+
+    /// A machine is gone: nothing is left of it. One that comes back all the same gets no job.
+    pub(super) async fn forget_machine(&self, pool: &str, name: &str) {
+        self.lab.pools.forget_host(name);
+        let forgotten = match self.retire_host(name).await {
+            Ok(true) => self.forget_retired(name).await,
+            Ok(false) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = forgotten {
+            tracing::warn!(pool, host = name, %error, "the documents of a machine that is gone could not be removed");
+        }
+    }
+}
