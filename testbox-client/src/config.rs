@@ -5,7 +5,11 @@ use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 use fairlead_api::{ConsumeRequest, ExecutorSaid};
 use tokio_util::sync::CancellationToken;
 
-use crate::{BadConfig, JobUsers, UserRange, facts::Facts, protocol::Host};
+use crate::{
+    BadConfig, JobUsers, UserRange,
+    facts::Facts,
+    protocol::{Host, LOADED_REST},
+};
 
 /// Where programs are looked for when the agent itself was started without a `PATH`.
 const PATH_DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -185,7 +189,7 @@ pub struct AgentConfig {
     pub wait_s: u32,
     /// Returns when the first answer that holds jobs is run to its end and delivered. Default false.
     pub once: bool,
-    /// Keeps job folders after delivery. Default false.
+    /// Keeps the folders of jobs that are over, with all that is in them but secrets. Default false.
     pub keep: bool,
     /// How long a job may take to end by itself after the polite signal, where no order says
     /// otherwise. Default 10 s.
@@ -200,6 +204,11 @@ pub struct AgentConfig {
     pub result_files_max: usize,
     /// Most bytes that one job's results may have. Default 4 GiB.
     pub result_bytes_max: u64,
+    /// Below which folder `proc` and `sys` are, from which the load of the machine is read every 2 s. `None`: it is not
+    /// measured, so the host is never loaded. Default: `None`.
+    pub load_root: Option<PathBuf>,
+    /// How long a loaded host must stay below 80 % of its memory until it is so no more. Default 30 s.
+    pub loaded_rest: Duration,
     /// Where jobs look for programs. Default: the agent's own `PATH`.
     pub path: String,
     /// Cancelled by the owner to kill all jobs without grace, after or instead of a polite stop.
@@ -251,6 +260,8 @@ impl AgentConfig {
             log_bytes_max: 64 * 1024 * 1024,
             result_files_max: 10_000,
             result_bytes_max: 4 * 1024 * 1024 * 1024,
+            load_root: None,
+            loaded_rest: LOADED_REST,
             path: path_of_agent(),
             kill_now: CancellationToken::new(),
         }
@@ -306,6 +317,7 @@ impl AgentConfig {
         Host {
             says: ConsumeRequest {
                 content: Vec::new(),
+                load: None,
                 session: session.to_owned(),
                 request: 0,
                 seen: None,
@@ -329,6 +341,7 @@ impl AgentConfig {
             },
             grace: self.grace,
             once: self.once,
+            loaded_rest: self.loaded_rest,
         }
     }
 

@@ -85,7 +85,7 @@ pub enum AgentEvent {
         /// Which try.
         attempt: u16,
     },
-    /// The job was no longer this testbox's, or its end was refused; local results are kept.
+    /// The job was no longer this testbox's, or its end was refused. Its folder is removed, unless all are kept.
     Dropped {
         /// The job.
         job_id: String,

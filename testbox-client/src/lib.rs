@@ -45,6 +45,7 @@ mod facts;
 mod isolation;
 mod job;
 mod job_line;
+mod load;
 pub mod protocol;
 mod remove_tree;
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::{fs, io::IsTerminal, path::PathBuf, process::ExitCode, thread, time::Du
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
+use fairlead_api::LOADED_REST_S;
 use fairlead_testbox::{AgentConfig, ExecutorChoice, JobUsers, Kinds};
 use rustix::process::{DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior};
 use tokio::signal::unix::{SignalKind, signal};
@@ -134,12 +135,18 @@ struct Args {
     /// Time between SIGTERM and SIGKILL of a job, in seconds.
     #[arg(long, default_value_t = 10)]
     grace: u32,
-    /// Keep job folders after their results are delivered.
+    /// Keep the folders of jobs that are over. Without this option, the work folder is emptied after every job.
     #[arg(long)]
     keep: bool,
     /// Take the jobs of one answer, run them, deliver their results, and exit.
     #[arg(long)]
     once: bool,
+    /// Folder with the proc and sys from which the load of the machine is read. For tests.
+    #[arg(long, default_value = "/", hide = true)]
+    load_root: PathBuf,
+    /// Time below 80 % of memory after which a loaded host is so no more, in seconds. For tests.
+    #[arg(long, default_value_t = LOADED_REST_S, hide = true)]
+    loaded_rest: u32,
 }
 
 /// Work that the program does instead of offering this machine.
@@ -201,6 +208,8 @@ impl Args {
             grace: Duration::from_secs(u64::from(self.grace)),
             keep: self.keep,
             once: self.once,
+            load_root: Some(self.load_root),
+            loaded_rest: Duration::from_secs(u64::from(self.loaded_rest)),
             ..AgentConfig::new(self.server, host, self.kind, memory_mb, work_dir)
         })
     }

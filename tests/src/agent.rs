@@ -37,6 +37,10 @@ impl Agent {
         if !more.contains(&"--executor") {
             command.args(["--executor", "process"]);
         }
+        if !more.contains(&"--load-root") {
+            // The load of the machine that runs the tests is nothing to them.
+            command.arg("--load-root").arg(folder.path());
+        }
         command
             .args(["--server", server, "--host", host])
             .args(more)

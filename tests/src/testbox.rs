@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairlead_api::{ConsumeAnswer, ConsumeRequest, Grant, HeartbeatRequest, HeldJob};
+use fairlead_api::{ConsumeAnswer, ConsumeRequest, Grant, HeartbeatRequest, HeldJob, HostLoad};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -57,6 +57,7 @@ impl Testbox {
                 executors: Vec::new(),
                 facts: BTreeMap::default(),
                 content: Vec::new(),
+                load: None,
             },
         }
     }
@@ -66,6 +67,18 @@ impl Testbox {
         self.offer.session = clock::unique();
         self.offer.request = 0;
         self.held.clear();
+    }
+
+    /// It says from now on that so much of its memory is in use, percent, and that it is loaded.
+    pub fn is_loaded(&mut self, used_percent: u32) {
+        let total_mb = self.offer.memory_mb;
+        self.offer.load = Some(HostLoad {
+            memory_total_mb: total_mb,
+            memory_available_mb: total_mb * 100_u32.saturating_sub(used_percent) / 100,
+            unpromised_memory_mb: total_mb,
+            loaded: true,
+            ..HostLoad::default()
+        });
     }
 
     /// Asks and reports at another replica from now on.
@@ -128,6 +141,7 @@ impl Testbox {
             running: self.running(),
             free_memory_mb: self.offer.free_memory_mb,
             free_cpus: self.offer.free_cpus,
+            load: self.offer.load,
         };
         let path = format!("/scheduler/v1/testboxes/{}/heartbeat", self.host);
         let body = json!(request).to_string().into_bytes();

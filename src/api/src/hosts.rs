@@ -49,6 +49,9 @@ pub struct HostView {
     /// What it can run jobs in, and why something is missing. Empty: its agent has not said.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub executors: Vec<ExecutorSaid>,
+    /// How loaded it is, as last said. Absent: its agent has not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<HostLoad>,
     /// What the machine is, by family, as its agent or its registration said; each value is a tag `family:value`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, Vec<String>>,
@@ -66,6 +69,50 @@ pub struct HostView {
     /// Why it is idle, one reason a line.
     #[serde(default)]
     pub why_idle: Vec<String>,
+}
+
+/// Above so much of its memory in use a host is loaded, percent.
+pub const LOADED_ABOVE_PERCENT: u8 = 90;
+/// Below so much of its memory in use a loaded host recovers, percent.
+pub const LOADED_UNTIL_PERCENT: u8 = 80;
+/// A loaded host is one until it has been below that for so long without a break, seconds.
+pub const LOADED_REST_S: u32 = 30;
+
+/// How loaded a host is, as its agent measured it a moment ago.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostLoad {
+    /// Memory of the machine, or of the control group that bounds the agent, MB.
+    pub memory_total_mb: u32,
+    /// What of it programs may still take without swapping, MB.
+    pub memory_available_mb: u32,
+    /// What of the host's `memory_mb` no job of it was promised, MB. `free_memory_mb` is no more than that, and no more
+    /// than what is really available less a tenth of the machine's memory.
+    #[serde(default)]
+    pub unpromised_memory_mb: u32,
+    /// Part of the last 10 s in which something waited for a CPU, percent (`some avg10` of `/proc/pressure/cpu`).
+    /// Absent: the kernel does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_pressure_percent: Option<u8>,
+    /// The same for memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_pressure_percent: Option<u8>,
+    /// Jobs that run there.
+    #[serde(default)]
+    pub jobs: u32,
+    /// Whether it is loaded: it has been above 90 % of its memory, and since then not below 80 % for 30 s without a
+    /// break. Such a host gets jobs only if all hosts that could run them are loaded. Never true of a hw host.
+    #[serde(default)]
+    pub loaded: bool,
+}
+
+impl HostLoad {
+    /// Memory in use, percent of all, 0 to 100.
+    #[must_use]
+    pub fn memory_used_percent(&self) -> u8 {
+        let total = u64::from(self.memory_total_mb.max(1));
+        let used = total.saturating_sub(self.memory_available_mb.into());
+        u8::try_from(used.saturating_mul(100) / total).unwrap_or(100)
+    }
 }
 
 /// An executor of a host: a program that its agent runs jobs in.

@@ -38,7 +38,8 @@ pub use content::{
 };
 pub use endpoints::{Caller, ENDPOINTS, Endpoint, Route};
 pub use hosts::{
-    ClosedView, ConflictView, ExecutorSaid, HostView, RegisteredView, ReservedView, UnknownMachine,
+    ClosedView, ConflictView, ExecutorSaid, HostLoad, HostView, LOADED_ABOVE_PERCENT,
+    LOADED_REST_S, LOADED_UNTIL_PERCENT, RegisteredView, ReservedView, UnknownMachine,
 };
 pub use job_view::{AttemptView, EditView, JobEvent, JobTimes, JobView, RuleApplied};
 pub use limits::{Bounds, Limits, LimitsChange};

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{ExecutorSaid, GrantInput, RuleApplied};
+use crate::{ExecutorSaid, GrantInput, HostLoad, RuleApplied};
 
 /// One item of the answer to a submit, in the order of the request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -141,6 +141,9 @@ pub struct ConsumeRequest {
     /// empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub content: Vec<String>,
+    /// How loaded the host is. Absent: not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<HostLoad>,
 }
 
 impl ConsumeRequest {
@@ -227,6 +230,9 @@ pub struct HeartbeatRequest {
     /// CPUs that jobs may take now. Absent: CPUs are not checked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free_cpus: Option<u32>,
+    /// How loaded the host is. Absent: not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<HostLoad>,
 }
 
 /// The answer to a heartbeat.

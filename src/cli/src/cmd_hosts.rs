@@ -8,6 +8,7 @@ use fairlead_api::{
 };
 
 mod import;
+mod load;
 
 use crate::{
     amounts::length_ms,
@@ -249,7 +250,8 @@ fn state(host: &HostView) -> String {
     let kept = host.reserved.as_ref().map(|_| "reserved".to_owned());
     let conflict = host.conflict.as_ref().map(|_| "conflict".to_owned());
     let state = Some(host.state.clone()).filter(|state| !state.is_empty());
-    let all: Vec<String> = state.into_iter().chain(kept).chain(conflict).collect();
+    let more = kept.into_iter().chain(load::word(host)).chain(conflict);
+    let all: Vec<String> = state.into_iter().chain(more).collect();
     all.join(",")
 }
 
@@ -388,6 +390,9 @@ fn one(host: &HostView, now_ms: u64) -> String {
     say("group", host.group.clone());
     say("free MB", memory(host));
     say("free CPUs", cpus(host));
+    if let Some(load) = load::line(host) {
+        say("load", load);
+    }
     say("tags", host.tags.join(", "));
     say("devices", host.devices.join(", "));
     say("isolation", isolation(host).to_owned());

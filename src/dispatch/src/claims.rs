@@ -367,6 +367,9 @@ impl Engine {
             times.note(&run.suite, run.class, &run.group, took_ms);
         }
         self.freshen_all(self.ledger.admitted_anew(run.owner));
+        if let Some(host) = self.hosts.known.get_mut(run.host) {
+            host.heard = self.now;
+        }
         self.hosts.leave(run.host, key, run.load);
         self.gone.note(key, run.version, true);
         if let Some(facts) = run.requeued {

@@ -7,10 +7,12 @@
 use crate::cache::Cache;
 use crate::coverage::Coverage;
 use crate::event::{Decision, Event, JobFacts, NOT_ON_MAX, Offer};
+use crate::gates::Gates;
 use crate::hosts::{Arrival, Hosts, Standing};
 use crate::ids::{BucketId, HostId, JobKey, KeyId, MemberId, Millis, OfferKey};
 use crate::index::{Index, Job, room_for};
-use crate::interner::{Atom, Atoms, Interner, Numbers};
+use crate::interner::{Atom, Atoms, Interner};
+use crate::kept_off::KeptOff;
 use crate::ledger::Ledger;
 use crate::peers::Peers;
 use crate::pick::Work;
@@ -19,7 +21,6 @@ use crate::requirement::Alternative;
 use crate::reserve::Reservations;
 use crate::runs::{Gone, Runs};
 use crate::shape::{Env, Gate, Shape, View};
-use indexmap::IndexMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -44,6 +45,7 @@ pub struct Engine {
     pub(crate) runs: Runs,
     pub(crate) gone: Gone,
     pub(crate) gates: Gates,
+    pub(crate) kept_off: KeptOff,
     pub(crate) reservations: Reservations,
     pub(crate) peers: Peers,
     pub(crate) cache: Cache,
@@ -63,33 +65,6 @@ pub struct Engine {
     wake: Option<Millis>,
 }
 
-/// Jobs that are kept back, and until when.
-#[derive(Debug, Default)]
-pub(crate) struct Gates {
-    by_time: BTreeSet<(u64, JobKey)>,
-    pub until: IndexMap<JobKey, u64, Numbers>,
-}
-
-impl Gates {
-    pub(crate) fn close(&mut self, job: JobKey, until: u64) {
-        self.open(job);
-        self.by_time.insert((until, job));
-        self.until.insert(job, until);
-    }
-
-    pub(crate) fn open(&mut self, job: JobKey) {
-        if let Some(until) = self.until.swap_remove(&job) {
-            self.by_time.remove(&(until, job));
-        }
-    }
-
-    fn due(&mut self, now: u64) -> Option<JobKey> {
-        let job = self.by_time.first().filter(|(at, _)| *at <= now)?.1;
-        self.open(job);
-        Some(job)
-    }
-}
-
 impl Engine {
     /// An engine that knows nothing but its limits and the policy.
     pub fn new(config: EngineConfig, policy: Policy) -> Self {
@@ -107,6 +82,7 @@ impl Engine {
             runs: Runs::default(),
             gone: Gone::default(),
             gates: Gates::default(),
+            kept_off: KeptOff::default(),
             reservations: Reservations::new(),
             peers: Peers::default(),
             cache: Cache::default(),
@@ -130,6 +106,7 @@ impl Engine {
         self.now = self.now.max(now.0);
         self.ledger.advance(self.now);
         self.open_gates();
+        self.look_at_kept_off();
         self.handle(event, decisions);
         self.serve_impatient();
         self.serve_dirty(decisions);
@@ -163,6 +140,8 @@ impl Engine {
             Event::HostOffers(offer) => self.host_offers(&offer, decisions),
             Event::OfferWithdrawn(offer) => self.withdraw(offer),
             Event::HostLeft(host) => self.host_left(&host),
+            Event::HostLoaded { host, load } => self.host_load(&host, load),
+            Event::HostsClosed(hosts) => self.hosts_closed(hosts),
             Event::ClaimCommitted {
                 job,
                 offer,
@@ -304,6 +283,7 @@ impl Engine {
         // Equal references are the same value: then it is not read.
         let said = host.and_then(|host| host.about.as_ref());
         let as_before = known.filter(|_| said == Some(&offer.about));
+        let was = host.map(|host| (host.is_loaded(), host.view.total_mb, host.view.total_cpus));
         if let Some(older) = host.and_then(|host| host.open) {
             self.supersede(older, decisions);
         }
@@ -319,10 +299,16 @@ impl Engine {
             total_cpus: offer.total_cpus.max(offer.free_cpus),
             jobs_max: offer.jobs_max.clamp(1, JOBS_PER_ANSWER_MAX),
             waits_until: offer.waits_until.0,
+            load: offer.load,
         };
         let key = offer.key;
+        let is_loaded = offer.load.is_some_and(|load| load.loaded);
+        let now = (is_loaded, arrival.total_mb, arrival.total_cpus);
         let id = as_before.unwrap_or_else(|| self.describe(offer));
         self.hosts.open(key, id, &arrival, self.now);
+        if as_before.is_none() || was != Some(now) {
+            self.release_kept_off();
+        }
         self.dirty.insert((self.now, key));
     }
 
@@ -391,6 +377,7 @@ impl Engine {
             self.settle_offer(open, &mut Vec::new());
         }
         self.hosts.forget(id);
+        self.release_kept_off();
         self.reservations
             .retain(|_, reservation| reservation.host != id);
     }
@@ -449,9 +436,9 @@ impl Engine {
     }
 
     fn wake_up(&mut self, decisions: &mut Vec<Decision>) {
-        let gate = self.gates.by_time.first().map(|(at, _)| Millis(*at));
         let next = [
-            gate,
+            self.gates.next().map(Millis),
+            self.kept_off.next().map(Millis),
             self.hosts.next_deadline(),
             self.next_fetch().map(Millis),
         ]

@@ -8,6 +8,7 @@ use crate::requirement::Alternative;
 #[cfg(doc)]
 use crate::requirement::CPUS_UNCHECKED;
 use crate::run_times::StoredTimes;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What kind of testbox runs a job.
@@ -92,6 +93,18 @@ pub struct About {
     pub accounts: Vec<String>,
 }
 
+/// How loaded a host of vm and dc jobs is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HostLoad {
+    /// Whether it gets jobs only if all hosts that could run them are so.
+    pub loaded: bool,
+    /// Memory in use there, percent.
+    pub memory_used_percent: u8,
+    /// Part of the last seconds in which something waited for a CPU there, percent. Of hosts with as many jobs, the one
+    /// with less gets the next.
+    pub cpu_pressure_percent: u8,
+}
+
 /// What a host says when it asks for work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
@@ -116,6 +129,8 @@ pub struct Offer {
     pub jobs_max: u32,
     /// When it must be answered, empty if nothing was found.
     pub waits_until: Millis,
+    /// How loaded it is; none: it did not say, or it offers hw.
+    pub load: Option<HostLoad>,
 }
 
 /// A job that a host already has: told at start (restored from the store) or by another replica.
@@ -260,6 +275,16 @@ pub enum Event {
     OfferWithdrawn(OfferKey),
     /// A host is gone: its offer is dropped, and explain forgets it. Its running jobs end separately.
     HostLeft(String),
+    /// A host is as loaded as this, which it said between two offers. Ignored if it recovers while an offer of it is open:
+    /// the next one says so.
+    HostLoaded {
+        /// The host.
+        host: String,
+        /// How loaded.
+        load: HostLoad,
+    },
+    /// These hosts get no jobs for now, and no others: no job waits for them. What they ask is not told of.
+    HostsClosed(BTreeSet<String>),
     /// The store said yes. The job is the host's and is charged from now on.
     ClaimCommitted {
         /// The job.

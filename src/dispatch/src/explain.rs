@@ -1,5 +1,6 @@
 //! Explanations: typed reasons for others to render; `explaining` makes them.
 
+use crate::event::HostLoad;
 use crate::ids::{JobKey, Millis, OfferKey};
 
 /// Most hosts (of a job) or shapes (of a host) named in one explanation; more are only counted.
@@ -115,6 +116,16 @@ pub enum Reason {
     NotAsking {
         /// When it asked last; 0: never here.
         last_seen: Millis,
+    },
+    /// It is loaded, and gets jobs only if all hosts that could run them are.
+    Loaded {
+        /// Memory in use there, percent.
+        memory_used_percent: u8,
+    },
+    /// All hosts that could run the job are loaded: the least loaded of them gets it then.
+    AllLoaded {
+        /// When.
+        until: Millis,
     },
     /// It is kept for this job, and would not be free in time.
     ReservedFor(JobKey),
@@ -249,6 +260,8 @@ pub struct HostExplanation {
     pub free_memory_mb: u32,
     /// The job that it is kept for.
     pub reserved_for: Option<JobKey>,
+    /// How loaded it is; none: it does not say.
+    pub load: Option<HostLoad>,
     /// Waiting jobs under its keys that are in memory here (a job under two of its keys counts twice).
     pub jobs_under_keys: u64,
     /// What it lacks for them, by shape, at most [`EXPLAIN_LIST_MAX`]. Empty: nobody wants its keys.

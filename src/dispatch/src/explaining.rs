@@ -13,6 +13,7 @@ use crate::hosts::Host;
 use crate::ids::{HostId, JobKey, MemberId, Millis, Owner, QueueId, ShapeId};
 use crate::index::Job;
 use crate::interner::{Atom, Atoms};
+use crate::kept_off::Waits;
 use crate::labels::place_of;
 use crate::requirement::{Name, Requirement};
 use crate::shape::{Gate, Shape, View};
@@ -25,7 +26,8 @@ impl Engine {
         let now = self.now.max(now.0);
         if let Some(cached) = self.index.jobs.get(&job) {
             let (shape, owner) = self.index.shape_of(cached)?;
-            let mut explained = self.explain(job, shape, self.standing(owner.queue, owner.member));
+            let standing = self.standing(owner.queue, owner.member);
+            let mut explained = self.explain((job, cached.submitted), shape, standing, now);
             explained.state = JobState::Waiting;
             explained.ahead = self.ahead(owner, Some((job, cached)), now);
             self.add_gate(&mut explained.reasons, job, shape);
@@ -92,14 +94,24 @@ impl Engine {
             },
             |owner| self.standing(owner.queue, owner.member),
         );
-        let mut explained = self.explain(facts.key, &shape, standing);
+        let submitted = facts.submitted.0.min(now);
+        let mut explained = self.explain((facts.key, submitted), &shape, standing, now);
         explained.ahead = owner
             .map(|owner| self.ahead(owner, None, now))
             .unwrap_or_default();
         explained
     }
 
-    fn explain(&self, job: JobKey, shape: &Shape, standing: QueueStanding) -> JobExplanation {
+    fn explain(
+        &self,
+        (job, submitted): (JobKey, u64),
+        shape: &Shape,
+        standing: QueueStanding,
+        now: u64,
+    ) -> JobExplanation {
+        let waits = Waits::new(&standing.account, shape, submitted);
+        let kept_until = self.hosts.kept_off(waits, now);
+        let is_kept = |host: &Host| kept_until.is_some() && host.is_loaded();
         let mut verdicts: Vec<(bool, usize, HostId, &Host)> =
             Vec::with_capacity(self.hosts.known.len());
         let (mut able, mut ready) = (0, 0);
@@ -108,7 +120,7 @@ impl Engine {
             let could = anybodys.first_unmet_by(&host.view.idle()).is_none();
             let lacking = lacking(&standing.account, shape, &host.view);
             able += u64::from(could);
-            ready += u64::from(lacking == 0 && host.open.is_some());
+            ready += u64::from(lacking == 0 && host.open.is_some() && !is_kept(host));
             verdicts.push((!could, lacking, id, host));
         }
         verdicts.sort_unstable_by(|a, b| (a.0, a.1, &a.3.name).cmp(&(b.0, b.1, &b.3.name)));
@@ -117,6 +129,7 @@ impl Engine {
         let hosts = named.map(|(unable, _, id, host)| {
             let mut reasons = reasons(&standing.account, shape, &host.view);
             self.add_host_reasons(&mut reasons, job, id, host);
+            reasons.extend(host.why_loaded().filter(|_| is_kept(host)));
             HostVerdict {
                 host: host.name.to_string(),
                 able: !unable,
@@ -129,7 +142,8 @@ impl Engine {
         let limits = self
             .ledger
             .limits_reached(&standing.queue, &standing.account);
-        let reasons = paused.into_iter().chain(limits).collect();
+        let all_loaded = self.all_loaded(waits, now);
+        let reasons = paused.into_iter().chain(limits).chain(all_loaded).collect();
         JobExplanation {
             job,
             state: JobState::NotCached,
@@ -314,6 +328,7 @@ impl Engine {
                 .values()
                 .find(|r| r.host == id)
                 .map(|r| r.job),
+            load: known.load,
             jobs_under_keys: cells.map(|cells| cells.jobs).sum(),
             shapes,
             shapes_more,

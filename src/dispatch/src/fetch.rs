@@ -113,6 +113,9 @@ impl Engine {
     /// Takes an offer away.
     pub(crate) fn drop_offer(&mut self, offer: OfferKey) -> Option<OpenOffer> {
         let open = self.hosts.close(offer)?;
+        if let Some(host) = self.hosts.known.get_mut(open.host) {
+            host.heard = self.now;
+        }
         self.cache.gated.remove(&(open.since, offer));
         self.cache.to_find.remove(&(open.since, offer));
         Some(open)

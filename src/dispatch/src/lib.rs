@@ -25,16 +25,20 @@ pub mod explain;
 mod explaining;
 mod fetch;
 mod front_set;
+mod gates;
 mod hosts;
 mod ids;
 mod index;
 mod interner;
+mod kept_off;
 pub mod labels;
 mod ledger;
+mod loaded;
 mod meter;
 mod order;
 pub mod peers;
 mod pick;
+mod placing;
 pub mod policy;
 mod pulls;
 mod report;
@@ -50,13 +54,14 @@ pub use engine::Engine;
 
 pub use event::{
     About, Cursor, Decision, Dimension, DimensionCounts, EVENT_JOBS_MAX, Event, FindPlace,
-    JobFacts, JobKey, Kind, Millis, NOT_ON_MAX, Offer, OfferKey, PulledPage, Reached, Refusal,
-    Running, Version,
+    HostLoad, JobFacts, JobKey, Kind, Millis, NOT_ON_MAX, Offer, OfferKey, PulledPage, Reached,
+    Refusal, Running, Version,
 };
 pub use explain::{
     Ahead, Count, EXPLAIN_COUNT_MAX, EXPLAIN_LIST_MAX, HostExplanation, HostVerdict,
     JobExplanation, JobState, Limited, QueueStanding, Reason, ShapeVerdict,
 };
+pub use kept_off::LOADED_WAIT_MS;
 pub use peers::{OVERTAKES_MAX, Peers};
 pub use policy::{Allowance, CACHE_JOBS, EngineConfig, Policy, QueuePolicy};
 pub use report::{HostReport, QueueReport, REPORT_JOBS_MAX, Stats};

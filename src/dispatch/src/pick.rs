@@ -6,9 +6,11 @@
 
 use crate::counted_bitset::Bitset;
 use crate::front_set::FrontSet;
+use crate::hosts::Hosts;
 use crate::ids::{BucketId, JobKey, MemberId, Owner, QueueId, ShapeId};
 use crate::index::{Index, KeyCells, digits};
 use crate::interner::Atom;
+use crate::kept_off::Waits;
 use crate::ledger::{Ledger, MemberRank, QueueRank};
 use crate::order::Walk;
 use crate::reserve::Limit;
@@ -47,6 +49,8 @@ pub(crate) struct Picker<'a> {
     pub limit: Option<Limit>,
     /// Jobs that have waited since before this may reserve the host when passed over.
     pub reserve_before: Option<u64>,
+    /// The host is loaded: the others, one of which may be the better place for a job.
+    pub loaded: Option<&'a Hosts>,
     /// The only queue whose jobs are looked at; none: all.
     pub only: Option<QueueId>,
     /// What waits under the host's keys.
@@ -59,6 +63,8 @@ pub(crate) struct Picker<'a> {
     pub nothing: bool,
     /// The first job that could run here were it not for others that do.
     pub passed_over: Option<JobKey>,
+    /// What it did not get because it is loaded, and when that is looked at again.
+    pub kept_off: Vec<(BucketId, u64)>,
 }
 
 /// What an ordered walk came to.
@@ -294,7 +300,23 @@ impl Picker<'_> {
             .is_some_and(|(before, job)| job.submitted <= before)
     }
 
-    fn may_enter(&self, job: JobKey, class: u8) -> bool {
+    /// Whether a loaded host does not get a job that it could run.
+    fn is_kept_off(&mut self, job: JobKey) -> bool {
+        let (index, ledger) = (self.index, self.ledger);
+        let again = self.loaded.and_then(|hosts| {
+            let job = index.jobs.get(&job)?;
+            let (shape, owner) = index.shape_of(job)?;
+            let waits = Waits::new(ledger.account(owner), shape, job.submitted);
+            Some((job.bucket, hosts.kept_off(waits, self.now)?))
+        });
+        self.kept_off.extend(again);
+        again.is_some()
+    }
+
+    fn may_enter(&mut self, job: JobKey, class: u8) -> bool {
+        if self.is_kept_off(job) {
+            return false;
+        }
         let Some(limit) = &self.limit else {
             return true;
         };

@@ -1,20 +1,14 @@
-//! Matches offers and jobs: finds jobs for an offer, and offers for a job.
+//! Finds jobs for an offer; `placing` finds offers for a job.
 
 use crate::engine::Engine;
-use crate::event::{Decision, Kind, NOT_ON_MAX};
-use crate::hosts::{Host, Nothing, Slot, Standing};
-use crate::ids::{BucketId, HostId, JobKey, OfferKey, Owner, Place, QueueId};
+use crate::event::Decision;
+use crate::hosts::{Host, Nothing, Standing};
+use crate::ids::{HostId, JobKey, OfferKey, Place, QueueId};
 use crate::index::KeyCells;
-use crate::interner::{Atom, common};
-use crate::ledger::{MemberRank, QueueRank};
 use crate::peers::WINDOW;
 use crate::pick::Picker;
-use crate::requirement::Requirement;
 use crate::reserve::{Limit, Reservation, Start, start_at};
-use crate::shape::{Gate, Obstacle, Shape, first_obstacle};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::sync::Arc;
+use crate::shape::first_obstacle;
 
 /// Tries for an offer whose time is up, when claims for it were refused.
 const LATE_TRIES_MAX: u32 = 3;
@@ -22,15 +16,8 @@ const LATE_TRIES_MAX: u32 = 3;
 /// Time between two looks for jobs that a host is too busy for, ms.
 const LARGE_EVERY_MS: u64 = 1_000;
 
-/// Waiting offers looked at in one group, when the first ones are reserved or too small.
-const SLOTS_LOOKED_AT: usize = 32;
-
 /// Queues noted too low that a look may pass.
 const STALE_MAX: usize = 6;
-
-const _: () = assert!(NOT_ON_MAX < SLOTS_LOOKED_AT);
-
-type BucketRank = (QueueRank, MemberRank, Place, BucketId);
 
 impl Engine {
     /// Looks for jobs for the offers that have news.
@@ -91,6 +78,10 @@ impl Engine {
         }
         let Some(limit) = limit else {
             let found = found.map(|job| self.background_first(job, id));
+            if self.is_loaded(id) {
+                // One that is alike may have waited less long.
+                return found;
+            }
             return found.map(|job| self.own_first(job));
         };
         let higher = found
@@ -139,6 +130,7 @@ impl Engine {
             now: self.now,
             limit,
             reserve_before,
+            loaded: host.is_loaded().then_some(&self.hosts),
             only,
             cells: self.cells_under(host).collect(),
             work: self.work,
@@ -146,6 +138,7 @@ impl Engine {
             stale_members: Vec::new(),
             nothing: false,
             passed_over: None,
+            kept_off: Vec::new(),
         };
         let found = picker.pick();
         let Picker {
@@ -154,9 +147,11 @@ impl Engine {
             work,
             stale_queues,
             stale_members,
+            kept_off,
             ..
         } = picker;
         self.work = work;
+        self.note_kept_off(kept_off);
         if nothing && only.is_none() {
             self.note_nothing(id);
         }
@@ -175,7 +170,7 @@ impl Engine {
     /// Of the first jobs that are alike the first that this replica comes first for, else second, and so on: who
     /// helps another with its jobs then seldom takes the one that the other, or a third, takes just now. Few go before
     /// one that waits (I13).
-    fn own_first(&mut self, job: JobKey) -> JobKey {
+    pub(crate) fn own_first(&mut self, job: JobKey) -> JobKey {
         if self.peers.others.is_empty() {
             return job;
         }
@@ -265,6 +260,11 @@ impl Engine {
         Some(before)
     }
 
+    fn is_loaded(&self, host: HostId) -> bool {
+        let host = self.hosts.known.get(host);
+        host.is_some_and(Host::is_loaded)
+    }
+
     fn class_of(&self, job: JobKey) -> Option<u8> {
         let (_, owner) = self.index.shape_of(self.index.jobs.get(&job)?)?;
         Some(self.ledger.queues.get(owner.queue)?.class())
@@ -301,7 +301,8 @@ impl Engine {
     pub(crate) fn reserved_start(&self, job: JobKey, host: HostId) -> Option<Start> {
         let (shape, owner) = self.index.shape_of(self.index.jobs.get(&job)?)?;
         let host = self.hosts.known.get(host)?;
-        if !self.ledger.may_begin(owner) || !host.view.env.serves(self.ledger.account(owner)) {
+        let is_kept = host.is_loaded() || !host.view.env.serves(self.ledger.account(owner));
+        if is_kept || !self.ledger.may_begin(owner) {
             return None;
         }
         start_at(shape, host, &self.runs, &self.ledger, self.now)
@@ -334,155 +335,5 @@ impl Engine {
         };
         self.reservations.remove(&class);
         self.host_has_room(host);
-    }
-
-    /// Gives jobs with news to offers that wait, in the order of shares.
-    pub(crate) fn place_fresh(&mut self, decisions: &mut Vec<Decision>) {
-        let fresh = std::mem::take(&mut self.fresh);
-        if self.hosts.listed == 0 {
-            return;
-        }
-        let ranks = fresh
-            .into_iter()
-            .filter_map(|bucket| self.bucket_rank(bucket))
-            .map(Reverse);
-        let mut order: BinaryHeap<Reverse<BucketRank>> = ranks.collect();
-        while let Some(Reverse(rank)) = order.pop() {
-            if self.hosts.listed == 0 {
-                return;
-            }
-            let Some(current) = self.bucket_rank(rank.3) else {
-                continue;
-            };
-            if current > rank {
-                order.push(Reverse(current));
-                continue;
-            }
-            let job = self.own_first(rank.2.1);
-            let Some(offer) = self.best_offer(job, rank.0.0.class()) else {
-                continue;
-            };
-            self.claim(job, offer, decisions);
-            order.extend(self.bucket_rank(rank.3).map(Reverse));
-        }
-    }
-
-    fn bucket_rank(&self, id: BucketId) -> Option<BucketRank> {
-        let bucket = self.index.buckets.get(id)?;
-        let queue = self.ledger.queue_rank(bucket.owner.queue, self.now)?;
-        let member = self.ledger.member_rank(bucket.owner.member, self.now)?;
-        Some((queue, member, *bucket.jobs.first()?, id))
-    }
-
-    /// The waiting offer for a job: most of its cache directories, then most free memory, then longest waiting.
-    fn best_offer(&mut self, key: JobKey, class: u8) -> Option<OfferKey> {
-        let job = self.index.jobs.get(&key)?;
-        let (shape, owner) = self.index.shape_of(job)?;
-        let shape = Arc::clone(shape);
-        if shape.gate == Gate::Blocked {
-            return None;
-        }
-        let with_cache = job
-            .caches
-            .clone()
-            .and_then(|dirs| self.best_with_caches(key, class, owner, &shape, &dirs));
-        if with_cache.is_some() || matches!(shape.gate, Gate::Affine(_)) {
-            return with_cache;
-        }
-        let account = Some(self.ledger.account(owner));
-        let mut best: Option<Slot> = None;
-        let mut work = self.work;
-        for groups in shape
-            .keys
-            .iter()
-            .filter_map(|name| self.hosts.waiting.get(name))
-        {
-            for slots in groups.values() {
-                work.shapes_checked += 1;
-                for slot in slots.iter().take(SLOTS_LOOKED_AT) {
-                    work.entries_visited += 1;
-                    if best.is_some_and(|best| best <= *slot) {
-                        break;
-                    }
-                    let Some((id, host)) = self.hosts.host_of(slot.2) else {
-                        continue;
-                    };
-                    match first_obstacle(account, &shape, &host.view) {
-                        None if self.may_enter(key, class, id) => best = Some(*slot),
-                        // Those of a group are alike but for their names, and fewer are named than looked at.
-                        None | Some(Obstacle::Unmet(Requirement::OtherHost)) => continue,
-                        Some(Obstacle::Unmet(Requirement::Memory)) if shape.kind == Kind::Hw => {
-                            continue;
-                        }
-                        Some(_) => {}
-                    }
-                    break;
-                }
-            }
-        }
-        self.work = work;
-        best.map(|(_, _, offer)| offer)
-    }
-
-    fn best_with_caches(
-        &mut self,
-        key: JobKey,
-        class: u8,
-        owner: Owner,
-        shape: &Shape,
-        dirs: &[Atom],
-    ) -> Option<OfferKey> {
-        let mut best: Option<(Reverse<usize>, Slot)> = None;
-        let mut work = self.work;
-        let slots = dirs
-            .iter()
-            .filter_map(|dir| self.hosts.waiting_with.get(dir));
-        for slot in slots.flat_map(|slots| slots.iter().take(SLOTS_LOOKED_AT)) {
-            work.entries_visited += 1;
-            let Some((id, host)) = self.hosts.host_of(slot.2) else {
-                continue;
-            };
-            let rank = (Reverse(common(dirs, &host.view.caches)), *slot);
-            if best.is_some_and(|best| best <= rank) {
-                continue;
-            }
-            work.shapes_checked += 1;
-            let account = Some(self.ledger.account(owner));
-            let fits = first_obstacle(account, shape, &host.view).is_none();
-            if fits && self.may_enter(key, class, id) {
-                best = Some(rank);
-            }
-        }
-        self.work = work;
-        best.map(|(_, slot)| slot.2)
-    }
-
-    /// Whether a reservation of this host lets a job in.
-    fn may_enter(&self, key: JobKey, class: u8, id: HostId) -> bool {
-        let reserved = self.reservations.iter().find(|(_, r)| r.host == id);
-        let (Some((reserved_class, reserved)), Some(host)) = (reserved, self.hosts.known.get(id))
-        else {
-            return true;
-        };
-        let Some(start) = self.reserved_start(reserved.job, id) else {
-            return true;
-        };
-        let limit = Limit {
-            class: *reserved_class,
-            job: reserved.job,
-            start,
-        };
-        let waiting = self.index.jobs.get(&key);
-        let waiting = waiting.and_then(|job| Some((job, self.index.shape_of(job)?.0)));
-        waiting.is_some_and(|(waiting, shape)| {
-            limit.admits(
-                &self.ledger,
-                key,
-                (waiting, shape),
-                class,
-                &host.group,
-                self.now,
-            )
-        })
     }
 }

@@ -265,6 +265,7 @@ impl<'a> World<'a> {
                 self.rules.answer_jobs
             },
             waits_until: Millis(u64::MAX),
+            load: None,
         })
     }
 

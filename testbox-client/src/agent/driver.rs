@@ -8,7 +8,7 @@ use std::{
 };
 
 use fairlead_api::{
-    Client, ClientError, ConsumeAnswer, ConsumeRequest, Grant, HeartbeatAnswer, JobUpdate,
+    Client, ClientError, ConsumeAnswer, ConsumeRequest, Grant, HeartbeatAnswer, HostLoad, JobUpdate,
 };
 use tokio::{
     sync::{mpsc, watch},
@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::{
     AgentEvent, JobLine,
     job::{Context, Course, JobFolder, suite_of},
-    protocol::{Action, Core, Event, Failure, Host, Key, Time, Told},
+    protocol::{Action, Core, Event, Failure, Host, Key, Measured, Time, Told},
     timer::seed,
 };
 
@@ -55,7 +55,7 @@ pub(super) struct Driver {
     core: Core,
     started: Instant,
     events: mpsc::Receiver<Event>,
-    sender: mpsc::Sender<Event>,
+    pub(super) sender: mpsc::Sender<Event>,
     courses: JoinSet<()>,
     names: HashMap<Id, Key>,
     jobs: BTreeMap<Key, Job>,
@@ -71,10 +71,16 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    pub(super) fn new(context: Arc<Context>, asker: Client, beater: Client, host: Host) -> Self {
+    /// Its clients ask for work and send heartbeats.
+    pub(super) fn new(
+        context: Arc<Context>,
+        (asker, beater): (Client, Client),
+        host: Host,
+        load: Option<Measured>,
+    ) -> Self {
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         Self {
-            core: Core::new(host, Time::ZERO, seed()),
+            core: Core::new(host, Time::ZERO, seed()).with_load(load),
             started: Instant::now(),
             token: context.config.token.clone(),
             context,
@@ -221,6 +227,7 @@ impl Driver {
                 tracing::warn!(error = failure.text(), "a scheduler refuses this agent");
             }
             Action::Unwelcome(failure) => self.unwelcome = Some(failure),
+            Action::Loaded(load) => tell_of_load(load),
             Action::Rest(pause) => tracing::warn!(
                 ?pause,
                 "this machine could not start a job; it pauses before it asks again"
@@ -383,6 +390,18 @@ impl Driver {
         self.token = Some(token);
         true
     }
+}
+
+fn tell_of_load(load: Option<HostLoad>) {
+    let Some(load) = load.filter(|load| load.loaded) else {
+        tracing::info!("the machine is loaded no more; it takes jobs as before");
+        return;
+    };
+    tracing::warn!(
+        memory_used_percent = load.memory_used_percent(),
+        memory_available_mb = load.memory_available_mb,
+        "the machine is loaded; other hosts get the jobs, as long as there are some"
+    );
 }
 
 fn abort(call: Option<AbortHandle>) {

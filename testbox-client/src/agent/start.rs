@@ -27,7 +27,8 @@ use crate::{
         users::{Users, clear_left},
     },
     job::{Context, End, JobFolder, Journal, deliver_leftover, leftovers},
-    protocol::{Event, Leftover},
+    load,
+    protocol::{Event, Leftover, Measured},
     timer::pause,
 };
 
@@ -36,6 +37,9 @@ const BEAT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often images are looked at.
 const LOOK_AT_IMAGES_EVERY: Duration = Duration::from_secs(30);
+
+/// How often the load of the machine is measured.
+const MEASURE_EVERY: Duration = Duration::from_secs(2);
 
 /// Runs an agent until `stop` is cancelled.
 ///
@@ -96,8 +100,10 @@ pub async fn run(
         client: reporter,
         events: Events(events),
     });
-    let mut driver = Driver::new(Arc::clone(&context), asker, beater, host);
+    let load = measure(&context).await;
+    let mut driver = Driver::new(Arc::clone(&context), (asker, beater), host, load);
     let mut beside = watch(&context).await;
+    beside.spawn(watch_load(Arc::clone(&context), driver.sender.clone()));
     driver.adopt(left);
     let worked = driver.work(&stop).await;
     driver.wind_down().await;
@@ -121,6 +127,24 @@ async fn watch_images(context: Arc<Context>) {
         pause(LOOK_AT_IMAGES_EVERY).await;
         context.executors.look_at_images().await;
     }
+}
+
+/// Measures the load of the machine again and again, so that a changed one is told.
+async fn watch_load(context: Arc<Context>, events: mpsc::Sender<Event>) {
+    while context.config.load_root.is_some() {
+        pause(MEASURE_EVERY).await;
+        let measured = Event::Measured(measure(&context).await);
+        if events.send(measured).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The load of the machine now, as far as it is to be known.
+async fn measure(context: &Context) -> Option<Measured> {
+    let root = context.config.load_root.clone()?;
+    let measuring = tokio::task::spawn_blocking(move || load::measure(&root));
+    measuring.await.ok().flatten()
 }
 
 /// The cache of inputs.
@@ -219,9 +243,9 @@ fn open(work_dir: &Path, keep: bool) -> io::Result<Opened> {
         if let Some(uid) = journal.uid {
             clear_left(uid)?;
         }
-        if let Err(error) = folder.take_back() {
+        if let Err(error) = folder.take_back(keep) {
             let job_id = &journal.job_id;
-            tracing::warn!(job_id, %error, "the secrets of a job may still be in its folder");
+            tracing::warn!(job_id, %error, "files of a job, also its secrets, may still be in its folder");
         }
         if killed > 0 {
             let job_id = &journal.job_id;

@@ -75,9 +75,9 @@ impl Course {
         let working = async {
             let end = self.work(&mut journal, size).await;
             over.cancel();
-            let folder = self.folder.clone();
-            if let Err(error) = blocking(move || folder.take_back()).await {
-                tracing::warn!(job_id = journal.job_id, %error, "the secrets of a job may still be in its folder");
+            let (folder, keep) = (self.folder.clone(), self.context.config.keep);
+            if let Err(error) = blocking(move || folder.take_back(keep)).await {
+                tracing::warn!(job_id = journal.job_id, %error, "files of a job, also its secrets, may still be in its folder");
             }
             let is_faulty = journal.end.as_ref().is_some_and(End::is_fault);
             self.line.over(is_faulty).await;

@@ -36,7 +36,7 @@ pub(super) async fn finish(
     };
     let (job_id, attempt) = (journal.job_id.clone(), journal.attempt);
     journal.close();
-    let remove = refused.is_none() && !context.config.keep;
+    let remove = !context.config.keep;
     let closing = folder.clone();
     let closed = blocking(move || {
         if remove {
@@ -54,12 +54,7 @@ pub(super) async fn finish(
         tracing::warn!(job_id, %error, "the folder of a job cannot be closed");
     }
     if let Some(reason) = refused {
-        tracing::warn!(
-            job_id,
-            attempt,
-            reason,
-            "the job was dropped; its local results stay"
-        );
+        tracing::warn!(job_id, attempt, reason, "the job was dropped");
         context.events.send(AgentEvent::Dropped {
             job_id,
             attempt,

@@ -4,6 +4,8 @@
 //! `script`, `tmp/`, `result/` (what is uploaded) and `journal.json`. A job that has inputs or outputs also has `inputs/`
 //! and `outputs/`. The journal is written before
 //! anything that it speaks of happens, and replaced whole: a crash leaves the old one or the new one.
+//!
+//! Unless folders are to be kept, a job that is over leaves only what is to be delivered, and nothing afterwards.
 
 use std::{
     fs, io,
@@ -32,8 +34,8 @@ const SECRETS: &str = "secrets";
 const OWN_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// The journal of a folder.
 const JOURNAL: &str = "journal.json";
-/// How many closed folders (of jobs that were no longer this agent's) are kept for people to look at.
-const CLOSED_MAX: usize = 100;
+/// What a job that is over leaves until its end is delivered: its results, its outputs, and what the agent knows of it.
+const DELIVERED: [&str; 5] = ["result", OUTPUTS, JOURNAL, "job.json", "job.yaml"];
 
 /// One job's folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -185,8 +187,17 @@ impl JobFolder {
         Ok(())
     }
 
-    /// After the job's last process: the folder is the agent's alone again, and its secrets and disks leave.
-    pub(crate) fn take_back(&self) -> io::Result<()> {
+    /// After the job's last process: the folder is the agent's alone again. Its secrets and disks leave, and all that is
+    /// not to be delivered, unless it is to be kept.
+    pub(crate) fn take_back(&self, keep: bool) -> io::Result<()> {
+        let own = self.take_back_own();
+        if keep {
+            return own;
+        }
+        own.and(self.remove_all_but_delivered())
+    }
+
+    fn take_back_own(&self) -> io::Result<()> {
         remove_tree(&self.path.join(GUEST_FOLDER))?;
         fs::set_permissions(&self.path, fs::Permissions::from_mode(0o700))?;
         let (user, group) = (geteuid(), rustix::process::getegid());
@@ -202,6 +213,18 @@ impl JobFolder {
         };
         job.shift_remove(SECRETS);
         self.write_job(&job)
+    }
+
+    /// Goes on past what cannot be removed, and answers the first such error.
+    fn remove_all_but_delivered(&self) -> io::Result<()> {
+        let mut outcome = Ok(());
+        for entry in fs::read_dir(&self.path)? {
+            let name = entry?.file_name();
+            if !DELIVERED.iter().any(|kept| *kept == name) {
+                outcome = outcome.and(remove_tree(&self.path.join(name)));
+            }
+        }
+        outcome
     }
 
     /// Removes the folder, if it is there.
@@ -257,8 +280,8 @@ fn read_own(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The jobs that an earlier agent left open in `work_dir`, oldest first. Also removes the oldest of
-/// the closed folders beyond [`CLOSED_MAX`], unless all are to be kept.
+/// The jobs that an earlier agent left open in `work_dir`, oldest first. Removes the folders of all others, unless they are
+/// to be kept.
 pub(crate) fn leftovers(work_dir: &Path, keep: bool) -> io::Result<Vec<(JobFolder, Journal)>> {
     let mut folders = Vec::new();
     for entry in fs::read_dir(work_dir)? {
@@ -270,10 +293,10 @@ pub(crate) fn leftovers(work_dir: &Path, keep: bool) -> io::Result<Vec<(JobFolde
     }
     folders.sort_by_key(|(age, _)| *age);
     let mut open = Vec::new();
-    let mut closed = Vec::new();
     for (_, folder) in folders {
         match folder.load() {
-            Ok(journal) if journal.closed => closed.push(folder),
+            Ok(journal) if journal.closed && keep => {}
+            Ok(journal) if journal.closed => remove_left(&folder),
             Ok(journal) => open.push((folder, journal)),
             // Of a job that was never begun: its agent died before it wrote the journal.
             Err(error) if error.kind() == io::ErrorKind::NotFound && folder.is_named_as_job() => {
@@ -282,17 +305,21 @@ pub(crate) fn leftovers(work_dir: &Path, keep: bool) -> io::Result<Vec<(JobFolde
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
-                tracing::warn!(folder = %folder.path().display(), %error, "the journal of a job cannot be read");
+                tracing::warn!(folder = %folder.path().display(), %error, "the journal of a job cannot be read, so nothing of it is delivered");
+                if !keep && folder.is_named_as_job() {
+                    remove_left(&folder);
+                }
             }
         }
     }
-    if !keep {
-        let surplus = closed.len().saturating_sub(CLOSED_MAX);
-        for folder in closed.iter().take(surplus) {
-            folder.remove()?;
-        }
-    }
     Ok(open)
+}
+
+/// Removes the folder of a job that is over. One that cannot be removed whole keeps no agent from its work.
+fn remove_left(folder: &JobFolder) {
+    if let Err(error) = folder.remove() {
+        tracing::warn!(folder = %folder.path().display(), %error, "the folder of a job cannot be removed");
+    }
 }
 
 #[cfg(test)]
@@ -317,8 +344,55 @@ mod tests {
         assert_eq!(found, made);
         made[0].1.closed = true;
         made[0].0.save(&made[0].1).unwrap();
+        let found = leftovers(dir.path(), true).unwrap();
+        assert_eq!(found, [made[1].clone()]);
+        assert!(made[0].0.path().exists(), "all are to be kept");
         let found = leftovers(dir.path(), false).unwrap();
         assert_eq!(found, [made[1].clone()]);
+        assert!(!made[0].0.path().exists());
+    }
+
+    #[test]
+    fn a_job_with_a_broken_journal_is_swept_unless_it_is_to_be_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = JobFolder::new(dir.path(), "7", 1).unwrap();
+        folder.create(&grant("7", serde_json::json!({}))).unwrap();
+        for journal in ["", "{", "[]"] {
+            fs::create_dir_all(folder.path()).unwrap();
+            fs::write(folder.path().join(JOURNAL), journal).unwrap();
+            assert_eq!(leftovers(dir.path(), true).unwrap(), []);
+            assert!(folder.path().exists());
+            assert_eq!(leftovers(dir.path(), false).unwrap(), []);
+            assert!(!folder.path().exists(), "{journal:?}");
+        }
+    }
+
+    #[test]
+    fn a_job_that_is_over_leaves_only_what_is_to_be_delivered() {
+        let dir = tempfile::tempdir().unwrap();
+        let grant = Grant {
+            outputs: vec!["disk.img".to_owned()],
+            ..grant("7", serde_json::json!({"suite": "x"}))
+        };
+        for keep in [true, false] {
+            let folder = JobFolder::new(dir.path(), "7", 1).unwrap();
+            folder.create(&grant).unwrap();
+            folder
+                .save(&Journal::new(&grant, "run".to_owned()))
+                .unwrap();
+            for made in ["tmp/deep/er", "inputs/a", "src/core", "result/sub"] {
+                fs::create_dir_all(folder.path().join(made)).unwrap();
+            }
+            std::os::unix::fs::symlink(dir.path(), folder.path().join("link")).unwrap();
+            folder.take_back(keep).unwrap();
+            let left = fs::read_dir(folder.path()).unwrap();
+            let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            let mut left: Vec<String> = left.collect();
+            left.sort();
+            let delivered = ["job.json", "job.yaml", "journal.json", "outputs", "result"];
+            assert_eq!(left == delivered, !keep, "{left:?}");
+            assert!(folder.result().join("sub").exists() && folder.load().is_ok());
+        }
     }
 
     #[test]
@@ -343,7 +417,7 @@ mod tests {
         let grant = grant("7", job);
         let folder = JobFolder::new(dir.path(), "7", 1).unwrap();
         folder.create(&grant).unwrap();
-        folder.take_back().unwrap();
+        folder.take_back(false).unwrap();
         let text = fs::read_to_string(folder.job_json()).unwrap();
         assert!(text.contains("suite") && !text.contains("hush"), "{text}");
         assert_eq!(fs::read_to_string(folder.job_yaml()).unwrap(), text);
@@ -352,7 +426,7 @@ mod tests {
         fs::write(&other, "{}").unwrap();
         fs::remove_file(folder.job_json()).unwrap();
         std::os::unix::fs::symlink(&other, folder.job_json()).unwrap();
-        folder.take_back().unwrap();
+        folder.take_back(false).unwrap();
         assert!(!folder.job_yaml().exists() && other.exists());
         // Nor does a journal go where a link leads.
         std::os::unix::fs::symlink(&other, folder.path().join("journal.next")).unwrap();

@@ -2,13 +2,14 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use fairlead_api::{ConsumeRequest, HeartbeatRequest};
+use fairlead_api::{ConsumeRequest, HeartbeatRequest, HostLoad};
 
 use super::{
     backoff::{Backoff, draw},
     contact::Contact,
     event::{Action, Event},
     host::{Host, Key, Room, Time},
+    load::{Load, Measured},
     roster::Roster,
 };
 
@@ -81,6 +82,7 @@ pub struct Core {
     chance: u64,
     pub(super) contact: Contact,
     pub(super) roster: Roster,
+    load: Load,
     pub(super) pauses: Pauses,
     pub(super) ask: Option<Ask>,
     /// The request before it, replaced but not answered yet.
@@ -116,6 +118,7 @@ impl Core {
             chance,
             contact: Contact::new(),
             roster: Roster::default(),
+            load: Load::default(),
             pauses,
             ask: None,
             older: None,
@@ -130,11 +133,19 @@ impl Core {
         }
     }
 
+    /// The same, with the load of the machine, so that its first request tells it.
+    #[must_use]
+    pub fn with_load(mut self, measured: Option<Measured>) -> Self {
+        self.measured(measured);
+        self
+    }
+
     /// Takes in what happened, and decides what is to be done by now.
     pub fn handle(&mut self, now: Time, event: Event) {
         self.now = now;
         match event {
             Event::Wake => {}
+            Event::Measured(measured) => self.measured(measured),
             Event::Adopted(left) => self.adopt(left),
             Event::Session(name) => self.session = Some(name),
             Event::Work { call, answer } => self.work_answered(call, answer),
@@ -183,9 +194,56 @@ impl Core {
         self.phase == Phase::Served && self.roster.is_empty()
     }
 
-    /// What is free, whether or not it is offered.
+    /// What its jobs leave, whether or not it is offered.
     pub fn free(&self) -> Room {
         self.roster.free(&self.host)
+    }
+
+    /// Whether it is loaded: others get the jobs, where there are others.
+    pub fn is_loaded(&self) -> bool {
+        self.load.is_loaded()
+    }
+
+    /// What of this is really there. A whole machine is one job's, whatever it does with it.
+    fn really(&self, room: Room) -> Room {
+        if self.host.is_hw() {
+            room
+        } else {
+            self.load.limit(room)
+        }
+    }
+
+    /// What is offered now; `None`: nothing.
+    fn offered(&self) -> Option<Room> {
+        let room = self.roster.room(&self.host, self.now)?;
+        Some(self.really(room))
+    }
+
+    /// The load, to be told.
+    fn told_load(&mut self) -> Option<HostLoad> {
+        let (unpromised_mb, jobs) = (self.free().free_mb, self.roster.running().count());
+        self.load.told(unpromised_mb, jobs)
+    }
+
+    /// A mark that is crossed is told at once, also by a request that takes the place of an open one.
+    fn measured(&mut self, measured: Option<Measured>) {
+        let before = self.offered();
+        let rest = self.host.loaded_rest;
+        let crossed = if self.host.is_hw() {
+            self.load.note_hw(measured)
+        } else {
+            self.load.note(self.now, measured, rest)
+        };
+        if crossed {
+            let load = self.told_load();
+            self.act(Action::Loaded(load));
+            self.beat_now |= !self.roster.is_empty();
+        }
+        // It only orders hosts: a heartbeat costs less than a new request.
+        self.beat_now |= self.contact.ever && self.load.has_other_pressure();
+        if crossed || before != self.offered() {
+            self.ask_anew |= self.ask.is_some();
+        }
     }
 
     /// The jobs that it has.
@@ -243,7 +301,7 @@ impl Core {
         if !self.may_ask() || self.ask_at > self.now {
             return;
         }
-        let Some(room) = self.roster.room(&self.host, self.now) else {
+        let Some(room) = self.offered() else {
             return;
         };
         let says_enough = self.ask.as_ref().is_some_and(|open| open.room.covers(room));
@@ -251,10 +309,16 @@ impl Core {
         if (says_enough && !self.ask_anew) || self.older.is_some() {
             return;
         }
+        self.load.refresh();
+        let room = self.offered().unwrap_or(room);
         self.older = self.ask.take();
         self.ask_anew = false;
         let request = match self.unanswered.take() {
-            Some((request, asked)) if asked == room && self.older.is_none() => request,
+            Some((request, asked))
+                if self.older.is_none() && self.says_same(&request, (asked, room)) =>
+            {
+                request
+            }
             _ => self.next_request(room),
         };
         let call = self.next_call();
@@ -270,9 +334,16 @@ impl Core {
         });
     }
 
+    /// Whether a request that was not answered may be sent again as it was.
+    fn says_same(&self, request: &ConsumeRequest, (asked, room): (Room, Room)) -> bool {
+        let was_loaded = request.load.is_some_and(|load| load.loaded);
+        asked == room && was_loaded == self.load.is_loaded()
+    }
+
     fn next_request(&mut self, room: Room) -> ConsumeRequest {
         self.number += 1;
         let session = self.session.clone().unwrap_or_default();
+        let load = self.told_load();
         let older = self.older.as_ref().map(|older| &older.request);
         ConsumeRequest {
             request: self.number,
@@ -285,6 +356,7 @@ impl Core {
             free_cpus: room.free_cpus,
             jobs_max: room.slots,
             running: self.roster.named(),
+            load,
             ..self.host.says.clone()
         }
     }
@@ -306,15 +378,16 @@ impl Core {
             return;
         };
         self.beat_now = false;
-        let call = self.next_call();
+        let (call, load) = (self.next_call(), self.told_load());
         self.beat = Some((call, self.now));
         self.act(Action::Heartbeat {
             call,
             request: HeartbeatRequest {
                 session,
                 running: self.roster.named(),
-                free_memory_mb: self.free().free_mb,
+                free_memory_mb: self.really(self.free()).free_mb,
                 free_cpus: self.free().free_cpus,
+                load,
             },
         });
     }

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use fairlead_api::{
-    ConsumeAnswer, ConsumeRequest, Grant, HeartbeatAnswer, HeartbeatRequest, JobUpdate,
+    ConsumeAnswer, ConsumeRequest, Grant, HeartbeatAnswer, HeartbeatRequest, HostLoad, JobUpdate,
 };
 use fairlead_job::Stage;
 
 use super::{
     failure::Failure,
     host::{Key, Leftover, Room},
+    load::Measured,
     told::Word,
 };
 
@@ -18,6 +19,8 @@ use super::{
 pub enum Event {
     /// Time has passed.
     Wake,
+    /// How loaded the machine is. `None`: that cannot be known.
+    Measured(Option<Measured>),
     /// An earlier agent left these jobs.
     Adopted(Vec<Leftover>),
     /// The name of a session that was asked for.
@@ -136,6 +139,8 @@ pub enum Action {
     Refused(Failure),
     /// The first scheduler that answers refuses this agent.
     Unwelcome(Failure),
+    /// The host is loaded now, or no more.
+    Loaded(Option<HostLoad>),
     /// The machine could not begin a job. It asks for no work for so long.
     Rest(Duration),
 }

@@ -19,6 +19,8 @@ pub struct Host {
     pub grace: Duration,
     /// No more work is asked for after the first answer that holds jobs.
     pub once: bool,
+    /// How long a loaded host must be below the lower mark to be so no more, see [`LOADED_REST`](super::LOADED_REST).
+    pub loaded_rest: Duration,
 }
 
 impl Host {

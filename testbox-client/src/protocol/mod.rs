@@ -16,6 +16,7 @@ mod failure;
 mod host;
 mod job;
 mod jobs;
+mod load;
 mod reports;
 mod roster;
 #[cfg(test)]
@@ -27,4 +28,5 @@ pub use backoff::Backoff;
 pub use event::{Action, Event};
 pub use failure::Failure;
 pub use host::{Host, Key, Leftover, Room, Time};
+pub use load::{LOADED_REST, Measured};
 pub use told::{Stop, Told, Why, Word};

@@ -15,6 +15,8 @@ use crate::{
     testing::{DC, config, grant},
 };
 
+mod load;
+
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A core with a clock, and what it wants done.

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::{
     fake::{Fake, poll},
     store::input,
-    testbox::{DC, Testbox, config, folder, job},
+    testbox::{DC, Testbox, config, folder, job, job_folders},
 };
 
 fn run(command: &mut Command) -> String {
@@ -132,6 +132,7 @@ async fn eight_run_side_by_side_and_the_one_that_wants_too_much_is_named_so() {
     assert!(!Path::new("oom").exists());
     assert_ne!(said(&end, "cpu_ms"), "");
     testbox.stopped().await.unwrap();
+    assert_eq!(job_folders(&folder), [""; 0]);
     assert_eq!(left(folder.path()), "");
 }
 
@@ -195,6 +196,7 @@ async fn an_order_or_its_limit_stops_all_of_it() {
     let end = fake.end("9").await;
     assert_eq!(said(&end, "job_health"), "soft_timeout", "{end:?}");
     testbox.stopped().await.unwrap();
+    assert_eq!(job_folders(&folder), [""; 0]);
     assert_eq!(left(folder.path()), "");
 }
 

@@ -177,12 +177,14 @@ async fn one_that_is_no_longer_ours_is_stopped_and_not_reported() {
         // The refusal of its first report comes before it starts, or stops it: it may not go on.
         fake.grant(script("7", "echo $$ > $RESULT_ROOT/pid; sleep 1000"));
         let mut testbox = Testbox::start(config(&fake, &folder, DC));
+        let mut its = None;
         if !by_refusal {
             fake.stage("7", "running").await;
-            poll("its pid", || {
-                std::fs::metadata(&pid).ok().filter(|m| m.len() > 0)
-            })
-            .await;
+            let read = || {
+                let text = std::fs::read_to_string(&pid).ok();
+                text.filter(|text| text.ends_with('\n'))
+            };
+            its = Some(poll("its pid", read).await);
             fake.with(|state| state.stops.push(order("")));
         }
         testbox
@@ -191,11 +193,11 @@ async fn one_that_is_no_longer_ours_is_stopped_and_not_reported() {
                 _ => None,
             })
             .await;
-        if let Ok(pid) = std::fs::read_to_string(&pid) {
+        if let Some(pid) = its {
             assert!(!is_alive(pid.trim()));
         }
         assert!(fake.with(|state| state.end("7")).is_none());
-        assert!(results(&folder, "7").exists(), "local results are kept");
+        assert!(!folder.path().join("7-1").exists(), "nothing of it stays");
         // Its memory is free again.
         fake.grant(script("8", "exit 0"));
         fake.end("8").await;

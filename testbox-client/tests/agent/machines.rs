@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::{
     fake::{Fake, State, poll},
     store::input,
-    testbox::{DC, Testbox, config, folder, job, results},
+    testbox::{DC, Testbox, config, folder, job, job_folders, results},
 };
 
 /// The folder of images; building one takes a download and some seconds.
@@ -145,6 +145,7 @@ async fn six_run_side_by_side_and_each_end_is_told_apart() {
     assert_eq!(end["job_health"], "fail", "{end:?}");
     assert!(end["reason"].contains("ended before the job"), "{end:?}");
     testbox.stopped().await.unwrap();
+    assert_eq!(job_folders(&folder), [""; 0]);
     assert_eq!(machines(folder.path()), [""; 0]);
     assert_eq!(
         disks(&folder, &["1", "2", "3", "4", "5", "6"]),

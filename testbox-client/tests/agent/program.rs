@@ -9,7 +9,7 @@ use tokio::process::{Child, Command};
 
 use crate::{
     fake::{Fake, poll},
-    testbox::{folder, is_alive, results, script},
+    testbox::{folder, is_alive, job_folders, results, script},
 };
 
 pub(crate) fn start(fake: &Fake, folder: &TempDir, more: &[&str]) -> Child {
@@ -146,6 +146,7 @@ async fn what_a_killed_agent_leaves_is_stopped_and_reported_by_the_next() {
     assert!(fake.with(|state| state.files.contains_key("s/7/pid")));
     signal(&child, Signal::TERM);
     assert_eq!(child.wait().await.unwrap().code(), Some(0));
+    assert_eq!(job_folders(&folder), [""; 0]);
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use fairlead_testbox::{AgentConfig, AgentEvent};
 
 use crate::{
     fake::{Fake, State, poll},
-    testbox::{DC, Gate, Testbox, config, folder, gated, results},
+    testbox::{DC, Gate, Testbox, config, folder, gated, job_folders, results},
 };
 
 #[tokio::test]
@@ -109,6 +109,7 @@ async fn an_end_that_could_not_be_delivered_is_delivered_by_the_next_agent() {
     assert_eq!(asked.request, 1);
     assert!(asked.running.is_empty());
     testbox.stopped().await.unwrap();
+    assert_eq!(job_folders(&folder), [""; 0]);
 }
 
 #[tokio::test]

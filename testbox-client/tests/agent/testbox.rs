@@ -104,3 +104,14 @@ pub(crate) fn is_alive(pid: &str) -> bool {
 pub(crate) fn results(folder: &TempDir, job_id: &str) -> PathBuf {
     folder.path().join(format!("{job_id}-1/result"))
 }
+
+/// The folders of jobs in the work folder.
+pub(crate) fn job_folders(folder: &TempDir) -> Vec<String> {
+    let entries = std::fs::read_dir(folder.path()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let is_job = |name: &String| {
+        name.split_once('-')
+            .is_some_and(|(id, _)| id.parse::<u64>().is_ok())
+    };
+    names.filter(is_job).collect()
+}

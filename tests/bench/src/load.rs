@@ -355,6 +355,7 @@ impl Agent {
             held: Vec::new(),
             request: ConsumeRequest {
                 content: Vec::new(),
+                load: None,
                 session: uuid::Uuid::now_v7().to_string(),
                 request: 0,
                 seen: None,

@@ -8,7 +8,7 @@ use fairlead_api::{Client, ConsumeRequest, Grant, HeartbeatRequest, JobUpdate};
 use fairlead_job::Stage;
 use fairlead_testbox::{
     JobLine,
-    protocol::{Action, Core, Event, Failure, Host, Key, Told, Why, Word},
+    protocol::{Action, Core, Event, Failure, Host, Key, LOADED_REST, Told, Why, Word},
 };
 use futures_util::{
     StreamExt,
@@ -253,6 +253,7 @@ impl Life {
             | Action::Lost(_)
             | Action::Refused(_)
             | Action::Unwelcome(_)
+            | Action::Loaded(_)
             | Action::Rest(_) => {}
         }
     }
@@ -353,6 +354,7 @@ impl Testbox {
         Host {
             says: ConsumeRequest {
                 content: Vec::new(),
+                load: None,
                 session: new_session(),
                 request: 0,
                 seen: None,
@@ -375,6 +377,7 @@ impl Testbox {
                 facts: BTreeMap::new(),
             },
             grace: GRACE,
+            loaded_rest: LOADED_REST,
             once: false,
         }
     }

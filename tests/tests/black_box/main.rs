@@ -21,6 +21,7 @@ mod facts;
 mod fairness;
 mod fuzz;
 mod groups;
+mod host_load;
 mod hosts;
 mod inputs;
 mod lab_file;

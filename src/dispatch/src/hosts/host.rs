@@ -1,6 +1,7 @@
 //! A host's free room: what it reported, less later claims, and at most what its known jobs leave.
 
-use crate::event::{About, Kind};
+use crate::event::{About, HostLoad, Kind};
+use crate::hosts::crowd::Crowd;
 use crate::hosts::load::{Load, Taken};
 use crate::hosts::offer::Nothing;
 use crate::ids::{JobKey, KeyId, OfferKey};
@@ -41,6 +42,10 @@ pub(crate) struct Host {
     /// What vm and dc jobs in flight and running take, as far as is known here.
     pub used: Taken,
     pub hw_jobs: u32,
+    /// When it stopped asking or had a job end last: it asks again soon.
+    pub heard: u64,
+    /// How loaded it is, as it said last; none: it does not say.
+    pub load: Option<HostLoad>,
 }
 
 /// A job that its host's open offer does not count.
@@ -73,7 +78,19 @@ impl Host {
             claimed: Vec::new(),
             used: Taken::default(),
             hw_jobs: 0,
+            heard: 0,
+            load: None,
         }
+    }
+
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.load.is_some_and(|load| load.loaded)
+    }
+
+    /// Its place among hosts that could have the same job.
+    pub(crate) fn crowd(&self) -> Crowd {
+        let of = |load| Crowd::of(load, self.runs.len());
+        self.load.map(of).unwrap_or_default()
     }
 
     pub(crate) fn refresh(&mut self) {

@@ -1,5 +1,7 @@
 //! Offers: a host's request, its deadline, and the jobs that it was given so far.
 
+use crate::event::HostLoad;
+use crate::hosts::crowd::Crowd;
 use crate::hosts::load::Load;
 use crate::ids::{HostId, JobKey, OfferKey};
 use crate::shape::{Env, View};
@@ -84,6 +86,7 @@ pub(crate) struct Arrival {
     pub owed: Vec<(JobKey, Load)>,
     pub jobs_max: u32,
     pub waits_until: u64,
+    pub load: Option<HostLoad>,
 }
 
 /// Offers that no check but that of memory tells apart.
@@ -93,6 +96,7 @@ pub(crate) struct Group {
     pub free_cpus: u32,
     pub hw_open: bool,
     pub shared_open: bool,
+    pub crowd: Crowd,
 }
 
 /// A waiting offer in order: most free memory, longest waiting.

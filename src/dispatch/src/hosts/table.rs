@@ -43,6 +43,10 @@ pub(crate) struct Hosts {
     pub listed: usize,
     /// By how many known hosts each key is offered.
     pub offered: HashMap<Atom, u32, Fixed>,
+    /// Those of them that are not loaded, by key.
+    pub calm: HashMap<Atom, BTreeSet<HostId>, Fixed>,
+    /// By name, those that get no jobs for now.
+    pub closed: BTreeSet<String>,
 }
 
 impl Hosts {
@@ -96,6 +100,7 @@ impl Hosts {
 
     /// A host asks. It must be described, and its older offer dealt with, before.
     pub(crate) fn open(&mut self, key: OfferKey, id: HostId, arrival: &Arrival, now: u64) {
+        self.set_load(id, arrival.load);
         let Some(host) = self.known.get_mut(id) else {
             return;
         };
@@ -163,11 +168,21 @@ impl Hosts {
             let (group, view) = unknown();
             self.add(Host::new(Atom::clone(name), group, view))
         });
+        // Of hosts that say their load, the number of jobs orders their offers.
+        let orders = self.known.get(id).filter(|host| host.load.is_some());
+        let open = orders.and_then(|host| host.open);
+        let listed = open.filter(|open| self.is_listed(*open));
+        if let Some(open) = listed {
+            self.unlist(open);
+        }
         if let Some(host) = self.known.get_mut(id) {
             let noted = *host.noted.get_or_insert(host.last_seen);
             self.seen.insert((noted, id));
             host.runs.insert(job);
             host.enter(load);
+        }
+        if let Some(open) = listed {
+            self.list(open);
         }
         self.make_room();
         id
@@ -363,6 +378,7 @@ impl Hosts {
                 (Reverse(host.view.free_mb), *key),
                 "listed with old free memory"
             );
+            assert_eq!(group.crowd, host.crowd(), "listed with an old load");
             assert_eq!(
                 (group.free_cpus, group.hw_open, group.shared_open),
                 (
@@ -394,6 +410,7 @@ impl Hosts {
             self.waiting_with.values().map(BTreeSet::len).sum::<usize>(),
             under_dirs
         );
+        self.check_calm();
         assert_eq!(self.seen.len(), self.known.len());
         assert_eq!(self.by_name.len(), self.known.len());
         for (id, host) in &self.known {

@@ -29,6 +29,7 @@ impl Hosts {
             free_cpus: view.free_cpus,
             hw_open: view.hw_open,
             shared_open: view.shared_open,
+            crowd: host.crowd(),
         };
         let slot = (Reverse(view.free_mb), offer.since, key);
         for name in &view.keys {
@@ -107,6 +108,7 @@ impl Hosts {
 
     /// The keys of a host are offered once more, or once less.
     pub(crate) fn count_keys(&mut self, id: HostId, once_more: bool) {
+        self.count_calm(id, once_more);
         let Some(host) = self.known.get(id) else {
             return;
         };

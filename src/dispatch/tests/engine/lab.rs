@@ -80,6 +80,7 @@ pub(crate) fn vm_host(host: &str) -> Offer {
         owed: vec![],
         jobs_max: 1,
         waits_until: Millis(u64::MAX),
+        load: None,
         about: Arc::new(About {
             group: "group".to_owned(),
             arch: "x86_64".to_owned(),

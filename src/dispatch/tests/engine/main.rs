@@ -11,6 +11,7 @@ mod known;
 mod lab;
 mod labels;
 mod limits;
+mod loaded;
 mod model;
 mod order;
 mod overtakes;

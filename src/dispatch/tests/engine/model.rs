@@ -4,11 +4,11 @@
 mod promises;
 
 use crate::lab::*;
-use crate::random::{ACCOUNTS, HOSTS, random_job, random_offer};
+use crate::random::{ACCOUNTS, HOSTS, random_job, random_load, random_offer};
 use crate::steps::{Step, step};
 use fairlead_dispatch::*;
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the model knows of a job.
 #[derive(Debug, Clone)]
@@ -45,6 +45,10 @@ struct World {
     alone: Vec<(JobKey, OfferKey)>,
     /// How often queues with a share of dispatches were passed over since they had a job dispatched.
     passed: BTreeMap<String, u32>,
+    /// Hosts that are loaded, as they said last.
+    loaded: BTreeSet<String>,
+    /// Hosts that get no jobs.
+    closed: BTreeSet<String>,
 }
 
 impl World {
@@ -69,6 +73,8 @@ impl World {
             complete: true,
             alone: vec![],
             passed: BTreeMap::new(),
+            loaded: BTreeSet::new(),
+            closed: BTreeSet::new(),
         }
     }
 
@@ -119,6 +125,7 @@ impl World {
             Step::Offer(host, how) => {
                 let offer = random_offer(host, how, self.lab.now);
                 let key = OfferKey(self.offers.len() as u64 + 1);
+                self.hears_load(&offer.host, offer.load);
                 self.offers.insert(
                     key,
                     (
@@ -190,6 +197,21 @@ impl World {
                 self.open.retain(|key, _| Some(*key) != newest);
                 self.event(Event::HostLeft(host));
             }
+            Step::Load(host, how) => {
+                let (host, load) = (format!("h{}", host % HOSTS), random_load(how));
+                let hosts = self.lab.engine.hosts();
+                let known = hosts.iter().find(|known| known.name == host);
+                // One that recovers says so when it asks.
+                if known.is_some_and(|known| load.loaded || known.asking.is_none()) {
+                    self.hears_load(&host, Some(load));
+                }
+                self.event(Event::HostLoaded { host, load });
+            }
+            Step::Close(which) => {
+                let names = (0..HOSTS).filter(|n| which % 3 == 0 && which / 8 == *n);
+                self.closed = names.map(|n| format!("h{n}")).collect();
+                self.event(Event::HostsClosed(self.closed.clone()));
+            }
             Step::Held(n) => self.held_elsewhere(n),
             Step::Requeue(n) => {
                 let Some(job) = self.nth_job(n, |place| *place == Place::Over) else {
@@ -218,6 +240,14 @@ impl World {
                 self.lab.now += u64::from(ms);
                 self.event(Event::Tick);
             }
+        }
+    }
+
+    fn hears_load(&mut self, host: &str, load: Option<HostLoad>) {
+        if load.is_some_and(|load| load.loaded) {
+            self.loaded.insert(host.to_owned());
+        } else {
+            self.loaded.remove(host);
         }
     }
 

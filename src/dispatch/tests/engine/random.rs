@@ -71,6 +71,15 @@ pub(crate) fn random_job(
     }
 }
 
+/// A load made of a number.
+pub(crate) fn random_load(how: u8) -> HostLoad {
+    HostLoad {
+        loaded: (how / 8).is_multiple_of(3),
+        memory_used_percent: 60 + how / 8,
+        cpu_pressure_percent: how % 100,
+    }
+}
+
 /// An offer made of numbers, at the lab's time.
 pub(crate) fn random_offer(host: u8, how: u8, now: u64) -> Offer {
     let host = host % HOSTS;
@@ -90,6 +99,8 @@ pub(crate) fn random_offer(host: u8, how: u8, now: u64) -> Offer {
         _ => (8 - u32::from(how / 32), 8),
     };
     Offer {
+        // Some do not say, and no change of that is told in between.
+        load: (host != 0).then(|| random_load(how)),
         free_cpus,
         total_cpus,
         free_memory_mb: 20_000 - 1_000 * u32::from(how / 16),

@@ -13,6 +13,8 @@ pub(crate) enum Step {
     Gone(u8),
     Withdraw(u8),
     Leave(u8),
+    Load(u8, u8),
+    Close(u8),
     Held(u8),
     Requeue(u8),
     Policy(u8, u8, u8),
@@ -32,6 +34,8 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
         1 => any::<u8>().prop_map(Step::Gone),
         1 => any::<u8>().prop_map(Step::Withdraw),
         1 => any::<u8>().prop_map(Step::Leave),
+        1 => (any::<u8>(), any::<u8>()).prop_map(|(host, how)| Step::Load(host, how)),
+        1 => any::<u8>().prop_map(Step::Close),
         1 => any::<u8>().prop_map(Step::Held),
         1 => any::<u8>().prop_map(Step::Requeue),
         1 => (any::<u8>(), any::<u8>(), any::<u8>()).prop_map(|(queue, class, weight)| Step::Policy(queue, class, weight)),
@@ -39,5 +43,6 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::FindsEnd),
         1 => Just(Step::PullsEnd),
         3 => (0..4_000_u16).prop_map(Step::Pass),
+        1 => (4_000..16_000_u16).prop_map(Step::Pass),
     ]
 }

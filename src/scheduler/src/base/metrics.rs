@@ -133,6 +133,7 @@ pub(crate) struct States {
     pub(crate) peers: Gauge,
     pub(crate) held: Gauge,
     pub(crate) waiters: Gauge,
+    pub(crate) hosts_loaded: Gauge,
     pub(crate) cached: Gauge,
     pub(crate) claims_in_flight: Gauge,
     pub(crate) inbox: Gauge,
@@ -160,6 +161,11 @@ impl States {
             ("peers", "Other live replicas", &self.peers),
             ("jobs_held", "Jobs on testboxes", &self.held),
             ("waiters", "Waiting requests", &self.waiters),
+            (
+                "hosts_loaded",
+                "Hosts whose memory is nearly all in use, so that others get the jobs",
+                &self.hosts_loaded,
+            ),
             ("jobs_cached", "Waiting jobs in memory", &self.cached),
             (
                 "claims_in_flight",

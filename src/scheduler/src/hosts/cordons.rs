@@ -6,7 +6,7 @@
 
 use std::{future::ready, time::Duration};
 
-use fairlead_dispatch::Millis;
+use fairlead_dispatch::{Event, Millis};
 use fairlead_store::{ItemError, StoreError, Version};
 use serde_json::json;
 
@@ -35,9 +35,21 @@ impl Core {
 
     fn closures_changed(&self) {
         self.lab.cordons.changed();
+        if self.lab.hosts.count_loaded(self.clock.now()) > 0 {
+            self.tell_closed();
+        }
         self.requests.waiters.hurry(|waiter| {
             self.lab.cordons.is_shut(&waiter.offerer.host) || self.is_outdated(waiter)
         });
+    }
+
+    /// Tells the engine which hosts are closed. It matters only where hosts are loaded: no job waits for a closed one.
+    pub(crate) fn tell_closed(&self) {
+        let names = self.lab.cordons.with(|known| {
+            let names = known.iter().map(|(host, _)| host.clone());
+            names.collect()
+        });
+        self.engine.tell(Event::HostsClosed(names));
     }
 
     /// Waits while a host gets no job at all, until `until` at most; says whether it gets some.

@@ -7,8 +7,9 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use fairlead_api::{HeartbeatAnswer, HeartbeatRequest, HeldJob, Renewal, StopOrder};
-use fairlead_job::{JobId, Stage};
+use fairlead_api::{HeartbeatAnswer, HeartbeatRequest, HeldJob, HostLoad, Renewal, StopOrder};
+use fairlead_dispatch::Event;
+use fairlead_job::{JobId, Stage, TboxType};
 use fairlead_store::JobState;
 
 use crate::{
@@ -23,9 +24,9 @@ use crate::{
         live_jobs::Live,
         open_requests::{KnownClaim, Requester},
         reuse::Class,
-        work_request::{HELD_MAX, WorkRequest},
+        work_request::{HELD_MAX, WorkRequest, known_load},
     },
-    lifecycle::attempt::stopped_with,
+    lifecycle::{attempt::stopped_with, engine_facts::engine_load},
 };
 
 /// How long a stopped job may take to end by itself, seconds.
@@ -196,6 +197,7 @@ impl Core {
                 host.free_memory_mb = beat.free_memory_mb;
                 host.free_cpus = beat.free_cpus;
             })?;
+            self.hear_load(name, &beat)?;
         }
         let stop = self.stop_orders(name, &beat.running).await?;
         Ok(HeartbeatAnswer {
@@ -204,6 +206,29 @@ impl Core {
             stop,
             renewed: self.renewed(&beat.running),
         })
+    }
+
+    /// Notes how loaded a host is. The engine hears of it if that may change which host gets a job: jobs wait for the host,
+    /// or need wait for it no longer, or others come before it.
+    fn hear_load(&self, name: &str, beat: &HeartbeatRequest) -> Result<(), HostError> {
+        let Some(said) = beat.load else {
+            return Ok(());
+        };
+        let (was, load, is_hw) = self.lab.hosts.update(name, |host| {
+            let load = known_load(said, &host.kinds);
+            let is_hw = host.kinds.contains(&TboxType::Hw);
+            (host.load.replace(load), load, is_hw)
+        })?;
+        let orders = |load: HostLoad| (load.loaded, load.cpu_pressure_percent);
+        if is_hw || was.map(orders) == Some(orders(load)) {
+            return Ok(());
+        }
+        if load.loaded {
+            self.tell_closed();
+        }
+        let (host, load) = (name.to_owned(), engine_load(load));
+        self.engine.tell(Event::HostLoaded { host, load });
+        Ok(())
     }
 
     /// The running jobs whose end was put off beyond their own limit.

@@ -129,6 +129,7 @@ impl Core {
         let memory_mb = memory_of(query, &known)?;
         let request = ConsumeRequest {
             content: Vec::new(),
+            load: None,
             session: format!("{BOOT_SESSION}{}", uuid::Uuid::new_v4().simple()),
             request: 1,
             seen: None,

@@ -22,7 +22,7 @@ use crate::{
     },
     lifecycle::{
         attempt::{without_body, without_fields, without_key},
-        engine_facts::{holds, liked},
+        engine_facts::{engine_load, holds, liked},
     },
 };
 
@@ -92,6 +92,9 @@ impl Core {
         let mut turn = self.take_turn(&ask).await?;
         ask.offerer.turn = turn.version();
         self.meet(&mut ask, &turn)?;
+        if ask.host.is_loaded() {
+            self.tell_closed();
+        }
         self.keep_stored(&ask.offerer.host).await;
         let again = self.reconcile(&mut ask, &mut turn).await?;
         let stop = self.stop_orders(&ask.offerer.host, &ask.running).await?;
@@ -232,17 +235,14 @@ impl Core {
             key: self.next_offer(),
             host: name.clone(),
             about: self.lab.hosts.about(name, about),
-            free_memory_mb: if hw {
-                host.memory_mb
-            } else {
-                host.free_memory_mb
-            },
+            free_memory_mb: if hw { host.memory_mb } else { host.room_mb() },
             total_memory_mb: host.memory_mb,
             free_cpus: if hw { host.cpus } else { host.free_cpus }.unwrap_or(CPUS_UNCHECKED),
             total_cpus: host.cpus.unwrap_or(CPUS_UNCHECKED),
             owed: ask.owed.iter().map(|owed| JobKey(owed.id.get())).collect(),
             jobs_max: if hw { 1 } else { ask.jobs_max },
             waits_until,
+            load: host.load.filter(|_| !hw).map(engine_load),
         };
         let (answer, told) = oneshot::channel();
         let hurry = Arc::new(Notify::new());

@@ -6,7 +6,7 @@ use std::{
 };
 
 use dashmap::DashMap;
-use fairlead_api::ExecutorSaid;
+use fairlead_api::{ExecutorSaid, HostLoad};
 use fairlead_dispatch::{About, Millis, NAMES_MAX};
 use fairlead_job::TboxType;
 use fairlead_store::{CountOf, DocKind, StoreError};
@@ -55,6 +55,9 @@ pub(crate) struct Host {
     /// What was registered for it, which counts beside what it says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) registered: Option<Registered>,
+    /// How loaded it is, as it said last. None: not said here.
+    #[serde(skip)]
+    pub(crate) load: Option<HostLoad>,
     /// Which agent it is, as it said.
     #[serde(skip)]
     pub(crate) instance: String,
@@ -135,6 +138,20 @@ impl Host {
             all.entry(family.clone()).or_insert_with(|| values.clone());
         }
         all
+    }
+
+    /// Whether it is loaded: such a machine is no supply, whatever is free there.
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.load.is_some_and(|load| load.loaded)
+    }
+
+    /// Memory that jobs may take there, MB. Of a loaded host, what no job was promised: it gets jobs only where all are
+    /// loaded, and then there is nothing better.
+    pub(crate) fn room_mb(&self) -> u32 {
+        match self.load.filter(|load| load.loaded) {
+            Some(load) => load.unpromised_memory_mb.min(self.memory_mb),
+            None => self.free_memory_mb,
+        }
     }
 
     /// Tags that jobs may ask for: those that it was given, and those of its facts.
@@ -218,6 +235,7 @@ impl Hosts {
             waiting: known.waiting,
             booted: known.booted.take(),
             seen: known.seen,
+            load: known.load,
             about: std::mem::take(&mut known.about),
             stored: true,
             ..registered
@@ -275,6 +293,19 @@ impl Hosts {
                 let mac = macs.iter().find(|mac| host.macs.contains(mac))?;
                 Some((mac.clone(), host.key().clone()))
             })
+    }
+
+    /// How many of them are loaded, of those that are not gone.
+    pub(crate) fn count_loaded(&self, now: Millis) -> usize {
+        let is_here = |host: &Host| {
+            let heard = |seen: Millis| now.0.saturating_sub(seen.0) <= GONE_MS;
+            host.seen.is_some_and(heard)
+        };
+        let loaded = self
+            .0
+            .iter()
+            .filter(|host| host.is_loaded() && is_here(host));
+        loaded.count()
     }
 
     /// Looks at each of them.

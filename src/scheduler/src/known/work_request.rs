@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use fairlead_api::{ConsumeRequest, ExecutorSaid, HeldJob};
+use fairlead_api::{ConsumeRequest, ExecutorSaid, HeldJob, HostLoad};
 use fairlead_job::{JobId, TboxType};
 use fairlead_store::{JobState, Version};
 
@@ -118,6 +118,18 @@ fn known_words(mut words: Vec<String>) -> Vec<String> {
     words
 }
 
+/// The load that a host of these kinds says. A machine that is one job's as a whole is never loaded.
+pub(crate) fn known_load(load: HostLoad, kinds: &[TboxType]) -> HostLoad {
+    let percent = |said: Option<u8>| said.map(|percent| percent.min(100));
+    HostLoad {
+        memory_available_mb: load.memory_available_mb.min(load.memory_total_mb),
+        cpu_pressure_percent: percent(load.cpu_pressure_percent),
+        memory_pressure_percent: percent(load.memory_pressure_percent),
+        loaded: load.loaded && !kinds.contains(&TboxType::Hw),
+        ..load
+    }
+}
+
 fn check_executors(executors: &[ExecutorSaid]) -> Result<(), HostError> {
     let fits = |one: &ExecutorSaid| {
         (1..=EXECUTOR_BYTES_MAX).contains(&one.name.len())
@@ -209,7 +221,7 @@ impl WorkRequest {
         let owed_cpus = self.owed.iter().map(|owed| owed.cpus).sum();
         let jobs_max = if self.is_hw() { 1 } else { self.jobs_max };
         let mut room = jobs_max.saturating_sub(owed);
-        let mut free_mb = self.host.free_memory_mb.saturating_sub(owed_mb);
+        let mut free_mb = self.host.room_mb().saturating_sub(owed_mb);
         let free_cpus = self.host.free_cpus;
         let mut free_cpus = free_cpus.map(|free: u32| free.saturating_sub(owed_cpus));
         jobs.into_iter().partition(|state| {
@@ -274,6 +286,8 @@ impl WorkRequest {
             instance: request.instance,
             ..Host::default()
         };
+        let load = request.load.map(|load| known_load(load, &host.kinds));
+        let host = Host { load, ..host };
         Ok(Self {
             owed: Vec::new(),
             offerer,
@@ -284,5 +298,68 @@ impl WorkRequest {
             running: request.running,
             content: known_words(request.content),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_dispatch::Millis;
+
+    use super::*;
+    use crate::known::hosts::{GONE_MS, Hosts};
+
+    /// A request of a host of these kinds that says such a load. Newer agents may say more.
+    fn loaded(kinds: &[&str], free_mb: u32) -> WorkRequest {
+        let request = serde_json::json!({
+            "session": "s", "request": 1, "kinds": kinds, "arch": "x86_64", "memory_mb": 1000, "free_memory_mb": free_mb,
+            "load": {
+                "memory_total_mb": 1000, "memory_available_mb": 2000, "unpromised_memory_mb": 700,
+                "cpu_pressure_percent": 200, "loaded": true, "weather": "fair",
+            },
+        });
+        let request = serde_json::from_value(request).unwrap();
+        WorkRequest::of("h", request).unwrap()
+    }
+
+    #[test]
+    fn a_loaded_host_has_room_where_nothing_was_promised() {
+        let host = loaded(&["dc"], 0).host;
+        assert!(host.is_loaded());
+        assert_eq!(host.room_mb(), 700);
+        let load = host.load.unwrap();
+        assert_eq!(
+            (load.memory_available_mb, load.cpu_pressure_percent),
+            (1000, Some(100))
+        );
+        let calm = Host {
+            load: Some(HostLoad {
+                loaded: false,
+                ..load
+            }),
+            free_memory_mb: 5,
+            ..host
+        };
+        assert_eq!(calm.room_mb(), 5);
+    }
+
+    #[test]
+    fn a_whole_machine_is_never_loaded() {
+        let host = loaded(&["hw"], 400).host;
+        assert!(!host.is_loaded() && host.load.is_some());
+        assert_eq!(host.room_mb(), 400);
+    }
+
+    #[test]
+    fn loaded_hosts_that_are_gone_are_not_counted() {
+        let hosts = Hosts::default();
+        for (name, seen) in [("here", Some(Millis(1_000))), ("never", None)] {
+            let host = Host {
+                seen,
+                ..loaded(&["vm"], 0).host
+            };
+            hosts.update(name, |known| *known = host).unwrap();
+        }
+        assert_eq!(hosts.count_loaded(Millis(2_000)), 1);
+        assert_eq!(hosts.count_loaded(Millis(1_001 + GONE_MS)), 0);
     }
 }

@@ -1,6 +1,8 @@
 //! Converts stored states to the engine's facts and running jobs.
 
-use fairlead_dispatch::{Alternative, CPUS_UNCHECKED, JobFacts, JobKey, Kind, Millis, Running};
+use fairlead_dispatch::{
+    Alternative, CPUS_UNCHECKED, HostLoad, JobFacts, JobKey, Kind, Millis, Running,
+};
 use fairlead_job::TboxType;
 use fairlead_store::{JobState, StoredJob, Version};
 
@@ -82,6 +84,15 @@ pub(crate) fn running(job: &StoredJob) -> Running {
             cpus => cpus,
         },
         since: Millis(state.dispatch_ms),
+    }
+}
+
+/// The load of a host in the engine's words.
+pub(crate) fn engine_load(load: fairlead_api::HostLoad) -> HostLoad {
+    HostLoad {
+        loaded: load.loaded,
+        memory_used_percent: load.memory_used_percent(),
+        cpu_pressure_percent: load.cpu_pressure_percent.unwrap_or(0),
     }
 }
 

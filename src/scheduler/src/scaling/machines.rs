@@ -152,7 +152,8 @@ impl Core {
         cpus: Option<u32>,
         since_ms: u64,
     ) -> Activity {
-        if self.lab.cordons.of(name).is_some() {
+        let host = self.lab.hosts.get(name);
+        if self.lab.cordons.of(name).is_some() || host.is_some_and(|host| host.is_loaded()) {
             return Activity::Closed;
         }
         let now_ms = self.clock.wall_ms();

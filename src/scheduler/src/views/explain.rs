@@ -2,8 +2,8 @@
 
 use fairlead_api::{Explanation, HostVerdict};
 use fairlead_dispatch::{
-    Count, HostExplanation, HostVerdict as EngineVerdict, JobExplanation, JobKey,
-    JobState as EngineState, Limited, Millis, OVERTAKES_MAX, QueueStanding, Reason,
+    Count, HostVerdict as EngineVerdict, JobExplanation, JobKey, JobState as EngineState, Limited,
+    Millis, OVERTAKES_MAX, QueueStanding, Reason,
 };
 use fairlead_job::{JobId, Stage, units::counted};
 use fairlead_store::{ClusterPlace, JobState, StoredJob};
@@ -16,8 +16,9 @@ use crate::{
     core::Core,
     known::clusters::of,
     lifecycle::{engine_facts::facts, hold::why_held, wait_on::waits_for},
+    views::explain_load::{words_of_all_loaded, words_of_load},
     views::explain_shards::shards_of,
-    views::explain_times::{from_then_on, given_up},
+    views::explain_times::{from_then_on, given_up, words_of_affinity, words_of_silent_store},
 };
 
 /// Missing peers that an explanation says more of than that they are missing.
@@ -358,7 +359,7 @@ fn ahead(explained: &JobExplanation) -> Vec<String> {
     lines
 }
 
-fn count(count: Count, one: &str, many: &str) -> String {
+pub(super) fn count(count: Count, one: &str, many: &str) -> String {
     if count.more {
         format!("more than {} {many}", count.counted)
     } else {
@@ -366,7 +367,7 @@ fn count(count: Count, one: &str, many: &str) -> String {
     }
 }
 
-fn seen(last_seen: Millis) -> String {
+pub(super) fn seen(last_seen: Millis) -> String {
     if last_seen.0 == 0 {
         "not asked since this replica started".to_owned()
     } else {
@@ -391,7 +392,7 @@ fn words_here(core: &Core, reason: &Reason) -> String {
     }
 }
 
-fn words(reason: &Reason) -> String {
+pub(super) fn words(reason: &Reason) -> String {
     match reason {
         Reason::FailedThere => {
             "an earlier attempt failed there, and the job avoids the host".to_owned()
@@ -430,6 +431,10 @@ fn words(reason: &Reason) -> String {
         Reason::NotAsking { last_seen } => {
             format!("it does not ask for work now: {}", seen(*last_seen))
         }
+        Reason::Loaded {
+            memory_used_percent,
+        } => words_of_load(*memory_used_percent),
+        Reason::AllLoaded { until } => words_of_all_loaded(*until),
         Reason::ReservedFor(job) => format!("it is reserved for job {}", JobId::new(job.0)),
         Reason::RunningLimit { of, held, limit } => Core::words_of_running(of, *held, *limit),
         Reason::Spent { of } => match of {
@@ -437,64 +442,7 @@ fn words(reason: &Reason) -> String {
             Limited::Queue(name) => format!("queue '{name}' has used up its testbox hours"),
         },
         Reason::QueuePaused => "its queue is paused".to_owned(),
-        Reason::WaitingForAffinity { until } => {
-            format!(
-                "it waits until {} for a host with its cache directories",
-                utc_text(until.0)
-            )
-        }
-        Reason::WaitingForStore { until } => {
-            format!(
-                "the store did not tell who has it; the next try is at {}",
-                utc_text(until.0)
-            )
-        }
+        Reason::WaitingForAffinity { until } => words_of_affinity(*until),
+        Reason::WaitingForStore { until } => words_of_silent_store(*until),
     }
-}
-
-/// Why a host is idle, a line a reason.
-pub(crate) async fn why_idle(core: &Core, host: &str) -> Result<Vec<String>, Refusal> {
-    let name = host.to_owned();
-    let answer = core
-        .engine
-        .ask(move |engine, now| engine.explain_host(now, &name))
-        .await;
-    let explained = answer.ok_or(Refusal::Stopping)?;
-    Ok(explained.map_or_else(
-        || vec!["it has not asked for work since this replica started".to_owned()],
-        |e| idle_lines(&e),
-    ))
-}
-
-fn idle_lines(explained: &HostExplanation) -> Vec<String> {
-    let mut lines = Vec::new();
-    if explained.asking.is_none() {
-        lines.push(format!(
-            "it does not ask for work now: {}",
-            seen(explained.last_seen)
-        ));
-    }
-    if let Some(job) = explained.reserved_for {
-        lines.push(format!("it is reserved for job {}", JobId::new(job.0)));
-    }
-    if explained.shapes.is_empty() {
-        lines.push("no waiting job can use it".to_owned());
-    }
-    for shape in &explained.shapes {
-        let why: Vec<String> = shape.reasons.iter().map(words).collect();
-        let why = if why.is_empty() {
-            "other jobs go first".to_owned()
-        } else {
-            why.join("; ")
-        };
-        lines.push(format!(
-            "{} such as {}: {why}",
-            count(shape.jobs, "job", "jobs"),
-            JobId::new(shape.example.0)
-        ));
-    }
-    if explained.shapes_more {
-        lines.push("more kinds of jobs do not fit".to_owned());
-    }
-    lines
 }

@@ -1,5 +1,6 @@
 //! Times at which a waiting job changes by itself, in the words of its explanation.
 
+use fairlead_dispatch::Millis;
 use fairlead_store::JobState;
 
 use crate::base::clock::utc_text;
@@ -30,4 +31,20 @@ pub(super) fn given_up(state: &JobState) -> Option<String> {
         "it ends at {} unless a testbox takes it before",
         utc_text(until_ms)
     ))
+}
+
+/// How long a job waits for a host with its cache directories.
+pub(super) fn words_of_affinity(until: Millis) -> String {
+    format!(
+        "it waits until {} for a host with its cache directories",
+        utc_text(until.0)
+    )
+}
+
+/// When the store is asked again who has a job.
+pub(super) fn words_of_silent_store(until: Millis) -> String {
+    format!(
+        "the store did not tell who has it; the next try is at {}",
+        utc_text(until.0)
+    )
 }

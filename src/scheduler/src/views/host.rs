@@ -6,7 +6,7 @@ use crate::{
     base::errors::{HostError, Refusal},
     core::Core,
     known::{cordons::Cordon, hosts::Host, reservations::Reservation},
-    views::explain::why_idle,
+    views::explain_idle::why_idle,
 };
 
 impl Core {
@@ -53,6 +53,7 @@ impl Core {
             state: state.to_owned(),
             isolation: host.isolation,
             executors: host.executors,
+            load: host.load,
             conflict: self.conflict(name),
             seen_ms: host.seen_ms,
             jobs,

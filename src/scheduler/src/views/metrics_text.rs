@@ -21,6 +21,9 @@ impl Core {
             .set(count(self.others.replicas.peers(self.clock.now()).len()));
         states.held.set(count(self.jobs.live.len()));
         states.waiters.set(count(self.requests.waiters.len()));
+        states
+            .hosts_loaded
+            .set(count(self.lab.hosts.count_loaded(self.clock.now())));
         states.cached.set(number(stats.cached_jobs));
         states.claims_in_flight.set(number(stats.in_flight));
         let content = self.content.health();

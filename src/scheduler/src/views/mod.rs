@@ -3,6 +3,8 @@
 pub(crate) mod answer;
 pub(crate) mod answer_page;
 pub(crate) mod explain;
+mod explain_idle;
+mod explain_load;
 mod explain_shards;
 mod explain_times;
 pub(crate) mod host;

@@ -106,6 +106,7 @@ pub(crate) fn job() -> Value {
 pub(crate) fn ask(session: &str, request: u64) -> ConsumeRequest {
     ConsumeRequest {
         content: Vec::new(),
+        load: None,
         session: session.to_owned(),
         request,
         seen: None,

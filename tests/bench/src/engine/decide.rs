@@ -323,6 +323,7 @@ fn host(n: u64, mix: Mix) -> Offer {
         owed: vec![],
         jobs_max: 1,
         waits_until: Millis(0),
+        load: None,
         about: Arc::new(About {
             accounts: vec![],
             group: format!("group{}", n % 10),

@@ -8,7 +8,7 @@ use fairlead_api::{
 };
 use fairlead_testbox::{
     JobLine,
-    protocol::{Action, Core, Event, Failure, Host, Key, Time, Told},
+    protocol::{Action, Core, Event, Failure, Host, Key, LOADED_REST, Time, Told},
 };
 use parking_lot::{Mutex, MutexGuard};
 use serde::de::DeserializeOwned;
@@ -204,6 +204,7 @@ impl Agent {
             | Action::Lost(_)
             | Action::Refused(_)
             | Action::Unwelcome(_)
+            | Action::Loaded(_)
             | Action::Rest(_) => {}
         }
     }
@@ -424,6 +425,7 @@ fn says(plan: &HostPlan, session: String) -> Host {
     Host {
         says: ConsumeRequest {
             content: Vec::new(),
+            load: None,
             session,
             request: 0,
             seen: None,
@@ -446,6 +448,7 @@ fn says(plan: &HostPlan, session: String) -> Host {
             facts: facts(plan),
         },
         grace: GRACE,
+        loaded_rest: LOADED_REST,
         once: false,
     }
 }

@@ -30,6 +30,7 @@ from .executor_said import ExecutorSaid
 from .explanation import Explanation
 from .health_view import HealthView
 from .host_close import HostClose
+from .host_load import HostLoad
 from .host_reserve import HostReserve
 from .host_reset import HostReset
 from .host_verdict import HostVerdict
@@ -129,6 +130,7 @@ __all__ = (
     "Explanation",
     "HealthView",
     "HostClose",
+    "HostLoad",
     "HostReserve",
     "HostReset",
     "HostVerdict",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ..models.closed_view import ClosedView
     from ..models.conflict_view import ConflictView
     from ..models.executor_said import ExecutorSaid
+    from ..models.host_load import HostLoad
     from ..models.host_view_facts import HostViewFacts
     from ..models.registered_view import RegisteredView
     from ..models.reserved_view import ReservedView
@@ -49,6 +50,7 @@ class HostView:
             all others who do). Empty: its agent has not said.
         executors (list[ExecutorSaid] | Unset): What it can run jobs in, and why something is missing. Empty: its agent
             has not said.
+        load (HostLoad | None | Unset): How loaded it is, as last said. Absent: its agent has not said.
         facts (HostViewFacts | Unset): What the machine is, by family, as its agent or its registration said; each value
             is a tag `family:value`.
         registered (None | RegisteredView | Unset): What was registered for it, which counts beside what its agent says.
@@ -74,6 +76,7 @@ class HostView:
     reserved: None | ReservedView | Unset = UNSET
     isolation: str | Unset = UNSET
     executors: list[ExecutorSaid] | Unset = UNSET
+    load: HostLoad | None | Unset = UNSET
     facts: HostViewFacts | Unset = UNSET
     registered: None | RegisteredView | Unset = UNSET
     conflict: ConflictView | None | Unset = UNSET
@@ -82,6 +85,7 @@ class HostView:
     def to_dict(self) -> dict[str, Any]:
         from ..models.closed_view import ClosedView
         from ..models.conflict_view import ConflictView
+        from ..models.host_load import HostLoad
         from ..models.registered_view import RegisteredView
         from ..models.reserved_view import ReservedView
 
@@ -146,6 +150,14 @@ class HostView:
                 executors_item = executors_item_data.to_dict()
                 executors.append(executors_item)
 
+        load: dict[str, Any] | None | Unset
+        if isinstance(self.load, Unset):
+            load = UNSET
+        elif isinstance(self.load, HostLoad):
+            load = self.load.to_dict()
+        else:
+            load = self.load
+
         facts: dict[str, Any] | Unset = UNSET
         if not isinstance(self.facts, Unset):
             facts = self.facts.to_dict()
@@ -196,6 +208,8 @@ class HostView:
             field_dict["isolation"] = isolation
         if executors is not UNSET:
             field_dict["executors"] = executors
+        if load is not UNSET:
+            field_dict["load"] = load
         if facts is not UNSET:
             field_dict["facts"] = facts
         if registered is not UNSET:
@@ -210,6 +224,7 @@ class HostView:
         from ..models.closed_view import ClosedView
         from ..models.conflict_view import ConflictView
         from ..models.executor_said import ExecutorSaid
+        from ..models.host_load import HostLoad
         from ..models.host_view_facts import HostViewFacts
         from ..models.registered_view import RegisteredView
         from ..models.reserved_view import ReservedView
@@ -302,6 +317,23 @@ class HostView:
 
                 executors.append(executors_item)
 
+        def _parse_load(data: object) -> HostLoad | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                load_type_0 = HostLoad.from_dict(data)
+
+                return load_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(HostLoad | None | Unset, data)
+
+        load = _parse_load(d.pop("load", UNSET))
+
         _facts = d.pop("facts", UNSET)
         facts: HostViewFacts | Unset
         if isinstance(_facts, Unset):
@@ -362,6 +394,7 @@ class HostView:
             reserved=reserved,
             isolation=isolation,
             executors=executors,
+            load=load,
             facts=facts,
             registered=registered,
             conflict=conflict,

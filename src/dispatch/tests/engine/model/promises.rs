@@ -8,6 +8,17 @@ impl World {
         self.policy.queues.get(queue).copied().unwrap_or_default()
     }
 
+    /// Whether something but this host keeps a job off it: its gate, or the load of the host.
+    fn waits_for_others(&self, key: JobKey, host: &str) -> bool {
+        let explained = self.lab.engine.explain_job(Millis(self.lab.now), key);
+        explained.is_none_or(|explained| {
+            let of_host = explained.hosts.iter().filter(|known| known.host == host);
+            let mut of_host = of_host.flat_map(|known| &known.reasons);
+            let is_loaded = of_host.any(|reason| matches!(reason, Reason::Loaded { .. }));
+            is_loaded || !explained.reasons.is_empty()
+        })
+    }
+
     /// I4, and order inside an account: nothing that still waits should have had this offer.
     pub(super) fn check_order(&self, taken: JobKey, offer: OfferKey) {
         if !self.complete {
@@ -21,9 +32,7 @@ impl World {
             .filter(|(_, known)| known.place == Place::Waiting)
         {
             let other = &known.facts;
-            let explained = self.lab.engine.explain_job(Millis(self.lab.now), *key);
-            if !able(other, host) || explained.is_none_or(|explained| !explained.reasons.is_empty())
-            {
+            if !able(other, host) || self.waits_for_others(*key, &host.host) {
                 continue;
             }
             let is_due = self.policy_of(&taken.queue).background_per_mille > 0;
@@ -53,8 +62,7 @@ impl World {
             if known.place != Place::Waiting || !is_lower || !able(other, host) {
                 continue;
             }
-            let explained = self.lab.engine.explain_job(Millis(self.lab.now), *key);
-            if explained.is_some_and(|explained| explained.reasons.is_empty()) {
+            if !self.waits_for_others(*key, &host.host) {
                 passed.push(labels::queue_of(&other.queue).to_owned());
             }
         }
@@ -94,6 +102,33 @@ impl World {
         }
     }
 
+    /// A loaded host gets only what has waited for long, and what no calm host could run. hw jobs do not care.
+    fn check_load(&self, job: &JobFacts, host: &str) {
+        if job.kind == Kind::Hw || !self.loaded.contains(host) {
+            return;
+        }
+        let waited_ms = self.lab.now - job.submitted.0.min(self.lab.now);
+        assert!(waited_ms >= LOADED_WAIT_MS, "{job:?} waited {waited_ms} ms");
+        for offer in self.open.keys().map(|offer| &self.offers[offer].0) {
+            let idle = Offer {
+                free_memory_mb: offer.total_memory_mb,
+                free_cpus: offer.total_cpus,
+                ..offer.clone()
+            };
+            let is_calm = !self.loaded.contains(&idle.host) && !self.closed.contains(&idle.host);
+            let newest = self.offers.values().map(|(other, _)| other);
+            let newest = newest
+                .filter(|other| other.host == idle.host)
+                .map(|other| other.key);
+            let is_newest = newest.max() == Some(idle.key);
+            assert!(
+                !is_calm || !is_newest || !able(job, &idle),
+                "{job:?} on {host}, while {} is calm",
+                idle.host
+            );
+        }
+    }
+
     /// I3, hw alone, memory never more than there is, each job claimed once and at its present version.
     pub(super) fn check_claim(&mut self, key: JobKey, version: Version, offer: OfferKey) {
         let known = self
@@ -125,6 +160,7 @@ impl World {
             "a job too many"
         );
         assert!(able(&known.facts, &host), "{:?} on {host:?}", known.facts);
+        self.check_load(&known.facts, &host.host);
         let there: Vec<&Known> = self
             .jobs
             .values()
