@@ -198,7 +198,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     whole(
         "before",
         0,
-        u64::MAX,
+        None,
         "Decisions with smaller numbers than this one. Default 0: from the newest on.",
     ),
     whole(

@@ -252,6 +252,14 @@ fn text(pool: &PoolView, paper: Paper) -> String {
     if !pool.problem.is_empty() {
         lines.push(format!("problem    {}", harmless(&pool.problem)));
     }
+    if !pool.machines.is_empty() {
+        lines.push(String::new());
+        lines.push(machines(pool, paper));
+    }
+    lines.join("\n")
+}
+
+fn machines(pool: &PoolView, paper: Paper) -> String {
     let mut grid =
         Grid::new(&["MACHINE", "STATE", ">JOBS", "ASKED", "WHY"]).keep(&["STATE", "WHY"]);
     for machine in &pool.machines {
@@ -263,11 +271,7 @@ fn text(pool: &PoolView, paper: Paper) -> String {
             or_dash(&machine.why),
         ]);
     }
-    if !pool.machines.is_empty() {
-        lines.push(String::new());
-        lines.push(grid.render(paper));
-    }
-    lines.join("\n")
+    grid.render(paper)
 }
 
 #[cfg(test)]

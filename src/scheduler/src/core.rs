@@ -173,6 +173,18 @@ pub(crate) struct Core {
     pub(crate) requests: Requests,
 }
 
+impl People {
+    fn of(accounts: Accounts) -> Self {
+        Self {
+            accounts,
+            queues: Queues::default(),
+            rules: Rules::default(),
+            reuse: ReuseRules::default(),
+            usage: Usage::default(),
+        }
+    }
+}
+
 impl Requests {
     fn within(budget: Arc<Budget>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -209,8 +221,8 @@ impl Core {
         let writer = Writer::start(&store, &clock, stop, &tasks);
         let reader = Reader::start(&store, &clock, stop, &tasks);
         let metrics = Metrics::new();
-        let unreadable = metrics.unreadable_documents.clone();
-        let docs = SmallDocs::new(Arc::clone(&store), Some(writer.clone()), unreadable);
+        let unread = metrics.unreadable_documents.clone();
+        let docs = SmallDocs::new(Arc::clone(&store), Some(writer.clone()), unread);
         let budget = Arc::new(Budget::new(&config.limits));
         let accounts = Accounts::new(config.access.clone(), config.admin.as_ref());
         Self {
@@ -232,13 +244,7 @@ impl Core {
             lab: Lab::default(),
             jobs: Jobs::default(),
             waiting: Waiting::default(),
-            people: People {
-                accounts,
-                queues: Queues::default(),
-                rules: Rules::default(),
-                reuse: ReuseRules::default(),
-                usage: Usage::default(),
-            },
+            people: People::of(accounts),
             others: Others {
                 peers,
                 url,

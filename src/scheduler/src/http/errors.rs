@@ -1,6 +1,7 @@
 //! The code, the hint and the status of each refusal. The message is the refusal's own text.
 
 mod content;
+mod pools;
 
 use std::borrow::Cow;
 
@@ -17,8 +18,8 @@ use fairlead_job::{Fault, Stage};
 use content::{of_content, of_content_field};
 
 use crate::base::errors::{
-    FileError, HostError, JobError, PeerError, PeopleError, PoolError, Refusal, RequestError,
-    StoreFault, SubmitError, TimerError,
+    FileError, HostError, JobError, PeerError, PeopleError, Refusal, RequestError, StoreFault,
+    SubmitError, TimerError,
 };
 
 /// A code, and what to do about it.
@@ -39,7 +40,7 @@ impl Refusal {
             Self::Submit(error) => of_submit(error),
             Self::Timer(error) => of_timer(error),
             Self::People(error) => of_people(error),
-            Self::Pool(error) => of_pool(error),
+            Self::Pool(error) => pools::of_pool(error),
             Self::Host(error) => of_host(error),
             Self::Peer(error) => of_peer(error),
             Self::Request(error) => of_request(error),
@@ -367,33 +368,6 @@ fn of_setting(error: &PeopleError) -> &'static str {
     }
 }
 
-fn of_pool(error: &PoolError) -> Told {
-    use PoolError as E;
-    let (code, hint) = match error {
-        E::Unknown(_) => (NotFound, "list them: fairlead pools"),
-        E::TooMany(_) => (TooMany, "delete some: fairlead pools delete NAME"),
-        E::Missing(_) => (
-            BadField,
-            "fairlead pools set NAME --provider PROGRAM --kind dc --arch x86_64 --memory 4g",
-        ),
-        E::NoProvider(_) => (
-            BadField,
-            "put an executable program of that name into the folder --providers of each replica",
-        ),
-        E::BadKinds(_) => (BadField, "hw alone, or vm and/or dc"),
-        E::BadMachine { .. } => (BadField, "see docs/operator-reference.md, pools"),
-        E::TooHigh { .. } => (BadField, "use a smaller number"),
-        E::MinOverMax { .. } => (BadField, "raise max, or lower min"),
-        E::NoStep => (BadField, "to stop a pool set paused: true"),
-        E::UnknownLaw(_) => (BadField, "one of: queue_time, seed"),
-        E::HasMachines { .. } => (
-            Conflict,
-            "set min and max to 0, and wait until its machines are gone",
-        ),
-    };
-    (code, hint.into())
-}
-
 fn of_host(error: &HostError) -> Told {
     use HostError as E;
     let (code, hint) = match error {
@@ -401,10 +375,7 @@ fn of_host(error: &HostError) -> Told {
             NotFound,
             "list them with GET hosts; one that never asked for work is registered with POST hosts/:hostname",
         ),
-        E::TooMany(_) => (
-            TooMany,
-            "forget hosts that are gone: fairlead hosts forget NAME",
-        ),
+        E::TooMany(_) => (TooMany, "forget gone hosts: fairlead hosts forget NAME"),
         E::NotGone { .. } => (WrongStage, "drain it, and stop its agent first"),
         E::MacTaken(_) => (
             Forbidden,

@@ -1,4 +1,4 @@
-//! What pools have to do with a job that waits.
+//! Explains how pools deal with a job that waits.
 
 use std::collections::BTreeMap;
 

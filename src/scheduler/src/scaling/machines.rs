@@ -1,4 +1,4 @@
-//! What the machines of a pool do now, as the laws are told.
+//! Looks at the machines of a pool: whether each boots, runs jobs or is idle, and how long its jobs still take.
 
 use std::collections::{BTreeMap, BTreeSet};
 

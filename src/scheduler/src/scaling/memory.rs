@@ -1,4 +1,4 @@
-//! What the replica that decides for the pools remembers from round to round. All of it can be lost.
+//! The memory of the replica that decides for the pools, from round to round. All of it can be lost.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},

@@ -293,19 +293,30 @@ impl Core {
             remembered.asked.push_back((now_ms, plan.add));
             self.metrics.machines_asked.inc_by(u64::from(plan.add));
         }
-        for machine in found.fresh {
-            // A provider may give a name again. One that retired before it was listed stays so.
-            let stays = fleet.machines.get(&machine);
-            if stays.is_some_and(|one| !one.retires()) {
-                self.welcome_host(&machine).await?;
-            }
-        }
-        for machine in found.gone {
-            self.forget_machine(&name, &machine).await;
-        }
+        self.follow_list(&name, &fleet, &found).await?;
         let wanted = added.into_iter().map(|(machine, _)| machine);
         let wanted: Vec<String> = wanted.chain(found.again).collect();
         self.call_provider(scaler, &name, &pool, &fleet, &wanted);
+        Ok(())
+    }
+
+    /// Does what a list of the provider asks for, once it is stored.
+    async fn follow_list(
+        &self,
+        pool: &str,
+        fleet: &FleetDoc,
+        found: &Reconciled,
+    ) -> Result<(), Refusal> {
+        for machine in &found.fresh {
+            // A provider may give a name again. One that retired before it was listed stays so.
+            let stays = fleet.machines.get(machine);
+            if stays.is_some_and(|one| !one.retires()) {
+                self.welcome_host(machine).await?;
+            }
+        }
+        for machine in &found.gone {
+            self.forget_machine(pool, machine).await;
+        }
         Ok(())
     }
 

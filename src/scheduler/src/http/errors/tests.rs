@@ -382,36 +382,6 @@ fn of_hosts() -> Vec<Refusal> {
     hosts.chain(peers.map(Refusal::from)).collect()
 }
 
-fn of_pools() -> Vec<Refusal> {
-    use PoolError as E;
-    let word = || "x".to_owned();
-    let all = [
-        E::Unknown(word()),
-        E::TooMany(5),
-        E::Missing("provider"),
-        E::NoProvider(word()),
-        E::BadKinds(word()),
-        E::BadMachine {
-            field: "tags",
-            given: word(),
-            expected: "a list",
-        },
-        E::TooHigh {
-            field: "max",
-            given: 9,
-            max: 5,
-        },
-        E::MinOverMax { min: 9, max: 5 },
-        E::NoStep,
-        E::UnknownLaw(word()),
-        E::HasMachines {
-            name: word(),
-            machines: 2,
-        },
-    ];
-    all.map(Refusal::from).into()
-}
-
 fn of_requests() -> Vec<Refusal> {
     use RequestError as E;
     let (name, shown) = ("limit".to_owned(), "x".to_owned());
@@ -462,7 +432,11 @@ fn each_refusal_has_a_hint_and_short_sentences() {
         ),
         all_of(include_str!("../../base/errors/timers.rs"), of_timers(), 0),
         all_of(include_str!("../../base/errors/people.rs"), of_people(), 0),
-        all_of(include_str!("../../base/errors/pools.rs"), of_pools(), 0),
+        all_of(
+            include_str!("../../base/errors/pools.rs"),
+            pools::samples(),
+            0,
+        ),
         all_of(include_str!("../../base/errors/hosts.rs"), of_hosts(), 0),
         all_of(
             include_str!("../../base/errors/requests.rs"),
