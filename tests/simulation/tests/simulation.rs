@@ -55,7 +55,7 @@ fn no_seed_breaks_a_promise() {
     let in_groups = WITH_GROUPS_FROM..WITH_GROUPS_FROM + many / 10;
     let in_pairs = WITH_PAIRS_FROM..WITH_PAIRS_FROM + many / 10;
     let with_reuse = WITH_REUSE_FROM..WITH_REUSE_FROM + many / 5;
-    let with_pools = WITH_POOLS_FROM..WITH_POOLS_FROM + many / 10;
+    let with_pools = WITH_POOLS_FROM..WITH_POOLS_FROM + many / 20;
     let seeds = seeds.chain(in_parts).chain(in_groups).chain(in_pairs);
     let left = Mutex::new(seeds.chain(with_reuse).chain(with_pools));
     let counts = Mutex::new(Counts::default());

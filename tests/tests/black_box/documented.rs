@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use fairlead_tests::{Http, Scheduler, Store, content::Input, jobs, on_both_stores};
+use fairlead_tests::{Http, Scheduler, Site, Store, content::Input, jobs, on_both_stores, until};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 on_both_stores!(every_field_of_every_answer_is_documented);
+
+/// How long a pool may take to decide, seconds: it does each 15 s.
+const DECIDED_S: u64 = 120;
 
 /// The description, and what of it was seen.
 struct Described {
@@ -230,7 +233,9 @@ impl Busy {
 }
 
 async fn every_field_of_every_answer_is_documented(store: Store) {
-    let scheduler = Scheduler::start(store).await;
+    let site = Site::new();
+    let scheduler = Scheduler::start_with(store, &["--providers", &site.providers()]).await;
+    site.serve(&[scheduler.url()]);
     let http = scheduler.http();
     let document = http.get("/openapi.json").await.json();
     let described = Described {
@@ -244,6 +249,7 @@ async fn every_field_of_every_answer_is_documented(store: Store) {
     look_at_content(&mut busy, &ended).await;
     look_at_the_lab(&mut busy).await;
     set_the_lab(&mut busy).await;
+    look_at_pools(&mut busy).await;
     let described = busy.described;
     assert!(
         described.problems.is_empty(),
@@ -261,6 +267,34 @@ async fn every_field_of_every_answer_is_documented(store: Store) {
         .filter(|one| !described.seen.contains(one) && !elsewhere.contains(&one.as_str()))
         .collect();
     assert!(unseen.is_empty(), "{unseen:?}");
+}
+
+/// What is answered of machines that come and go.
+async fn look_at_pools(busy: &mut Busy) {
+    let v1 = "/scheduler/v1";
+    let path = format!("{v1}/scaling");
+    for method in ["post", "put"] {
+        busy.ask(method, &path, &path, Some(json!({"quota": 5})))
+            .await;
+    }
+    busy.get(&path, &path).await;
+    let path = format!("{v1}/pools/{{name}}");
+    let at = format!("{v1}/pools/vms");
+    let machine = json!({"kinds": ["dc"], "arch": "x86_64", "memory_mb": 64, "cpus": 1});
+    let pool = json!({"provider": "local", "machine": machine, "min": 1, "max": 2});
+    for method in ["post", "put"] {
+        busy.ask(method, &path, &at, Some(pool.clone())).await;
+    }
+    until("a decision was made", DECIDED_S, async || {
+        let pool = busy.http.get(&at).await.json();
+        (pool["machines"] != json!([])).then_some(())
+    })
+    .await;
+    busy.get(&path, &at).await;
+    busy.get(&format!("{v1}/pools"), &format!("{v1}/pools"))
+        .await;
+    let path = format!("{path}/decisions");
+    busy.get(&path, &format!("{at}/decisions")).await;
 }
 
 /// What is answered of jobs.

