@@ -60,6 +60,10 @@ fn is_everybodys(row: &Endpoint) -> bool {
                 | "/scheduler/v1/tests"
                 | "/scheduler/v1/webhooks"
                 | "/scheduler/v1/usage"
+                | "/scheduler/v1/pools"
+                | "/scheduler/v1/pools/:name"
+                | "/scheduler/v1/pools/:name/decisions"
+                | "/scheduler/v1/scaling"
                 | "/scheduler/v1/submits/:submit/events"
                 | "/scheduler/v1/content"
         ) | (
