@@ -119,6 +119,10 @@ impl Reached {
 
 #[async_trait]
 impl Providers for Reached {
+    fn any(&self) -> bool {
+        self.world.scenario.pool.is_some()
+    }
+
     fn has(&self, provider: &str) -> bool {
         provider == POOL
     }

@@ -65,6 +65,9 @@ pub struct ProviderPool {
 /// Lists, makes and ends machines. An error says in words what went wrong; the call is repeated later.
 #[async_trait]
 pub trait Providers: Send + Sync + fmt::Debug {
+    /// Whether this replica reaches any provider. Else it reads no pools.
+    fn any(&self) -> bool;
+
     /// Whether this replica can reach the provider of this name.
     fn has(&self, provider: &str) -> bool;
 
@@ -163,6 +166,10 @@ impl Programs {
 
 #[async_trait]
 impl Providers for Programs {
+    fn any(&self) -> bool {
+        self.folder.is_some()
+    }
+
     fn has(&self, provider: &str) -> bool {
         self.program(provider).is_some()
     }

@@ -76,6 +76,9 @@ impl Core {
 
     /// Reads all pools anew.
     pub(crate) async fn reload_pools(&self) -> Result<(), fairlead_store::StoreError> {
+        if !self.providers.any() {
+            return Ok(());
+        }
         let read = self.docs.list::<PoolDoc>().await?;
         if self.lab.pools.with(|known| known.listed(read)) {
             self.lab.feasibility.with(std::collections::HashMap::clear);
