@@ -1,6 +1,6 @@
 //! Which machines of a pool are replaced, and which of the idle ones go first. How many go is decided elsewhere.
 
-use crate::{Activity, Machine};
+use crate::{Machine, retire::idle_over};
 
 /// A worn machine is replaced once it was idle for so long: a job that comes in between still gets it, ms.
 pub const DAMPING_MS: u64 = 30_000;
@@ -62,24 +62,15 @@ impl Recycling {
 /// Names of the idle machines that make room for other pools, those that are idle longest first: at most `most`, and
 /// only so many that `min` machines stay.
 pub fn make_room(machines: &[Machine], min: u32, most: u32) -> Vec<String> {
-    let mut idle: Vec<(u64, &str)> = machines
-        .iter()
-        .filter_map(|machine| match machine.activity {
-            Activity::Idle { since_ms } => Some((since_ms, machine.name.as_str())),
-            Activity::Boots { .. } | Activity::Runs { .. } | Activity::Closed => None,
-        })
-        .collect();
-    idle.sort_unstable();
-    let floor = usize::try_from(min).unwrap_or(usize::MAX);
-    let over = machines.len().saturating_sub(floor);
-    let most = usize::try_from(most).unwrap_or(usize::MAX).min(over);
-    let gone = idle.into_iter().take(most);
-    gone.map(|(_, name)| name.to_owned()).collect()
+    let mut gone = idle_over(min, machines, |_| true);
+    gone.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+    gone
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Activity;
 
     #[test]
     fn a_machine_is_replaced_for_one_reason_and_never_while_it_runs_a_job() {

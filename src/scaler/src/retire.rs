@@ -13,16 +13,26 @@ pub fn retire(
     if waiting > 0 {
         return Vec::new();
     }
+    let is_long = |since_ms: u64| now_ms.saturating_sub(since_ms) >= boots.mean_ms;
+    idle_over(pool.min, machines, is_long)
+}
+
+/// Names of idle machines beyond the floor, those that are idle longest first. `is_meant`: by when they fell idle.
+pub(crate) fn idle_over(
+    min: u32,
+    machines: &[Machine],
+    is_meant: impl Fn(u64) -> bool,
+) -> Vec<String> {
     let mut idle: Vec<(u64, &str)> = machines
         .iter()
         .filter_map(|machine| match machine.activity {
             Activity::Idle { since_ms } => Some((since_ms, machine.name.as_str())),
             Activity::Boots { .. } | Activity::Runs { .. } | Activity::Closed => None,
         })
-        .filter(|(since_ms, _)| now_ms.saturating_sub(*since_ms) >= boots.mean_ms)
+        .filter(|(since_ms, _)| is_meant(*since_ms))
         .collect();
     idle.sort_unstable();
-    let floor = usize::try_from(pool.min).unwrap_or(usize::MAX);
+    let floor = usize::try_from(min).unwrap_or(usize::MAX);
     let over = machines.len().saturating_sub(floor);
     let gone = idle.into_iter().take(over);
     gone.map(|(_, name)| name.to_owned()).collect()

@@ -87,8 +87,7 @@ impl Boots {
     /// How long until a machine that boots for `age_ms` asks for work, ms; none: it hangs, and nothing is expected of it.
     pub(crate) fn left_ms(self, age_ms: u64) -> Option<u64> {
         let is_late = age_ms > self.p95_ms.saturating_mul(2);
-        let left = self.mean_ms.saturating_sub(age_ms).max(self.mean_ms / 4);
-        (!is_late).then_some(left)
+        (!is_late).then_some(left_ms(self.mean_ms, age_ms))
     }
 }
 

@@ -23,14 +23,17 @@ impl Core {
     /// Counts the waiting jobs, for the engine and for limits.
     pub(crate) async fn count(&self) -> Result<(), StoreError> {
         let mut of = self.lab.hosts.count_of();
-        if let Some(keys) = &mut of.host_keys {
-            keys.extend(self.lab.pools.keys());
+        let pooled = self.lab.pools.keys();
+        if let Some(keys) = of.host_keys.as_mut().filter(|_| !pooled.is_empty()) {
+            keys.extend(pooled.iter().cloned());
             keys.sort_unstable();
             keys.dedup();
         }
         let counts = self.store.count(&of).await?;
         self.note_waiting(&counts);
-        self.lab.pools.counted(&counts.host_keys);
+        if !pooled.is_empty() {
+            self.lab.pools.counted(&counts.host_keys);
+        }
         let counts = dimension_counts(counts, of.host_keys);
         self.engine.tell(Event::CountsRefreshed(counts));
         Ok(())

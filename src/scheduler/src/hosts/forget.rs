@@ -18,7 +18,12 @@ impl Core {
             let name = name.to_owned();
             return Err(HostError::NotGone { name, jobs }.into());
         }
-        // What keeps jobs off it goes last: a host that is half forgotten gets no job by that.
+        self.forget_documents(name).await
+    }
+
+    /// Forgets what is known of a host that is gone. What keeps jobs off it goes last: one that is half forgotten gets no job
+    /// by that.
+    pub(crate) async fn forget_documents(&self, name: &str) -> Result<(), Refusal> {
         self.docs.delete::<Host>(name).await?;
         unless_none(self.unreserve_host(name).await)?;
         unless_none(self.open_host(name).await)?;
@@ -28,7 +33,7 @@ impl Core {
 }
 
 /// Nothing to open or to give back is as good.
-pub(super) fn unless_none(outcome: Result<(), Refusal>) -> Result<(), Refusal> {
+fn unless_none(outcome: Result<(), Refusal>) -> Result<(), Refusal> {
     match outcome {
         Err(Refusal::Host(HostError::NotClosed(_) | HostError::NotReserved(_))) => Ok(()),
         outcome => outcome,

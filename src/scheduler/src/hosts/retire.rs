@@ -5,8 +5,7 @@ use fairlead_store::{ItemError, JobState};
 use crate::{
     base::errors::Refusal,
     core::Core,
-    hosts::forget::unless_none,
-    known::{host_turns::TurnDoc, hosts::Host, outbox::HintedHost},
+    known::{host_turns::TurnDoc, outbox::HintedHost},
 };
 
 /// How often it is tried while the host asks.
@@ -62,15 +61,6 @@ impl Core {
         let found = self.store.get(&ids).await?;
         let holds = |state: &JobState| state.stage.is_held() && state.host == host;
         Ok(found.iter().flatten().any(|job| holds(&job.state)))
-    }
-
-    /// A machine that retired is gone: what is known of it goes. That it retired is remembered for a day.
-    pub(crate) async fn forget_retired(&self, host: &str) -> Result<(), Refusal> {
-        self.docs.delete::<Host>(host).await?;
-        unless_none(self.unreserve_host(host).await)?;
-        unless_none(self.open_host(host).await)?;
-        self.lab.hosts.0.remove(host);
-        Ok(())
     }
 
     /// A new machine may have the name of one that retired.

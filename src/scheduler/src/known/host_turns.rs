@@ -6,7 +6,7 @@ use fairlead_job::JobId;
 use fairlead_store::{DocKind, Version};
 use serde::{Deserialize, Serialize};
 
-use crate::storage::small_doc::{SmallDoc, Stored};
+use crate::storage::small_doc::{SmallDoc, Stored, is_zero};
 
 /// The document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,14 +41,6 @@ pub(crate) struct TurnDoc {
     /// When that is forgotten, UTC epoch ms; 0: never.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) at_ms: u64,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes fields by reference"
-)]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 impl SmallDoc for TurnDoc {

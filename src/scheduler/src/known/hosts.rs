@@ -122,6 +122,11 @@ impl Host {
         keys
     }
 
+    /// Whether it was heard of lately. `now_ms`: UTC epoch ms.
+    pub(crate) fn is_heard(&self, now_ms: u64) -> bool {
+        self.waiting > 0 || self.seen_ms.saturating_add(GONE_MS) > now_ms
+    }
+
     /// The tags that it was given, by its agent and its registration.
     pub(crate) fn given_tags(&self) -> Vec<String> {
         let registered = self.registered.iter().flat_map(|known| &known.tags);

@@ -14,7 +14,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     base::providers::{ProviderMachine, ProviderPool},
     known::hosts::{Host, kinds},
-    storage::{doc_cache::DocCache, small_doc::SmallDoc},
+    storage::{
+        doc_cache::DocCache,
+        small_doc::{SmallDoc, is_zero},
+    },
 };
 
 /// Most pools of a lab.
@@ -143,14 +146,6 @@ pub(crate) struct FleetMachine {
     /// Jobs that it has run.
     #[serde(skip_serializing_if = "is_none")]
     pub(crate) jobs: u32,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes fields by reference"
-)]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 #[expect(

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use crate::{
     known::{hosts::Host, ids::id_of_texts},
-    storage::small_doc::SmallDoc,
+    storage::small_doc::{SmallDoc, is_zero},
 };
 
 /// Most classes of machines with a result of one key. The oldest result goes first.
@@ -224,14 +224,6 @@ impl Entry {
     fn kept_until(&mut self, from_ms: u64) {
         self.at_ms = self.at_ms.max(from_ms.saturating_add(KEPT_MS));
     }
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 fn flaky(good: &Known, failed: &Known) -> String {

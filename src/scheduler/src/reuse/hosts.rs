@@ -8,7 +8,6 @@ use crate::{
     core::Core,
     known::{
         feasibility::Wants,
-        hosts::{GONE_MS, Host},
         reuse::{Class, IMAGES, Known},
     },
 };
@@ -33,8 +32,9 @@ impl Core {
     /// The living hosts that say what they are, and are open.
     pub(super) fn living_hosts(&self) -> Living {
         let mut living = Living::default();
+        let now_ms = self.clock.wall_ms();
         self.lab.hosts.each(|name, host| {
-            if self.is_alive(host)
+            if host.is_heard(now_ms)
                 && let Some(class) = Class::of(host)
             {
                 living
@@ -56,11 +56,6 @@ impl Core {
         let facts = host.map(|host| host.all_facts()).unwrap_or_default();
         let images = facts.get(IMAGES);
         images.is_some_and(|images| images.iter().any(|has| has == image))
-    }
-
-    /// Whether a host was heard of lately.
-    fn is_alive(&self, host: &Host) -> bool {
-        host.waiting > 0 || host.seen_ms.saturating_add(GONE_MS) > self.clock.wall_ms()
     }
 }
 

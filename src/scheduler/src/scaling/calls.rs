@@ -130,7 +130,7 @@ impl Core {
     pub(super) async fn forget_machine(&self, pool: &str, name: &str) {
         self.lab.pools.forget_host(name);
         let forgotten = match self.retire_host(name).await {
-            Ok(true) => self.forget_retired(name).await,
+            Ok(true) => self.forget_documents(name).await,
             Ok(false) => Ok(()),
             Err(error) => Err(error),
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairlead_scaler::Activity;
+use fairlead_scaler::{Activity, left_ms};
 use fairlead_store::JobState;
 
 use crate::{
@@ -41,8 +41,7 @@ impl Core {
             .filter_map(|machine| match machine.activity {
                 Activity::Boots { since_ms } => {
                     let age_ms = now_ms.saturating_sub(since_ms);
-                    let left_ms = boots.mean_ms.saturating_sub(age_ms).max(boots.mean_ms / 4);
-                    Some(left_ms.div_ceil(1_000))
+                    Some(left_ms(boots.mean_ms, age_ms).div_ceil(1_000))
                 }
                 Activity::Runs { .. } | Activity::Idle { .. } | Activity::Closed => None,
             });

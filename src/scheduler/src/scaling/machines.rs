@@ -10,10 +10,7 @@ use fairlead_store::JobState;
 use super::memory::Scaler;
 use crate::{
     core::Core,
-    known::{
-        hosts::{GONE_MS, Host},
-        pools::{FleetDoc, FleetMachine, PoolDoc},
-    },
+    known::pools::{FleetDoc, FleetMachine, PoolDoc},
     lifecycle::engine_facts::class_of,
 };
 
@@ -129,10 +126,11 @@ impl Core {
         fleets: &BTreeSet<String>,
     ) -> Vec<Machine> {
         let keys = pool.template(name).keys(name);
+        let now_ms = self.clock.wall_ms();
         let mut found: BTreeMap<String, (u32, Option<u32>)> = BTreeMap::new();
         self.lab.hosts.each(|host, known| {
             let offers = known.keys(host).iter().any(|key| keys.contains(key));
-            if offers && !fleets.contains(host) && self.is_heard(known) {
+            if offers && !fleets.contains(host) && known.is_heard(now_ms) {
                 found.insert(host.to_owned(), (known.memory_mb, known.cpus));
             }
         });
@@ -184,15 +182,11 @@ impl Core {
         }
     }
 
-    fn is_heard(&self, host: &Host) -> bool {
-        host.waiting > 0 || host.seen_ms.saturating_add(GONE_MS) > self.clock.wall_ms()
-    }
-
     /// What tells whether a machine is replaced. `activity`: what it does.
     pub(super) fn wear_of(&self, name: &str, machine: &FleetMachine, activity: Activity) -> Wear {
         let now_ms = self.clock.wall_ms();
         let host = self.lab.hosts.get(name);
-        let is_silent = host.is_some_and(|host| !self.is_heard(&host));
+        let is_silent = host.is_some_and(|host| !host.is_heard(now_ms));
         let has_jobs = !self.jobs.live.of_host(name).is_empty();
         let idle_ms = match activity {
             Activity::Idle { since_ms } => Some(now_ms.saturating_sub(since_ms)),

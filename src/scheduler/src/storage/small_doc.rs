@@ -102,6 +102,15 @@ pub(crate) fn no_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     T::deserialize(field).map(Some)
 }
 
+/// A number that is left out where it is 0. To be used with `skip_serializing_if`.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes fields by reference"
+)]
+pub(crate) fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// What can go wrong with a small document.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum DocError {
