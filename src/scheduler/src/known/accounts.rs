@@ -19,7 +19,8 @@ use crate::{
     },
     storage::{
         doc_cache::DocCache,
-        small_doc::{SmallDoc, SmallDocs, no_null},
+        doc_fields::no_null,
+        small_doc::{SmallDoc, SmallDocs},
     },
 };
 

@@ -6,7 +6,10 @@ use fairlead_job::JobId;
 use fairlead_store::{DocKind, Version};
 use serde::{Deserialize, Serialize};
 
-use crate::storage::small_doc::{SmallDoc, Stored, is_zero};
+use crate::storage::{
+    doc_fields::is_zero,
+    small_doc::{SmallDoc, Stored},
+};
 
 /// The document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

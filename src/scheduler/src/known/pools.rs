@@ -14,10 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     base::providers::{ProviderMachine, ProviderPool},
     known::hosts::{Host, kinds},
-    storage::{
-        doc_cache::DocCache,
-        small_doc::{SmallDoc, is_zero},
-    },
+    storage::{doc_cache::DocCache, doc_fields::is_zero, small_doc::SmallDoc},
 };
 
 /// Most pools of a lab.

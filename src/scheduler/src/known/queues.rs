@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::storage::{
     doc_cache::DocCache,
-    small_doc::{SmallDoc, SmallDocs, no_null},
+    doc_fields::no_null,
+    small_doc::{SmallDoc, SmallDocs},
 };
 
 /// Highest class.

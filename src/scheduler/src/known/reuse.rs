@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use crate::{
     known::{hosts::Host, ids::id_of_texts},
-    storage::small_doc::{SmallDoc, is_zero},
+    storage::{doc_fields::is_zero, small_doc::SmallDoc},
 };
 
 /// Most classes of machines with a result of one key. The oldest result goes first.

@@ -84,10 +84,10 @@ impl Core {
             .as_ref()
             .map(|read| read.doc.clone())
             .unwrap_or_default();
-        if fleet.word.is_empty() {
-            fleet.word = uuid::Uuid::new_v4().simple().to_string();
-        }
         let now_ms = self.clock.wall_ms();
+        if fleet.word.is_empty() {
+            fleet.word = id_of_texts(&[&self.others.run, &now_ms.to_string(), &name]);
+        }
         let boots = fleet.boot_times(&pool);
         let remembered = scaler.of(&name, pool.min);
         let found = match listed {

@@ -1,6 +1,7 @@
 //! Access to the store that several flows share: group commit, small documents and their cache, a queue by due time.
 
 pub(crate) mod doc_cache;
+pub(crate) mod doc_fields;
 pub(crate) mod due_queue;
 mod forget;
 pub(crate) mod group_commit;

@@ -13,7 +13,7 @@ use fairlead_store::{
     Doc, DocFind, DocKind, DocWrite, Expect, ItemError, JobStore, StoreError, Version,
 };
 use parking_lot::Mutex;
-use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -92,23 +92,6 @@ impl<T: SmallDoc> Stored<T> {
             }),
         }
     }
-}
-
-/// A field that is absent or has a value: null is malformed, and does not stand for absence. To be used with
-/// `#[serde(default)]`.
-pub(crate) fn no_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    field: D,
-) -> Result<Option<T>, D::Error> {
-    T::deserialize(field).map(Some)
-}
-
-/// A number that is left out where it is 0. To be used with `skip_serializing_if`.
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes fields by reference"
-)]
-pub(crate) fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// What can go wrong with a small document.
