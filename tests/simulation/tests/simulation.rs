@@ -108,7 +108,14 @@ fn no_seed_breaks_a_promise() {
 
 #[test]
 fn a_seed_has_one_history() {
-    for seed in [1, 7, 397, WITH_REUSE_FROM + 37, WITH_POOLS_FROM + 12] {
+    for seed in [
+        1,
+        7,
+        397,
+        WITH_PAIRS_FROM + 1,
+        WITH_REUSE_FROM + 37,
+        WITH_POOLS_FROM + 12,
+    ] {
         let (first, again) = (run(seed), run(seed));
         assert_eq!((first.hash, first.lines), (again.hash, again.lines));
     }

@@ -54,8 +54,12 @@ impl Core {
 
     /// Waits while a host gets no job at all, until `until` at most; says whether it gets some.
     pub(crate) async fn opens(&self, host: &str, until: Millis) -> bool {
-        let mut changes = self.lab.cordons.changes.subscribe();
-        while self.lab.cordons.is_shut(host) {
+        loop {
+            // Begins before the look, so that no change is missed. Whoever waits longest is told first.
+            let change = self.lab.cordons.changes.notified();
+            if !self.lab.cordons.is_shut(host) {
+                return true;
+            }
             let left_ms = until.0.saturating_sub(self.clock.now().0);
             if left_ms == 0 {
                 return false;
@@ -63,11 +67,10 @@ impl Core {
             tokio::select! {
                 biased;
                 () = self.draining.cancelled() => return false,
-                _ = changes.changed() => {}
+                () = change => {}
                 () = self.clock.sleep(Duration::from_millis(left_ms)) => {}
             }
         }
-        true
     }
 
     /// Closes a host. Closing it again changes why.

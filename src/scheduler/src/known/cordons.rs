@@ -9,7 +9,7 @@ use fairlead_store::DocKind;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use crate::{
     base::{clock::utc_text, names::HEALTH_CHECK},
@@ -124,25 +124,14 @@ pub(crate) struct Streak {
 }
 
 /// Closed hosts, and what may become one.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Cordons {
     known: Mutex<DocCache<Cordon>>,
     /// Raised when any changes.
-    pub(crate) changes: watch::Sender<u64>,
+    pub(crate) changes: Notify,
     pub(crate) streaks: DashMap<String, Streak>,
     /// Hosts to be closed, and why.
     pub(crate) suspects: Mutex<BTreeMap<String, String>>,
-}
-
-impl Default for Cordons {
-    fn default() -> Self {
-        Self {
-            known: Mutex::default(),
-            changes: watch::Sender::new(0),
-            streaks: DashMap::new(),
-            suspects: Mutex::default(),
-        }
-    }
 }
 
 impl Cordons {
@@ -174,7 +163,7 @@ impl Cordons {
     }
 
     pub(crate) fn changed(&self) {
-        self.changes.send_modify(|changes| *changes += 1);
+        self.changes.notify_waiters();
     }
 }
 
