@@ -12,6 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fairlead-cases", &[]),
     ("fairlead-chart", &[]),
     ("fairlead-crash", &[]),
+    ("fairlead-dashboard", &[]),
     ("fairlead-job", &[]),
     ("fairlead-dispatch", &[]),
     ("fairlead-scaler", &[]),
@@ -41,6 +42,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-api",
             "fairlead-cases",
             "fairlead-content",
+            "fairlead-dashboard",
             "fairlead-scaler",
             // Its tests only.
             "fairlead-fault-store",
