@@ -34,6 +34,6 @@ pub use reuse::Reusing;
 pub use shards::{CallbackEvents, CaseCounts, ShardPlace, Sharding};
 pub use state_patch::{ClaimFields, StatePatch};
 pub use store::{
-    AT_MS, Created, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc, EventRecord, Expect,
-    JobStore, OldMonth, Patch,
+    AT_MS, Created, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc, EventFind, EventRecord,
+    Expect, JobStore, OldMonth, Patch, StageCounts,
 };

@@ -1,15 +1,18 @@
 //! The seam: what a store must do, and its promises.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use fairlead_job::{JobId, Spec};
+use fairlead_job::{Health, JobId, Spec, Stage};
 use serde_json::Value;
 
 use crate::{
     ChangeMark, ChangePage, Changes, CountOf, Counts, Find, ItemError, NewJob, Page, Pull, Search,
     SearchPage, StatePatch, StoreError, StoreHealth, StoredJob, Usage, Version,
 };
+
+/// Most queues of [`StageCounts::oldest_ready_ms`].
+pub(crate) const QUEUES_MAX: u32 = 1_000;
 
 /// A compare-and-set change of one job's state.
 #[derive(Debug, Clone, PartialEq)]
@@ -214,6 +217,38 @@ pub struct EventRecord {
     pub detail: Value,
 }
 
+/// Which events. Empty filters do not filter; several filters are all to hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventFind {
+    /// At or after, UTC epoch ms.
+    pub since_ms: u64,
+    /// Before, UTC epoch ms.
+    pub until_ms: u64,
+    /// Any of these, as [`EventRecord::who`].
+    pub who: Vec<String>,
+    /// Any of these, as [`EventRecord::what`]; with `*` at its end: all that begin so.
+    pub what: Vec<String>,
+    /// Any of these, as [`EventRecord::subject`].
+    pub subjects: Vec<String>,
+    /// So many of the newest are passed over: those of one millisecond that were read before.
+    pub skip: u32,
+    /// How many at most, 1 to 1,000.
+    pub limit: u32,
+}
+
+/// How many jobs are how far. Parents of shards are not counted: their shards are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StageCounts {
+    /// Jobs that have not ended, by stage; zero counts are left out.
+    pub open: BTreeMap<Stage, u64>,
+    /// Of those in stage submit: that wait for a time, a turn or other jobs.
+    pub not_ready: u64,
+    /// Jobs that were submitted since the time that was asked for and have ended, by health.
+    pub ended: BTreeMap<Health, u64>,
+    /// Since when the job that waits longest for a host could run, UTC epoch ms, by queue; at most 1,000 queues.
+    pub oldest_ready_ms: BTreeMap<String, u64>,
+}
+
 /// A month that was looked at whether it can be dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OldMonth {
@@ -390,8 +425,14 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
         limit: u32,
     ) -> Result<Vec<DueDoc>, StoreError>;
 
+    /// How many jobs are how far, for people. Lags like a search.
+    async fn stage_counts(&self, since_ms: u64) -> Result<StageCounts, StoreError>;
+
     /// Appends to the record of events. Best effort: an error loses only the record.
     async fn append_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError>;
+
+    /// Reads the record of events, the newest first, at most 1,000. Lags like a search.
+    async fn read_events(&self, find: &EventFind) -> Result<Vec<EventRecord>, StoreError>;
 
     /// Drops the oldest month before that of `before` of which all jobs have ended: their states and bodies, and its
     /// events. Answers the months that were looked at, oldest first: those with jobs that have not ended stay, and none

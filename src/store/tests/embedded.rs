@@ -245,11 +245,11 @@ async fn files_that_are_not_ours_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     drop(EmbeddedStore::open(dir.path()).unwrap());
     raw(dir.path())
-        .pragma_update(None, "user_version", 14)
+        .pragma_update(None, "user_version", 15)
         .unwrap();
     let (reason, hint) = refusal(dir.path());
     assert!(
-        reason.contains("format 14") && reason.contains("up to 13"),
+        reason.contains("format 15") && reason.contains("up to 14"),
         "{reason}"
     );
     assert!(hint.contains("newer"), "{hint}");
@@ -293,6 +293,8 @@ async fn a_file_of_format_7_is_brought_up_with_its_jobs() {
              DROP INDEX jobs_crash_signature;
              ALTER TABLE jobs DROP COLUMN crash_signature;
              ALTER TABLE jobs DROP COLUMN words;
+             DROP INDEX events_at;
+             ALTER TABLE jobs DROP COLUMN ready_ms;
              PRAGMA user_version = 7;",
         )
         .unwrap();
@@ -337,6 +339,8 @@ async fn the_words_of_a_file_of_format_11_are_found() {
              INSERT INTO words SELECT job_id, words FROM jobs WHERE job_id <> {};
              ALTER TABLE jobs DROP COLUMN words;
              DROP TABLE content;
+             DROP INDEX events_at;
+             ALTER TABLE jobs DROP COLUMN ready_ms;
              PRAGMA user_version = 11;",
             id(4)
         ))

@@ -11,8 +11,9 @@ use parking_lot::Mutex;
 
 use fairlead_store::{
     ChangeMark, ChangePage, Changes, CountOf, Counts, Created, Doc, DocFind, DocKind, DocPage,
-    DocWrite, DueDoc, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull,
-    Search, SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version,
+    DocWrite, DueDoc, EventFind, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page,
+    Patch, Pull, Search, SearchPage, StageCounts, StoreError, StoreHealth, StoredJob, Usage,
+    Version,
 };
 
 /// Which calls a fault waits for.
@@ -365,6 +366,16 @@ impl JobStore for FaultStore {
 
     async fn append_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError> {
         self.inner.append_events(events).await
+    }
+
+    async fn read_events(&self, find: &EventFind) -> Result<Vec<EventRecord>, StoreError> {
+        self.read_fault()?;
+        self.inner.read_events(find).await
+    }
+
+    async fn stage_counts(&self, since_ms: u64) -> Result<StageCounts, StoreError> {
+        self.read_fault()?;
+        self.inner.stage_counts(since_ms).await
     }
 
     async fn drop_oldest(&self, before: JobId) -> Result<Vec<OldMonth>, StoreError> {

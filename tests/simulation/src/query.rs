@@ -10,7 +10,8 @@ use fairlead_dispatch::{Alternative, CPUS_UNCHECKED, HostProperties, JobRequirem
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{
     AT_MS, ChangeMark, ChangePage, ChangeRanges, Changes, CountOf, Counts, Doc, DocFind, DocPage,
-    DueDoc, FIND_BEST, Find, JobState, Page, Pull, PullBy, Search, SearchOrder, SearchPage, Usage,
+    DueDoc, FIND_BEST, Find, JobState, Page, Pull, PullBy, Search, SearchOrder, SearchPage,
+    StageCounts, Usage,
 };
 
 use serde_json::Value;
@@ -259,6 +260,28 @@ pub(super) fn usage(views: &[Arc<View>], usage: &Usage) -> Vec<u64> {
     let of_queue = |name: &String| sum(&|state| state.queue == *name);
     let accounts = usage.accounts.iter().map(of_account);
     accounts.chain(usage.queues.iter().map(of_queue)).collect()
+}
+
+pub(super) fn stage_counts(views: &[Arc<View>], since_ms: u64) -> StageCounts {
+    let mut counts = StageCounts::default();
+    let all = views.iter().flat_map(|view| view.values());
+    for state in all
+        .map(|entry| &entry.state)
+        .filter(|it| it.shards.is_none())
+    {
+        if !state.stage.is_terminal() {
+            *counts.open.entry(state.stage).or_default() += 1;
+        } else if state.submit_ms >= since_ms {
+            *counts.ended.entry(state.health).or_default() += 1;
+        }
+        counts.not_ready += u64::from(state.stage == Stage::Submit && !state.ready);
+        if waits(state) && state.ready_ms > 0 {
+            let oldest = counts.oldest_ready_ms.entry(state.queue.clone());
+            let oldest = oldest.or_insert(state.ready_ms);
+            *oldest = state.ready_ms.min(*oldest);
+        }
+    }
+    counts
 }
 
 pub(super) fn search(views: &[Arc<View>], search: &Search) -> SearchPage {

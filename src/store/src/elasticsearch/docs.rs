@@ -248,8 +248,9 @@ pub(super) async fn refresh_all(cluster: &Cluster) -> Result<(), StoreError> {
         .map(|kind| cluster.indices.docs(*kind))
         .collect();
     let path = format!(
-        "/{},{}/_refresh?ignore_unavailable=true",
+        "/{},{},{}/_refresh?ignore_unavailable=true",
         cluster.indices.all_jobs(),
+        cluster.indices.all_events(),
         kinds.join(",")
     );
     let call = Call::write(Method::Post, path);

@@ -26,6 +26,11 @@ impl Indices {
         format!("{}-events-{month}", self.prefix)
     }
 
+    /// The events of every month.
+    pub(super) fn all_events(&self) -> String {
+        format!("{}-events-*", self.prefix)
+    }
+
     /// Where documents of a kind are.
     pub(super) fn docs(&self, kind: DocKind) -> String {
         format!("{}-{}", self.prefix, kind.as_str())

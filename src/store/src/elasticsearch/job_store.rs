@@ -6,12 +6,14 @@ use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 
 use super::{
-    changes, counts, docs, finds, jobs, months, reads, searches, store::ElasticStore, submit,
+    changes, counts, docs, finds, jobs, months, people, reads, searches, store::ElasticStore,
+    submit,
 };
 use crate::{
     ChangeMark, ChangePage, Changes, CountOf, Counts, Created, Doc, DocFind, DocKind, DocPage,
-    DocWrite, DueDoc, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull,
-    Search, SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version,
+    DocWrite, DueDoc, EventFind, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page,
+    Patch, Pull, Search, SearchPage, StageCounts, StoreError, StoreHealth, StoredJob, Usage,
+    Version,
 };
 
 #[async_trait]
@@ -140,6 +142,14 @@ impl JobStore for ElasticStore {
 
     async fn append_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError> {
         docs::write_events(&self.cluster, events).await
+    }
+
+    async fn read_events(&self, find: &EventFind) -> Result<Vec<EventRecord>, StoreError> {
+        people::events(&self.cluster, find).await
+    }
+
+    async fn stage_counts(&self, since_ms: u64) -> Result<StageCounts, StoreError> {
+        people::stage_counts(&self.cluster, since_ms).await
     }
 
     async fn drop_oldest(&self, before: JobId) -> Result<Vec<OldMonth>, StoreError> {

@@ -30,6 +30,7 @@ mod login;
 mod months;
 mod node;
 mod open;
+mod people;
 mod places;
 mod query;
 mod reads;

@@ -17,7 +17,7 @@ pub(super) fn waiting() -> [Value; 2] {
 }
 
 /// States alone: bodies may be beside them, with no field that is found.
-fn states() -> Value {
+pub(super) fn states() -> Value {
     json!({"exists": {"field": "job_id"}})
 }
 
@@ -26,7 +26,7 @@ fn best_first() -> Value {
     json!([{"class": "desc"}, {"priority": "desc"}, {"job_id.number": "asc"}])
 }
 
-fn all_of(filters: &[Value]) -> Value {
+pub(super) fn all_of(filters: &[Value]) -> Value {
     json!({"bool": {"filter": filters}})
 }
 

@@ -217,6 +217,7 @@ impl Batch<'_> {
                 alarm(after),
                 signed(after.used_ms),
                 signed(after.used_at_ms),
+                signed(after.ready_ms),
             ])?;
             return Ok(());
         }
@@ -307,6 +308,7 @@ fn put_row(
         state.crash_signature,
         signed(state.shard.map_or(0, |shard| shard.of.get())),
         state.shards.as_ref().map_or(0, |shards| shards.count),
+        signed(state.ready_ms),
         words,
     ])?;
     Ok(())

@@ -10,15 +10,15 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::{
     apply::{Batch, Shapes, Submit},
-    check, docs, find, months, open, read, search,
+    check, docs, find, months, open, people, read, search,
     tally::Tally,
     writer::{CHUNK_ITEMS, Items, QUEUE_REQUESTS, Request, Results, Shared, Writer},
 };
 use crate::{
     ChangeMark, ChangePage, Changes, CountOf, Counts, Created, Doc, DocFind, DocKind, DocPage,
-    DocWrite, DueDoc, EventRecord, Find, Findings, ItemError, JobStore, NewJob, OldMonth, Page,
-    Patch, Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version,
-    health::Watch,
+    DocWrite, DueDoc, EventFind, EventRecord, Find, Findings, ItemError, JobStore, NewJob,
+    OldMonth, Page, Patch, Pull, Search, SearchPage, StageCounts, StoreError, StoreHealth,
+    StoredJob, Usage, Version, health::Watch,
 };
 
 /// Jobs in one SQLite file, for one process. Dropping it waits for the group being committed.
@@ -376,6 +376,16 @@ impl JobStore for EmbeddedStore {
                 reason: error.to_string(),
             }),
         }
+    }
+
+    async fn read_events(&self, find: &EventFind) -> Result<Vec<EventRecord>, StoreError> {
+        let find = find.clone();
+        self.read(move |conn| people::events(conn, &find)).await
+    }
+
+    async fn stage_counts(&self, since_ms: u64) -> Result<StageCounts, StoreError> {
+        self.read(move |conn| people::stage_counts(conn, since_ms))
+            .await
     }
 
     async fn drop_oldest(&self, before: JobId) -> Result<Vec<OldMonth>, StoreError> {

@@ -17,6 +17,7 @@ mod months;
 mod numbers;
 mod open;
 mod pairs;
+mod people;
 mod read;
 mod schema;
 mod search;

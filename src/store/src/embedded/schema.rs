@@ -15,7 +15,7 @@ const APPLICATION_ID: i64 = 0x464c_5244;
 /// The newest layout, and how to get there: step n leads from version n to n + 1. Never edit a step.
 const STEPS: &[&str] = &[
     STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8, STEP_9, STEP_10, STEP_11,
-    STEP_12, STEP_13,
+    STEP_12, STEP_13, STEP_14,
 ];
 
 const STEP_1: &str = "
@@ -128,6 +128,12 @@ const STEP_12: &str = "
 const STEP_13: &str = "
     CREATE TABLE content (id TEXT NOT NULL, job_id INTEGER NOT NULL, PRIMARY KEY (id, job_id)) WITHOUT ROWID;
     CREATE INDEX content_job ON content (job_id);
+";
+
+/// People see since when the oldest job of a queue could run, and read events by their time. Jobs of before have 0.
+const STEP_14: &str = "
+    ALTER TABLE jobs ADD COLUMN ready_ms INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX events_at ON events (at_ms);
 ";
 
 /// Brings the file to the newest layout, or says why it cannot be used.

@@ -7,9 +7,9 @@ macro_rules! row {
     ($words:literal) => {
         concat!(" INTO jobs (job_id, waiting, ready, stage, health, host, alarm_ms, used_ms, used_at_ms,
             rank, account, queue, suite, submit_id, group_id, tbox_group, submit_ms, sequence,
-            fingerprint, queue_label, crash_signature, shard_of, shards_n, words)
+            fingerprint, queue_label, crash_signature, shard_of, shards_n, ready_ms, words)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-            ?19, ?20, ?21, ?22, ?23, ", $words, ")")
+            ?19, ?20, ?21, ?22, ?23, ?24, ", $words, ")")
     };
 }
 
@@ -44,14 +44,14 @@ impl<'t> Statements<'t> {
                 .prepare_cached("UPDATE states SET seq = ?2, state = ?3 WHERE job_id = ?1")?,
             insert_body: conn
                 .prepare_cached("INSERT INTO bodies (job_id, body) VALUES (?1, ?2)")?,
-            insert_row: conn.prepare_cached(concat!("INSERT", row!("?24")))?,
+            insert_row: conn.prepare_cached(concat!("INSERT", row!("?25")))?,
             replace_row: conn.prepare_cached(concat!(
                 "REPLACE",
-                row!("COALESCE((SELECT words FROM jobs WHERE job_id = ?1), ?24)")
+                row!("COALESCE((SELECT words FROM jobs WHERE job_id = ?1), ?25)")
             ))?,
             move_row: conn.prepare_cached(
                 "UPDATE jobs SET waiting = ?2, ready = ?3, stage = ?4, health = ?5, host = ?6,
-                    alarm_ms = ?7, used_ms = ?8, used_at_ms = ?9
+                    alarm_ms = ?7, used_ms = ?8, used_at_ms = ?9, ready_ms = ?10
                  WHERE job_id = ?1",
             )?,
             progress_row: conn.prepare_cached(

@@ -1,7 +1,8 @@
 //! Tests of small documents and events.
 
 use fairlead_store::{
-    AT_MS, DocFind, DocKind, DocWrite, DueDoc, EventRecord, Expect, ItemError, JobStore, Version,
+    AT_MS, DocFind, DocKind, DocWrite, DueDoc, EventFind, EventRecord, Expect, ItemError, JobStore,
+    Version,
 };
 use serde_json::{Value, json};
 
@@ -204,7 +205,7 @@ pub(crate) async fn documents_come_by_their_time(store: &dyn JobStore) {
     assert_eq!(ids(&due(100, 9).await), ["late", "a"]);
 }
 
-pub(crate) async fn events_are_taken(store: &dyn JobStore) {
+pub(crate) async fn events_are_read_newest_first(store: &dyn JobStore) {
     let event = |n: u64| EventRecord {
         at_ms: 1_795_228_571_000 + n * 86_400_000 * 20,
         who: "ann".into(),
@@ -212,9 +213,78 @@ pub(crate) async fn events_are_taken(store: &dyn JobStore) {
         subject: n.to_string(),
         detail: json!({"before": {"a": [1, null]}}),
     };
-    store
-        .append_events((0..5).map(event).collect())
-        .await
-        .unwrap();
+    let events: Vec<EventRecord> = (0..5).map(event).collect();
+    let same_ms = EventRecord {
+        who: "bob".into(),
+        what: "queue.set".into(),
+        subject: "vip".into(),
+        ..event(3)
+    };
+    store.append_events(events.clone()).await.unwrap();
+    store.append_events(vec![same_ms.clone()]).await.unwrap();
+    store.refresh().await.unwrap();
     assert!(store.health().is_well());
+    let all = EventFind {
+        until_ms: u64::MAX >> 1,
+        limit: 100,
+        ..EventFind::default()
+    };
+    let read = async |find: EventFind| store.read_events(&find).await.unwrap();
+    let newest_first: Vec<EventRecord> = [4, 3, 2, 1, 0].map(event).to_vec();
+    let mut expected = newest_first.clone();
+    expected.insert(2, same_ms.clone());
+    assert_eq!(read(all.clone()).await, expected);
+    let page = EventFind {
+        until_ms: event(3).at_ms + 1,
+        skip: 1,
+        limit: 2,
+        ..all.clone()
+    };
+    assert_eq!(read(page).await, expected[2..4]);
+    let since = EventFind {
+        since_ms: event(3).at_ms,
+        ..all.clone()
+    };
+    assert_eq!(read(since).await, expected[..3]);
+    let names = |name: &str| vec![name.to_owned()];
+    for (find, events) in [
+        (
+            EventFind {
+                who: names("bob"),
+                ..all.clone()
+            },
+            vec![same_ms.clone()],
+        ),
+        (
+            EventFind {
+                what: names("queue.*"),
+                ..all.clone()
+            },
+            vec![same_ms.clone()],
+        ),
+        (
+            EventFind {
+                what: names("job.cancel"),
+                ..all.clone()
+            },
+            newest_first,
+        ),
+        (
+            EventFind {
+                subjects: vec!["2".into(), "vip".into()],
+                ..all.clone()
+            },
+            vec![same_ms, event(2)],
+        ),
+        (
+            EventFind {
+                who: names("ann"),
+                what: names("queue.*"),
+                ..all
+            },
+            vec![],
+        ),
+    ] {
+        assert_eq!(read(find.clone()).await, events, "{find:?}");
+    }
 }

@@ -10,6 +10,7 @@ pub(crate) mod jobs;
 pub(crate) mod model;
 pub(crate) mod months;
 pub(crate) mod names;
+pub(crate) mod people;
 pub(crate) mod reads;
 pub(crate) mod searches;
 
@@ -42,9 +43,10 @@ macro_rules! conformance {
                 usage_is_summed_up, jobs_of_one_fingerprint_are_found, jobs_are_found_by_their_crash,
                 jobs_are_found_by_their_words, content_that_jobs_name_is_known,
                 parents_and_shards_are_told_apart;
+            people: jobs_are_counted_by_stage;
             documents: documents_compare_and_set, documents_are_listed_in_order,
                 bad_documents_are_refused, documents_are_read_together_and_in_pages,
-                documents_come_by_their_time, events_are_taken;
+                documents_come_by_their_time, events_are_read_newest_first;
             months: old_months_go_whole_once_all_their_jobs_have_ended, what_is_young_stays;
             model: random_histories_equal_a_naive_model);
     };

@@ -9,7 +9,7 @@ use super::{change, id, numbers, state_with, submit_all};
 
 type Holds = Box<dyn Fn(&JobState) -> bool>;
 
-fn varied() -> Vec<JobState> {
+pub(crate) fn varied() -> Vec<JobState> {
     (1..=120)
         .map(|n| {
             let name = |prefix: &str, of: u64| format!("{prefix}{}", n % of);

@@ -130,5 +130,5 @@ async fn who_only_reads_writes_nothing_and_needs_a_store_of_this_version() {
         .pragma_update(None, "user_version", 10)
         .unwrap();
     let refused = EmbeddedStore::open_to_read(dir.path()).unwrap_err();
-    assert!(refused.to_string().contains("format 13"), "{refused}");
+    assert!(refused.to_string().contains("format 14"), "{refused}");
 }

@@ -1,0 +1,180 @@
+//! What people ask: how many jobs are how far, and who did what.
+
+use std::collections::BTreeMap;
+
+use fairlead_job::Stage;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    cluster::Cluster,
+    query::{all_of, states, waiting},
+    reply::Found,
+};
+use crate::{EventFind, EventRecord, StageCounts, StoreError, query::ends, store::QUEUES_MAX};
+
+/// Buckets of stages and healths: there are fewer.
+const WORDS_MAX: u32 = 100;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Counted {
+    open: Part,
+    not_ready: Part,
+    ended: Part,
+    waiting: Part,
+}
+
+/// A filter, and what is counted within it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Part {
+    doc_count: u64,
+    by: Buckets,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Buckets {
+    buckets: Vec<Bucket>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Bucket {
+    key: String,
+    doc_count: u64,
+    #[serde(default)]
+    oldest: Oldest,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Oldest {
+    value: Option<f64>,
+}
+
+/// An event as it is stored.
+#[derive(Debug, Deserialize)]
+struct Stored {
+    at_ms: u64,
+    #[serde(default)]
+    who: String,
+    #[serde(default)]
+    what: String,
+    #[serde(default)]
+    subject: String,
+    #[serde(default)]
+    detail: Value,
+}
+
+/// Counts open jobs by stage, and ended ones by health: one search.
+pub(super) async fn stage_counts(
+    cluster: &Cluster,
+    since_ms: u64,
+) -> Result<StageCounts, StoreError> {
+    let found: Found<Counted> = cluster
+        .search_one(&cluster.indices.all_jobs(), &counting(since_ms))
+        .await?;
+    let Counted {
+        open,
+        not_ready,
+        ended,
+        waiting,
+    } = found.aggregations;
+    let oldest = waiting.by.buckets.into_iter().filter_map(|bucket| {
+        let ms = bucket
+            .oldest
+            .value
+            .map(std::time::Duration::try_from_secs_f64);
+        let ms = ms?.ok()?.as_secs();
+        (ms > 0).then_some((bucket.key, ms))
+    });
+    Ok(StageCounts {
+        open: words(open),
+        not_ready: not_ready.doc_count,
+        ended: words(ended),
+        oldest_ready_ms: oldest.collect(),
+    })
+}
+
+/// Counts by words that this version knows.
+fn words<W: std::str::FromStr + Ord>(part: Part) -> BTreeMap<W, u64> {
+    let buckets = part.by.buckets.into_iter();
+    let known = buckets.filter_map(|bucket| Some((bucket.key.parse().ok()?, bucket.doc_count)));
+    known.collect()
+}
+
+fn counting(since_ms: u64) -> Value {
+    let open: Vec<&str> = Stage::ALL
+        .iter()
+        .filter(|stage| !stage.is_terminal())
+        .map(|stage| stage.as_str())
+        .collect();
+    let is_open = json!({"terms": {"stage": open}});
+    let since = json!({"range": {"submit_ms": {"gte": since_ms}}});
+    let has_ended = all_of(&[since.clone(), json!({"terms": {"stage": ends()}})]);
+    let no_parents = json!({"bool": {"must_not": {"exists": {"field": "shards.count"}}}});
+    let looked_at = json!({"bool": {"should": [is_open, has_ended], "minimum_should_match": 1}});
+    let is_not_ready = all_of(&[
+        json!({"term": {"stage": "submit"}}),
+        json!({"term": {"ready": false}}),
+    ]);
+    let by = |field: &str| json!({"by": {"terms": {"field": field, "size": WORDS_MAX}}});
+    json!({
+        "size": 0, "stats": ["people"], "track_total_hits": false,
+        "query": all_of(&[states(), no_parents, looked_at]),
+        "aggs": {
+            "open": {"filter": is_open, "aggs": by("stage")},
+            "not_ready": {"filter": is_not_ready},
+            "ended": {"filter": has_ended, "aggs": by("health")},
+            "waiting": {"filter": all_of(&waiting()), "aggs": {"by": {
+                "terms": {"field": "queue", "size": QUEUES_MAX},
+                "aggs": {"oldest": {"min": {"field": "ready_ms"}}},
+            }}},
+        },
+    })
+}
+
+/// Events, the newest first.
+pub(super) async fn events(
+    cluster: &Cluster,
+    find: &EventFind,
+) -> Result<Vec<EventRecord>, StoreError> {
+    let mut filters =
+        vec![json!({"range": {"at_ms": {"gte": find.since_ms, "lt": find.until_ms}}})];
+    for (field, wanted) in [
+        ("who", &find.who),
+        ("what", &find.what),
+        ("subject", &find.subjects),
+    ] {
+        if wanted.is_empty() {
+            continue;
+        }
+        let way = |name: &String| match name.strip_suffix('*') {
+            Some(begin) => json!({"prefix": {field: begin}}),
+            None => json!({"term": {field: name}}),
+        };
+        let ways: Vec<Value> = wanted.iter().map(way).collect();
+        filters.push(json!({"bool": {"should": ways, "minimum_should_match": 1}}));
+    }
+    let asc = |field: &str| json!({field: {"order": "asc", "unmapped_type": "keyword"}});
+    let body = json!({
+        "size": find.limit.clamp(1, 1_000), "from": find.skip, "stats": ["people"], "track_total_hits": false,
+        "query": all_of(&filters),
+        "sort": [{"at_ms": {"order": "desc", "unmapped_type": "date"}}, asc("what"), asc("subject"), asc("who")],
+    });
+    let found: Found = cluster
+        .search_one(&cluster.indices.all_events(), &body)
+        .await?;
+    let read = found.hits.hits.iter().filter_map(|hit| {
+        let stored: Stored = serde_json::from_str(hit.source.get()).ok()?;
+        Some(EventRecord {
+            at_ms: stored.at_ms,
+            who: stored.who,
+            what: stored.what,
+            subject: stored.subject,
+            detail: stored.detail,
+        })
+    });
+    Ok(read.collect())
+}
