@@ -5,24 +5,26 @@
 //! that fits a request is its path, so words come before names.
 
 use crate::{
-    AccountChange, AccountView, CancelReport, CancelRequest, ChangeRequest, ConsumeAnswer,
-    ConsumeRequest, ContentCareRequest, ContentChecked, ContentCollected, ContentKeep, ContentList,
-    ContentMissing, ContentPin, ContentUrls, ContentUrlsRequest, ContentView, Explanation,
-    HeartbeatAnswer, HeartbeatRequest, HostClose, HostRegistration, HostReserve, HostReset,
-    HostView, JobAnswer, JobList, JobView, PeersAnswer, PoolChange, PoolDecision, PoolView,
-    QueueChange, QueueView, RerunRequest, RetentionChange, RetentionView, ReuseExplanation,
-    ReuseForgotten, ReuseSettings, ScalingSettings, Signed, SubmitItem, SubmitRules,
-    TerminateRequest, TestHistory, TimerList, TimerView, UnknownMachine, UsageReport, Version,
-    WaitAnswer, WaitRequest, WebhookTest, WebhookTested, WebhookView, Written,
+    AccountChange, AccountView, AuditList, CancelReport, CancelRequest, ChangeRequest,
+    ConsumeAnswer, ConsumeRequest, ContentCareRequest, ContentChecked, ContentCollected,
+    ContentKeep, ContentList, ContentMissing, ContentPin, ContentUrls, ContentUrlsRequest,
+    ContentView, Explanation, HeartbeatAnswer, HeartbeatRequest, HostClose, HostRegistration,
+    HostReserve, HostReset, HostView, JobAnswer, JobList, JobView, Login, PeersAnswer, PoolChange,
+    PoolDecision, PoolView, QueueChange, QueueView, RerunRequest, RetentionChange, RetentionView,
+    ReuseExplanation, ReuseForgotten, ReuseSettings, ScalingSettings, Series, Signed, Snapshot,
+    SubmitItem, SubmitRules, TerminateRequest, TestHistory, TimerList, TimerView, UnknownMachine,
+    UsageReport, Version, WaitAnswer, WaitRequest, WebhookTest, WebhookTested, WebhookView,
+    Written,
     openapi::content::{
-        BOOT_SCRIPT, BYTES, Content, EVENTS, FILE_OR_FOLDER, HEALTH, JOBS, NOTHING, OPENAPI,
-        PAGE_OR_ANSWER, TEXT, json,
+        BOOT_SCRIPT, BYTES, Content, EVENTS, FILE_OR_FOLDER, HEALTH, JOBS, LIVE, NOTHING, OPENAPI,
+        PAGE_OR_ANSWER, PAGE_OR_FILE, TEXT, json,
     },
     parameters::{
-        CONTENT, LIST, NONE, ONE_CONTENT, ONE_TIMER, PAGE,
+        AUDIT, CONTENT, LIST, NONE, ONE_CONTENT, ONE_TIMER, PAGE,
         Parameters::{self, Any, Known},
-        SUBMIT, UPLOAD,
+        SERIES, SUBMIT, UPLOAD,
     },
+    route_macros::{path_text, routes},
 };
 
 /// Who may call.
@@ -89,93 +91,6 @@ impl<'a> Segments<'a> for Rest<'a> {
     fn segments(&self) -> &[&'a str] {
         self
     }
-}
-
-/// The pattern of a path as the documentation writes it.
-macro_rules! path_text {
-    ([]) => { "/" };
-    // compass-ci's `/boot.ipxe/mac/…`; its value has the prefix, too.
-    ([boot_type $(, $($rest:tt)+)?]) => { concat!("/boot.:boot_type", $(path_text!([$($rest)+]))?) };
-    ([$word:literal $(, $($rest:tt)+)?]) => { concat!("/", $word, $(path_text!([$($rest)+]))?) };
-    ([$name:ident @ ..]) => { concat!("/*", stringify!($name)) };
-    ([$name:ident $(, $($rest:tt)+)?]) => { concat!("/:", stringify!($name), $(path_text!([$($rest)+]))?) };
-}
-
-/// Makes the enum of all routes, the table, and what leads from one to the other.
-macro_rules! routes {
-    ($($path:tt $(if $guard:expr)? => {
-        $($($method:literal)|+ $name:ident $({ $($field:ident: $kind:ident),+ })?, $caller:ident, $parameters:expr,
-            $takes:expr => $answers:expr, $does:literal;)+
-    })+) => {
-        /// An endpoint, with what the names in its path stand for.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Route<'a> {
-            $($(
-                #[doc = concat!("`", path_text!($path), "`")]
-                $name $({
-                    $(
-                        #[doc = concat!("`", stringify!($field), "` of the path.")]
-                        $field: $kind<'a>
-                    ),+
-                })?,
-            )+)+
-        }
-
-        /// Every route, in the order of the documentation.
-        pub const ENDPOINTS: &[Endpoint] = &[$($(
-            Endpoint {
-                methods: &[$($method),+],
-                path: path_text!($path),
-                caller: Caller::$caller,
-                parameters: $parameters,
-                does: $does,
-            },
-        )+)+];
-
-        /// What each of [`ENDPOINTS`] takes and answers. Apart from them, so that programs without the description of the
-        /// interface do not carry its schemas.
-        pub(crate) const CONTENTS: &[(Content, Content)] = &[$($(($takes, $answers),)+)+];
-
-        /// The name of each of [`ENDPOINTS`].
-        pub(crate) const NAMES: &[&str] = &[$($(stringify!($name),)+)+];
-
-        /// The place of each route in [`ENDPOINTS`].
-        #[derive(Clone, Copy)]
-        enum Row { $($($name),+),+ }
-
-        impl<'a> Route<'a> {
-            /// The route of a request. Otherwise the methods that its path takes; none: there is no such path.
-            pub fn find(method: &str, segments: &'a [&'a str]) -> Result<Self, &'static [&'static str]> {
-                match segments {
-                    $($path $(if $guard)? => match method {
-                        $($($method)|+ => Ok(Route::$name $({ $($field),+ })?),)+
-                        _ => Err(&[$($($method),+),+]),
-                    },)+
-                    _ => Err(&[]),
-                }
-            }
-
-            /// Its row in the table.
-            pub fn endpoint(&self) -> &'static Endpoint {
-                let row = match self {
-                    $($(Route::$name { .. } => Row::$name,)+)+
-                };
-                &ENDPOINTS[row as usize]
-            }
-
-            /// What a name in its path stands for; empty: the path has no such name.
-            pub fn value(&self, name: &str) -> &[&'a str] {
-                match self {
-                    $($(Route::$name $({ $($field),+ })? => {
-                        $($(if name == stringify!($field) {
-                            return $field.segments();
-                        })+)?
-                    })+)+
-                }
-                &[]
-            }
-        }
-    };
 }
 
 routes! {
@@ -419,6 +334,31 @@ routes! {
     }
     ["scheduler", "v1", "whoami"] => {
         "GET" Whoami, Account, NONE, NOTHING => json::<AccountView>(), "the account that asks; no name: an open lab takes the name that a job says";
+    }
+    ["scheduler", "v1", "login"] => {
+        "POST" Login, Anybody, NONE, json::<Login>() => json::<AccountView>(), "lets a browser in: the answer sets a cookie for pages of this scheduler";
+    }
+    ["scheduler", "v1", "logout"] => {
+        "POST" Logout, Anybody, NONE, NOTHING => TEXT, "forgets the cookie of a login";
+    }
+    ["scheduler", "v1", "overview"] => {
+        "GET" Overview, Account, NONE, NOTHING => json::<Snapshot>(), "the lab as it is: queues, hosts, replicas and stages of jobs, at most a second old";
+    }
+    ["scheduler", "v1", "live"] => {
+        "GET" Live, Account, NONE, NOTHING => LIVE, "a stream of that: a snapshot first, then what changed, once a second";
+    }
+    ["scheduler", "v1", "series"] => {
+        "GET" Series, Account, SERIES, NOTHING => json::<Series>(), "what ran in each minute between two times, or in each hour of long times";
+    }
+    ["scheduler", "v1", "audit"] => {
+        "GET" Audit, Account, AUDIT, NOTHING => json::<AuditList>(),
+            "who did what, the newest first: an admin sees all, others see their own acts and those on hosts, queues, pools and the lab";
+    }
+    ["ui"] => {
+        "GET" | "HEAD" Page, Anybody, Any, NOTHING => PAGE_OR_FILE, "the dashboard";
+    }
+    ["ui", path @ ..] => {
+        "GET" | "HEAD" PageOrFile { path: Rest }, Anybody, Any, NOTHING => PAGE_OR_FILE, "a page or a file of the dashboard";
     }
     ["scheduler", "v1", "accounts"] => {
         "GET" Accounts, Admin, PAGE, NOTHING => json::<Vec<AccountView>>(), "accounts";

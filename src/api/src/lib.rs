@@ -7,6 +7,7 @@ mod answer;
 pub mod client;
 pub mod codes;
 mod content;
+mod dashboard;
 pub mod endpoints;
 mod hosts;
 mod job_view;
@@ -19,6 +20,7 @@ mod queues;
 mod requests;
 mod retention;
 mod reuse;
+mod route_macros;
 mod rules;
 pub mod timers;
 mod usage;
@@ -35,6 +37,10 @@ pub use codes::{ErrorBody, ErrorCode};
 pub use content::{
     ContentCareRequest, ContentChecked, ContentCollected, ContentKeep, ContentList, ContentMissing,
     ContentPin, ContentUrls, ContentUrlsRequest, ContentView, GrantInput, MissingChunk,
+};
+pub use dashboard::{
+    AuditEvent, AuditList, ChangedTables, DELTA_JOBS_MAX, Delta, HostRow, LabRow, Login,
+    PausedView, ReplicaRow, Series, SeriesPoint, Snapshot, StoreRow, Tables,
 };
 pub use endpoints::{Caller, ENDPOINTS, Endpoint, Route};
 pub use hosts::{

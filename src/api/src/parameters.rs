@@ -39,6 +39,10 @@ pub(crate) const LIST: Parameters = Parameters::Known(&[
     "limit",
 ]);
 /// A page of a list.
+pub(crate) const SERIES: Parameters = Parameters::Known(&["by", "name", "since_ms", "until_ms"]);
+pub(crate) const AUDIT: Parameters = Parameters::Known(&[
+    "who", "what", "subject", "since_ms", "until_ms", "limit", "after",
+]);
 pub(crate) const PAGE: Parameters = Parameters::Known(&["limit", "after"]);
 pub(crate) const SUBMIT: Parameters = Parameters::Known(&["strict", "dry_run", "idempotency_key"]);
 pub(crate) const UPLOAD: Parameters = Parameters::Known(&["job_id", "job_token", "attempt"]);
@@ -242,8 +246,14 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     ),
     text(
         "name",
-        "What the owner calls an input, at most 128 bytes. Default: nothing.",
+        "What the owner calls an input, at most 128 bytes. Of a plot: whose, a name of the kind `by`. Default: nothing, and all.",
     ),
+    words("who", "Who acted: accounts, hosts or replicas."),
+    words(
+        "what",
+        "Which acts, such as job.cancel; * at the end stands for any text.",
+    ),
+    words("subject", "To which jobs, queues, hosts or accounts."),
     words("fields", "The fields that are wanted. Default: all."),
     one_of(
         "format",

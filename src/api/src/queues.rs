@@ -83,6 +83,13 @@ pub struct QueueView {
     /// The same of the last 24 hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub got_24h_permille: Option<u32>,
+    /// The same of the last 7 days; only in snapshots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub got_7d_permille: Option<u32>,
+    /// Since when the job that waits longest for a host could run, UTC epoch ms; absent: none waits, or nobody counted
+    /// lately. Only in snapshots, counted every tenth second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oldest_ready_ms: Option<u64>,
     /// Whether an admin set its policy.
     pub set: bool,
     /// Its limits.

@@ -23,7 +23,7 @@ use crate::{
         providers::Providers, sealing::Sealer, tasks::Tasks,
     },
     known::{
-        accounts::Accounts, alarms::Alarms, changes::Changes, clusters::Clusters,
+        accounts::Accounts, alarms::Alarms, board::Board, changes::Changes, clusters::Clusters,
         content::KnownContent, cordons::Cordons, dependants::Dependants, feasibility::Feasibility,
         feed::Feed, host_turns::HostTurns, hosts::Hosts, instances::Instances, leases::Renewals,
         live_jobs::LiveJobs, log_sizes::LogSizes, open_requests::Waiters, outbox::Outbox,
@@ -171,6 +171,8 @@ pub(crate) struct Core {
     pub(crate) people: People,
     pub(crate) others: Others,
     pub(crate) requests: Requests,
+    /// What people look at.
+    pub(crate) board: Board,
 }
 
 impl People {
@@ -254,6 +256,7 @@ impl Core {
                 numbering: tokio::sync::Mutex::default(),
             },
             requests: Requests::within(budget),
+            board: Board::default(),
         }
     }
 

@@ -7,6 +7,7 @@ mod base;
 mod care;
 mod content;
 mod core;
+mod dashboard;
 mod dispatching;
 mod files;
 mod hosts;

@@ -67,6 +67,7 @@ impl Replica {
             .run("webhooks", Arc::clone(&core).watch_webhooks());
         core.tasks.run("results", Arc::clone(&core).watch_results());
         core.tasks.run("pools", Arc::clone(&core).watch_pools());
+        core.tasks.run("board", Arc::clone(&core).watch_board());
         core.tasks.run("alarms", Arc::clone(&core).watch_alarms());
         core.tasks.run("timers", Arc::clone(&core).watch_timers());
         core.tasks

@@ -102,6 +102,14 @@ pub(crate) const HEALTH: Content = Content {
 pub(crate) const EVENTS: Content = Content {
     types: &[("text/event-stream", Some(schema_of::<crate::JobEvent>))],
 };
+/// Server-sent events: `snapshot` with a [`crate::Snapshot`], then `delta` with a [`crate::Delta`].
+pub(crate) const LIVE: Content = Content {
+    types: &[("text/event-stream", Some(schema_of::<crate::Delta>))],
+};
+/// A page of the dashboard, or a file of it.
+pub(crate) const PAGE_OR_FILE: Content = Content {
+    types: &[("text/html", None), ("*/*", None)],
+};
 /// The description of the interface.
 pub(crate) const OPENAPI: Content = Content {
     types: &[("application/json", None)],

@@ -6,7 +6,10 @@
 use std::{net::IpAddr, sync::Arc};
 
 use blake3::Hash;
-use chacha20poly1305::{Key, KeyInit, XChaCha20Poly1305, XNonce, aead::Aead};
+use chacha20poly1305::{
+    Key, KeyInit, XChaCha20Poly1305, XNonce,
+    aead::{Aead, Payload},
+};
 use fairlead_job::{JobId, Spec};
 use fairlead_store::{JobStore, StoreError};
 use parking_lot::RwLock;
@@ -111,6 +114,37 @@ impl Sealer {
         spec.shift_remove(SEALED);
         spec.insert(PLAIN.to_owned(), secrets);
         Ok(())
+    }
+
+    /// Seals a text for one purpose; `None`: the lab has no key yet.
+    pub(crate) fn seal_text(&self, purpose: &str, text: &str) -> Option<String> {
+        let nonce = random_bytes::<NONCE_BYTES>();
+        let ring = self.ring();
+        let key = ring.active(self.clock.wall_ms())?;
+        let text = Payload {
+            msg: text.as_bytes(),
+            aad: purpose.as_bytes(),
+        };
+        let sealed = cipher(key).encrypt(XNonce::from_slice(&nonce), text).ok()?;
+        Some(to_hex(&[nonce.as_slice(), &sealed].concat()))
+    }
+
+    /// Opens a text that was sealed for this purpose; `None`: it is none of this lab.
+    pub(crate) fn open_text(&self, purpose: &str, sealed: &str) -> Option<String> {
+        let bytes = from_hex(sealed)?;
+        let (nonce, sealed) = bytes.split_at_checked(NONCE_BYTES)?;
+        let ring = self.ring();
+        let mut opened = ring.newest_first().filter_map(|key| {
+            let sealed = Payload {
+                msg: sealed,
+                aad: purpose.as_bytes(),
+            };
+            let plain = cipher(key)
+                .decrypt(XNonce::from_slice(nonce), sealed)
+                .ok()?;
+            String::from_utf8(plain).ok()
+        });
+        opened.next()
     }
 
     /// Takes secrets out altogether, for people.

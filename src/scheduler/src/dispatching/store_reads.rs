@@ -9,7 +9,7 @@ use fairlead_dispatch::{
 use fairlead_job::JobId;
 use fairlead_store::{Counts, Find, Page, Pull, PullBy, StoreError, StoredJob};
 
-use crate::{core::Core, lifecycle::engine_facts::facts};
+use crate::{core::Core, known::board::Waiting, lifecycle::engine_facts::facts};
 
 /// How often the store is looked at, and the waiting jobs are counted, ms.
 const LOOK_MS: u64 = 1_000;
@@ -30,6 +30,10 @@ impl Core {
             keys.dedup();
         }
         let counts = self.store.count(&of).await?;
+        self.board.counted(Waiting {
+            at_ms: self.clock.now().0,
+            queues: counts.queues.clone(),
+        });
         self.note_waiting(&counts);
         if !pooled.is_empty() {
             self.lab.pools.counted(&counts.host_keys);

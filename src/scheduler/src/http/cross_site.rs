@@ -134,7 +134,7 @@ fn in_brackets(name: &str) -> &str {
 }
 
 /// Whether an origin (`http://NAME[:PORT]`) is this host's. Browsers leave out the usual ports on both sides.
-fn is_of(origin: &str, host: &str) -> bool {
+pub(super) fn is_of(origin: &str, host: &str) -> bool {
     let Some((scheme, place)) = origin.split_once("://") else {
         return false;
     };

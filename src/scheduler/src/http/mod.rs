@@ -11,6 +11,7 @@ mod ranges;
 mod reply;
 mod request;
 mod routes;
+mod sessions;
 mod signed;
 mod streams;
 mod traced;

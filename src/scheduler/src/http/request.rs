@@ -64,6 +64,8 @@ pub(super) struct Request {
     /// What it takes of the memory of all requests.
     charge: Charge,
     came: Option<Came>,
+    /// Who a login of a browser says it is.
+    pub(super) session: Option<Credentials>,
     body: Unread,
 }
 
@@ -142,6 +144,7 @@ impl Request {
             charge: core.requests.budget.charge(Purse::Known),
             core: Arc::clone(core),
             came: None,
+            session: None,
             body: Unread::new(body),
         })
     }
@@ -335,6 +338,9 @@ impl Request {
             .or_else(|| in_body("my_token"))
             .or_else(|| self.query.get("token"));
         let account = in_body("my_account").or_else(|| self.query.get("my_account"));
+        if let (None, None, Some(session)) = (token, account, &self.session) {
+            return session.clone();
+        }
         Credentials {
             token: token.map(str::to_owned),
             account: account.map(str::to_owned),

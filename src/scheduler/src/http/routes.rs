@@ -23,17 +23,19 @@ use super::{
     cross_site::refuse_pages,
     reply::{Answer, refuse},
     request::{Came, Request},
-    traced,
+    sessions, traced,
 };
 use crate::{base::errors::Refusal, core::Core};
 
 mod admin;
 mod changes;
 mod content;
+mod dashboard;
 mod files;
 mod groups;
 mod hosts;
 mod jobs;
+mod pages;
 mod parameters;
 mod pools;
 mod reuse;
@@ -123,11 +125,12 @@ async fn answer_to(
     (response, unread.is_read())
 }
 
-async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+async fn route(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
     let path = request.path.clone();
     let segments: Vec<&str> = path.iter().map(String::as_str).collect();
     let found = Route::find(request.method.as_str(), &segments);
     refuse_pages(&core, &request, found.ok())?;
+    request.session = sessions::credentials(&core, &request, found.ok())?;
     if core.people.accounts.knows(&request.credentials(None)) {
         request.identified();
     }
@@ -156,6 +159,7 @@ async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
 /// Who answers.
 fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
     match route {
+        R::Alive if request.accepts_pages() => ready(Ok(pages::home())).boxed(),
         R::Alive | R::Health => ready(Ok(admin::health(&core, &request))).boxed(),
         R::Version => ready(Ok(admin::version(&core))).boxed(),
         R::OpenApi => ready(Ok(admin::openapi())).boxed(),
@@ -223,6 +227,10 @@ fn of_the_site(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_
         R::SetAccount { my_account } => admin::set_account(core, request, my_account).boxed(),
         R::DeleteAccount { my_account } => admin::delete_account(core, request, my_account).boxed(),
         R::Hints => admin::hints(core, request).boxed(),
+        R::Overview | R::Live | R::Series | R::Audit => dashboard::handler(core, request, route),
+        R::Login | R::Logout | R::Page | R::PageOrFile { .. } => {
+            dashboard::handler(core, request, route)
+        }
         _ if route.endpoint().path.contains("/pools") => pools::handler(core, request, route),
         R::Scaling | R::SetScaling => pools::handler(core, request, route),
         _ => hosts::handler(core, request, route),

@@ -132,12 +132,15 @@ impl LiveJobs {
 
     /// What a host holds, oldest first.
     pub(crate) fn of_host(&self, host: &str) -> Vec<Live> {
-        let ids: Vec<JobId> = self
-            .by_host
-            .get(host)
-            .map(|ids| ids.iter().copied().collect())
-            .unwrap_or_default();
-        ids.into_iter().filter_map(|id| self.get(id)).collect()
+        let ids = self.ids_of_host(host).into_iter();
+        ids.filter_map(|id| self.get(id)).collect()
+    }
+
+    /// The ids of that.
+    pub(crate) fn ids_of_host(&self, host: &str) -> Vec<JobId> {
+        let ids = self.by_host.get(host);
+        ids.map(|ids| ids.iter().copied().collect())
+            .unwrap_or_default()
     }
 
     /// Their ids.

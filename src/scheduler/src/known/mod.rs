@@ -3,6 +3,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod alarms;
+pub(crate) mod board;
 pub(crate) mod changes;
 pub(crate) mod clusters;
 pub(crate) mod content;

@@ -53,13 +53,49 @@ impl Core {
         since_ms: u64,
         until_ms: u64,
     ) -> Result<(u64, Sample), StoreError> {
-        let (first, last) = (since_ms / MINUTE_MS, until_ms.div_ceil(MINUTE_MS));
-        let fresh = (self.clock.wall_ms() / MINUTE_MS).saturating_sub(FRESH_MINUTES);
         let mut sum = Sample::default();
+        let begin = self
+            .each_sample(since_ms, until_ms, |_, sample| sum.add(sample))
+            .await?;
+        Ok((begin, sum))
+    }
+
+    /// What ran between two times in steps of a minute, or of an hour where the beginning is more than two hours ago: how
+    /// long a step is, and each step with its begin, ms.
+    pub(crate) async fn samples_by_step(
+        &self,
+        since_ms: u64,
+        until_ms: u64,
+    ) -> Result<(u64, BTreeMap<u64, Sample>), StoreError> {
+        let is_fresh = since_ms / MINUTE_MS >= self.first_fresh_minute();
+        let step_ms = if is_fresh { MINUTE_MS } else { HOUR_MS };
+        let mut steps: BTreeMap<u64, Sample> = BTreeMap::new();
+        self.each_sample(since_ms, until_ms, |at_ms, sample| {
+            let step = steps.entry(at_ms / step_ms * step_ms).or_default();
+            step.add(sample);
+        })
+        .await?;
+        Ok((step_ms, steps))
+    }
+
+    /// Minutes before it may be summed up by the hour.
+    fn first_fresh_minute(&self) -> u64 {
+        (self.clock.wall_ms() / MINUTE_MS).saturating_sub(FRESH_MINUTES)
+    }
+
+    /// Looks at all samples between two times, each with its begin, ms. Answers when they begin.
+    async fn each_sample(
+        &self,
+        since_ms: u64,
+        until_ms: u64,
+        mut look: impl FnMut(u64, &Sample),
+    ) -> Result<u64, StoreError> {
+        let (first, last) = (since_ms / MINUTE_MS, until_ms.div_ceil(MINUTE_MS));
+        let fresh = self.first_fresh_minute();
         if first >= fresh {
-            self.add_minutes(&mut sum, first, last, &BTreeSet::new())
+            self.each_minute(&mut look, first, last, &BTreeSet::new())
                 .await?;
-            return Ok((first * MINUTE_MS, sum));
+            return Ok(first * MINUTE_MS);
         }
         let first = first / HOUR_MINUTES;
         let mut summed = BTreeSet::new();
@@ -74,7 +110,7 @@ impl Core {
                     break 'hours;
                 }
                 summed.insert((hour, run.to_owned()));
-                sum.add(sample);
+                look(hour * HOUR_MS, sample);
             }
             let Some((last, _)) = page.into_iter().next_back() else {
                 break;
@@ -83,14 +119,14 @@ impl Core {
         }
         // Hours that nobody has summed up yet.
         let unsummed = (fresh / HOUR_MINUTES).max(first) * HOUR_MINUTES;
-        self.add_minutes(&mut sum, unsummed, last, &summed).await?;
-        Ok((first * HOUR_MINUTES * MINUTE_MS, sum))
+        self.each_minute(&mut look, unsummed, last, &summed).await?;
+        Ok(first * HOUR_MS)
     }
 
-    /// Adds samples of minutes, but not of hours that are summed up.
-    async fn add_minutes(
+    /// Looks at samples of minutes, but not of hours that are summed up.
+    async fn each_minute(
         &self,
-        sum: &mut Sample,
+        look: &mut impl FnMut(u64, &Sample),
         first: u64,
         last: u64,
         summed: &BTreeSet<(u64, String)>,
@@ -106,7 +142,7 @@ impl Core {
                     return Ok(());
                 }
                 if !summed.contains(&(minute / HOUR_MINUTES, run.to_owned())) {
-                    sum.add(sample);
+                    look(minute * MINUTE_MS, sample);
                 }
             }
             let Some((last, _)) = page.into_iter().next_back() else {
@@ -147,7 +183,7 @@ impl Core {
     }
 
     /// The same of a time until now, thousandths.
-    async fn shares_of(&self, for_ms: u64) -> Result<BTreeMap<String, u32>, StoreError> {
+    pub(crate) async fn shares_of(&self, for_ms: u64) -> Result<BTreeMap<String, u32>, StoreError> {
         let now_ms = self.clock.wall_ms();
         let since_ms = now_ms.saturating_sub(for_ms);
         let report = self.usage(By::Queue, since_ms, now_ms).await?;

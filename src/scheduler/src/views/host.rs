@@ -64,7 +64,12 @@ impl Core {
     }
 
     /// The state of a host with so many jobs, in one word.
-    fn host_state(&self, host: &Host, jobs: usize, closure: Option<&Cordon>) -> &'static str {
+    pub(crate) fn host_state(
+        &self,
+        host: &Host,
+        jobs: usize,
+        closure: Option<&Cordon>,
+    ) -> &'static str {
         let silent_ms = host
             .seen
             .map_or(u64::MAX, |seen| self.clock.now().0.saturating_sub(seen.0));

@@ -3,8 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use fairlead_api::{
-    AccountChange, ErrorCode, HealthView, QueueChange, RetentionChange, StoreProblem, SubmitRules,
-    Version,
+    AccountChange, HealthView, QueueChange, RetentionChange, StoreProblem, SubmitRules, Version,
 };
 use fairlead_store::Condition;
 use serde_json::{Value, json};
@@ -12,13 +11,10 @@ use warp::reply::Response;
 
 use crate::http::reply::{done, json, ok, paged, text, typed};
 use crate::{
-    base::{
-        budget::Purse,
-        errors::{Refusal, excerpt},
-    },
+    base::{budget::Purse, errors::Refusal},
     core::Core,
     http::{request::Request, signed::parsed},
-    known::{accounts::Who, samples::By},
+    known::accounts::Who,
     peers::hints::BODY_MAX as HINTS_MAX,
     people::accounts::list_accounts,
 };
@@ -171,17 +167,7 @@ pub(super) async fn queues(core: Arc<Core>, request: Request) -> Result<Response
 /// Who used the lab: an account sees all, as in lists of jobs.
 pub(super) async fn usage(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     core.people.accounts.identify(&request.credentials(None))?;
-    let by = match request.query.get("by") {
-        None | Some("" | "account") => By::Account,
-        Some("queue") => By::Queue,
-        Some("host") => By::Host,
-        Some("suite") => By::Suite,
-        Some(other) => {
-            let message = format!("by: '{}' is none", excerpt(other));
-            let hint = "account, queue, host or suite";
-            return Err(Refusal::new(ErrorCode::BadQuery, message, hint));
-        }
-    };
+    let by = super::dashboard::kind(&request)?;
     let now_ms = core.clock.wall_ms();
     let usual = now_ms.saturating_sub(WEEK_MS);
     let since_ms = request.query.number("since_ms", 0..=u64::MAX, usual)?;

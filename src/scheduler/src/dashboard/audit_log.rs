@@ -1,0 +1,103 @@
+//! Reads the audit log.
+
+use fairlead_api::{AuditEvent, AuditList, ErrorCode};
+use fairlead_store::{EventFind, EventRecord};
+
+use crate::{
+    base::errors::{Refusal, excerpt},
+    core::Core,
+    known::accounts::Who,
+};
+
+/// Acts that every account may see: they are about what all share.
+const SHARED: [&str; 5] = ["host.*", "queue.*", "pool.*", "lab.*", "scaling.*"];
+/// Most entries of a page.
+const PAGE_MAX: u32 = 1_000;
+
+/// Which entries somebody asks for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AuditFind {
+    pub(crate) find: EventFind,
+    /// Where the page before ended; empty: from the newest on.
+    pub(crate) after: String,
+}
+
+impl Core {
+    /// A page of the audit log: an admin sees all, others see their own acts and those on what all share.
+    pub(crate) async fn audit_log(
+        &self,
+        who: &Who,
+        asked: AuditFind,
+    ) -> Result<AuditList, Refusal> {
+        let mut find = asked.find;
+        if !asked.after.is_empty() {
+            (find.until_ms, find.skip) = place_of(&asked.after)?;
+        }
+        find.limit = find.limit.clamp(1, PAGE_MAX);
+        let mut shown = Vec::new();
+        loop {
+            let read = self.store.read_events(&find).await?;
+            let is_last = read.len() < usize::try_from(find.limit).unwrap_or(usize::MAX);
+            let mut read = read.into_iter();
+            for event in read.by_ref() {
+                (find.until_ms, find.skip) = behind(&find, &event);
+                if is_shown(who, &event) {
+                    shown.push(view(event));
+                }
+                if shown.len() >= usize::try_from(find.limit).unwrap_or(usize::MAX) {
+                    break;
+                }
+            }
+            if is_last && read.len() == 0 {
+                return Ok(AuditList {
+                    events: shown,
+                    next: None,
+                });
+            }
+            if shown.len() >= usize::try_from(find.limit).unwrap_or(usize::MAX) {
+                let next = format!("{}-{}", find.until_ms.saturating_sub(1), find.skip);
+                return Ok(AuditList {
+                    events: shown,
+                    next: Some(next),
+                });
+            }
+        }
+    }
+}
+
+/// Where a search goes on behind an event: until its millisecond, without those of it that were read.
+fn behind(find: &EventFind, event: &EventRecord) -> (u64, u32) {
+    let until_ms = event.at_ms.saturating_add(1);
+    let skip = if until_ms == find.until_ms {
+        find.skip.saturating_add(1)
+    } else {
+        1
+    };
+    (until_ms, skip)
+}
+
+fn place_of(after: &str) -> Result<(u64, u32), Refusal> {
+    let place = after.split_once('-').and_then(|(ms, skip)| {
+        let ms: u64 = ms.parse().ok()?;
+        Some((ms.checked_add(1)?, skip.parse().ok()?))
+    });
+    place.ok_or_else(|| {
+        let message = format!("after: '{}' is no place in the audit log", excerpt(after));
+        Refusal::new(ErrorCode::BadQuery, message, "send next of the page before")
+    })
+}
+
+fn is_shown(who: &Who, event: &EventRecord) -> bool {
+    let is_shared = |pattern: &&str| event.what.starts_with(pattern.trim_end_matches('*'));
+    who.acts_for_all() || event.who == who.name || SHARED.iter().any(|it| is_shared(&it))
+}
+
+fn view(event: EventRecord) -> AuditEvent {
+    AuditEvent {
+        at_ms: event.at_ms,
+        who: event.who,
+        what: event.what,
+        subject: event.subject,
+        detail: event.detail,
+    }
+}

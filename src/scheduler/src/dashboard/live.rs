@@ -1,0 +1,179 @@
+//! Snapshots each second while streams are open, and what a stream is sent.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use fairlead_api::{ChangedTables, DELTA_JOBS_MAX, Delta, Snapshot};
+use fairlead_job::JobId;
+use serde::Serialize;
+use tokio::sync::broadcast::{self, error::TryRecvError};
+
+use crate::{
+    base::errors::Refusal,
+    core::{Core, WaitPlace},
+    known::board::Frame,
+};
+
+/// Between two snapshots, ms.
+const EVERY_MS: u64 = 1_000;
+/// A snapshot that is not older is shown to whoever asks once, ms.
+const FRESH_MS: u64 = 1_000;
+/// A stream without news says that it lives after this time, ms.
+const QUIET_MS: u64 = 15_000;
+
+impl Core {
+    /// Makes snapshots while streams are open, until the replica stops.
+    pub(crate) async fn watch_board(self: Arc<Self>) {
+        let mut changes: Option<broadcast::Receiver<JobId>> = None;
+        loop {
+            if !self.board.is_watched() {
+                changes = None;
+                tokio::select! {
+                    biased;
+                    () = self.draining.cancelled() => return,
+                    () = self.board.looked.notified() => {}
+                }
+            }
+            let listener = changes.get_or_insert_with(|| self.jobs.changes.listen());
+            let (jobs, more) = changed_jobs(listener);
+            if let Err(error) = self.next_snapshot(jobs, more).await {
+                tracing::debug!(%error, "no snapshot could be made; the next second tries again");
+            }
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => return,
+                () = self.clock.sleep(Duration::from_millis(EVERY_MS)) => {}
+            }
+        }
+    }
+
+    /// The lab as it is, at most a second old.
+    pub(crate) async fn overview(&self) -> Result<Arc<Snapshot>, Refusal> {
+        let since = self.clock.now().0.saturating_sub(FRESH_MS);
+        if let Some(fresh) = self.board.since(since) {
+            return Ok(fresh);
+        }
+        // Streams that are open are told with the next one.
+        self.next_snapshot(Vec::new(), 0).await
+    }
+
+    /// Makes a snapshot, unless somebody just did, and tells what changed.
+    async fn next_snapshot(&self, jobs: Vec<String>, more: u64) -> Result<Arc<Snapshot>, Refusal> {
+        let _one = self.board.making.lock().await;
+        let now = self.clock.now().0;
+        let tables = self.tables().await?;
+        let before = self.board.since(0);
+        let snapshot = Arc::new(Snapshot {
+            run: self.others.run.clone(),
+            seq: self.board.next_seq(),
+            at_ms: self.clock.wall_ms(),
+            tables,
+        });
+        let changed = before.map(|before| ChangedTables::between(&before.tables, &snapshot.tables));
+        let frame = changed.map(|tables| {
+            let delta = Delta {
+                run: snapshot.run.clone(),
+                seq: snapshot.seq,
+                at_ms: snapshot.at_ms,
+                tables,
+                jobs,
+                jobs_more: more,
+            };
+            Frame {
+                seq: snapshot.seq,
+                text: event("delta", &snapshot.run, snapshot.seq, &delta),
+            }
+        });
+        self.board.keep(now, Arc::clone(&snapshot), frame);
+        Ok(snapshot)
+    }
+
+    /// A stream that goes on behind the event of this id, or begins.
+    pub(crate) fn watch(self: &Arc<Self>, last: Option<&str>) -> Result<Watcher, Refusal> {
+        let place = self.wait_place()?;
+        let news = self.board.listen();
+        let behind = last.and_then(|last| {
+            let (run, seq) = last.rsplit_once('/')?;
+            let seq = seq.parse().ok().filter(|_| run == self.others.run)?;
+            Some((seq, self.board.behind(seq)?))
+        });
+        let (has, ready) = match behind {
+            Some((seq, frames)) => (Some(seq), frames),
+            None => (None, Vec::new()),
+        };
+        Ok(Watcher {
+            core: Arc::clone(self),
+            news,
+            has,
+            ready: ready.into_iter().collect(),
+            _place: place,
+        })
+    }
+}
+
+/// Which jobs changed since the last look, and how many more.
+fn changed_jobs(changes: &mut broadcast::Receiver<JobId>) -> (Vec<String>, u64) {
+    let (mut ids, mut more) = (BTreeSet::new(), 0);
+    loop {
+        match changes.try_recv() {
+            Ok(id) if ids.len() < DELTA_JOBS_MAX || ids.contains(&id) => {
+                ids.insert(id);
+            }
+            Ok(_) => more += 1,
+            Err(TryRecvError::Lagged(missed)) => more += missed,
+            Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+        }
+    }
+    (ids.iter().map(ToString::to_string).collect(), more)
+}
+
+/// One who looks at the lab.
+pub(crate) struct Watcher {
+    core: Arc<Core>,
+    news: broadcast::Receiver<Frame>,
+    /// The number of what it has; `None`: nothing, a snapshot comes first.
+    has: Option<u64>,
+    ready: std::collections::VecDeque<Frame>,
+    _place: WaitPlace,
+}
+
+impl Watcher {
+    /// The next piece of the stream; `None`: the replica stops.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
+        let Some(has) = self.has else {
+            let snapshot = self.core.overview().await?;
+            self.has = Some(snapshot.seq);
+            let text = event("snapshot", &snapshot.run, snapshot.seq, &*snapshot);
+            return Ok(Some(text));
+        };
+        loop {
+            let frame = match self.ready.pop_front() {
+                Some(frame) => frame,
+                None => tokio::select! {
+                    biased;
+                    () = self.core.draining.cancelled() => return Ok(None),
+                    frame = self.news.recv() => match frame {
+                        Ok(frame) => frame,
+                        Err(_) => {
+                            self.has = None;
+                            return Ok(Some(Bytes::from_static(b":\n\n")));
+                        }
+                    },
+                    () = self.core.clock.sleep(Duration::from_millis(QUIET_MS)) => {
+                        return Ok(Some(Bytes::from_static(b":\n\n")));
+                    }
+                },
+            };
+            if frame.seq > has {
+                self.has = Some(frame.seq);
+                return Ok(Some(frame.text));
+            }
+        }
+    }
+}
+
+/// A server-sent event.
+fn event<T: Serialize>(name: &str, run: &str, seq: u64, data: &T) -> Bytes {
+    let data = serde_json::to_string(data).unwrap_or_default();
+    Bytes::from(format!("id: {run}/{seq}\nevent: {name}\ndata: {data}\n\n"))
+}

@@ -1,0 +1,7 @@
+//! What the dashboard shows: one snapshot a second of the lab while anybody looks, what changed since, plots of what
+//! ran, and the audit log.
+
+pub(crate) mod audit_log;
+pub(crate) mod live;
+mod series;
+mod snapshot;

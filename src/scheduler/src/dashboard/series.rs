@@ -1,0 +1,54 @@
+//! What ran in each minute or hour, for plots.
+
+use fairlead_api::{Series, SeriesPoint};
+use fairlead_store::StoreError;
+
+use crate::{
+    core::Core,
+    known::samples::{By, Row},
+};
+
+impl Core {
+    /// What ran between two times, of one name of a kind or of all.
+    pub(crate) async fn series(
+        &self,
+        of: Option<(By, &str)>,
+        since_ms: u64,
+        until_ms: u64,
+    ) -> Result<Series, StoreError> {
+        let (step_ms, steps) = self.samples_by_step(since_ms, until_ms).await?;
+        let points = steps.into_iter().filter_map(|(at_ms, sample)| {
+            let row = match of {
+                Some((by, name)) => sample.rows.get(&by)?.get(name)?.clone(),
+                None => {
+                    let mut sum = Row::default();
+                    sample
+                        .rows
+                        .get(&By::Queue)?
+                        .values()
+                        .for_each(|row| sum.add(row));
+                    sum
+                }
+            };
+            Some(point(at_ms, &row))
+        });
+        Ok(Series {
+            since_ms,
+            until_ms,
+            step_ms,
+            points: points.collect(),
+        })
+    }
+}
+
+fn point(at_ms: u64, row: &Row) -> SeriesPoint {
+    SeriesPoint {
+        at_ms,
+        dispatched: row.dispatched,
+        ended: row.ended,
+        failed: row.failed,
+        busy_ms: row.busy_ms,
+        wait_p50_s: row.wait_s(500),
+        wait_p95_s: row.wait_s(950),
+    }
+}

@@ -1,0 +1,201 @@
+//! The tables of a snapshot.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use fairlead_api::{HostRow, LabRow, QueueView, ReplicaRow, StoreProblem, StoreRow, Tables};
+use fairlead_store::{Condition, StageCounts, StoreError};
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    known::{cordons::Cordon, hosts::Host, reservations::Reservation},
+};
+
+/// Stages are counted so often, ms.
+const STAGES_MS: u64 = 10_000;
+/// Shares of a week are worked out so often, ms.
+const WEEK_SHARES_MS: u64 = 600_000;
+/// A week, ms.
+const WEEK_MS: u64 = 7 * 24 * 3_600_000;
+/// A day, ms.
+const DAY_MS: u64 = 24 * 3_600_000;
+
+impl Core {
+    /// All rows, as they are now.
+    pub(super) async fn tables(&self) -> Result<Tables, Refusal> {
+        let stages = self.stages().await;
+        let hosts = self.host_rows();
+        let queues = match self.queue_rows(&stages).await {
+            Ok(rows) => rows,
+            Err(Refusal::Stopping) => return Err(Refusal::Stopping),
+            // A store that does not answer is to be seen, too.
+            Err(error) => {
+                tracing::debug!(%error, "queues could not be counted");
+                let before = self.board.since(0);
+                before
+                    .map(|it| it.tables.queues.clone())
+                    .unwrap_or_default()
+            }
+        };
+        let lab = self.lab_row(&stages, &hosts, &queues);
+        Ok(Tables {
+            lab: BTreeMap::from([("lab".to_owned(), lab)]),
+            queues,
+            hosts,
+            replicas: self.replica_rows(),
+        })
+    }
+
+    /// How far jobs are, counted at most every ten seconds. What a store does not answer stays as it was.
+    async fn stages(&self) -> Arc<StageCounts> {
+        let now = self.clock.now().0;
+        if let Some(fresh) = self.board.stages_since(now.saturating_sub(STAGES_MS)) {
+            return fresh;
+        }
+        let since_ms = self.clock.wall_ms().saturating_sub(DAY_MS);
+        match self.store.stage_counts(since_ms).await {
+            Ok(counts) => {
+                let counts = Arc::new(counts);
+                self.board.keep_stages(now, Arc::clone(&counts));
+                counts
+            }
+            Err(error) => {
+                tracing::debug!(%error, "stages could not be counted");
+                self.board.stages_since(0).unwrap_or_default()
+            }
+        }
+    }
+
+    async fn queue_rows(
+        &self,
+        stages: &StageCounts,
+    ) -> Result<BTreeMap<String, QueueView>, Refusal> {
+        let views = self.with_shares_got(self.queue_views().await?).await;
+        let week = self.week_shares().await.unwrap_or_default();
+        let mut oldest: BTreeMap<&str, u64> = BTreeMap::new();
+        for (stored, ready_ms) in &stages.oldest_ready_ms {
+            let queue = oldest.entry(fairlead_dispatch::labels::queue_of(stored));
+            let first = queue.or_insert(*ready_ms);
+            *first = (*first).min(*ready_ms);
+        }
+        let rows = views.into_iter().map(|view| {
+            let row = QueueView {
+                got_7d_permille: week.get(&view.name).copied(),
+                oldest_ready_ms: oldest
+                    .get(view.name.as_str())
+                    .copied()
+                    .filter(|_| view.waiting > 0),
+                ..view
+            };
+            (row.name.clone(), row)
+        });
+        Ok(rows.collect())
+    }
+
+    async fn week_shares(&self) -> Result<Arc<BTreeMap<String, u32>>, StoreError> {
+        let now = self.clock.now().0;
+        if let Some(fresh) = self.board.week_since(now.saturating_sub(WEEK_SHARES_MS)) {
+            return Ok(fresh);
+        }
+        let shares = Arc::new(self.shares_of(WEEK_MS).await?);
+        self.board.keep_week(now, Arc::clone(&shares));
+        Ok(shares)
+    }
+
+    fn host_rows(&self) -> BTreeMap<String, HostRow> {
+        let mut rows = BTreeMap::new();
+        self.lab.hosts.each(|name, host| {
+            rows.insert(name.to_owned(), self.host_row(name, host));
+        });
+        rows
+    }
+
+    fn host_row(&self, name: &str, host: &Host) -> HostRow {
+        let jobs = self.jobs.live.ids_of_host(name);
+        let cordon = self.lab.cordons.of(name);
+        let state = self.host_state(host, jobs.len(), cordon.as_ref());
+        let is_lost = matches!(state, "silent" | "off");
+        let kinds = host.kinds.iter().map(|kind| kind.as_str().to_owned());
+        HostRow {
+            group: host.group.clone(),
+            state: state.to_owned(),
+            kinds: kinds.collect(),
+            arch: host.arch.clone(),
+            memory_mb: host.memory_mb,
+            free_memory_mb: host.free_memory_mb,
+            cpus: host.cpus,
+            free_cpus: host.free_cpus,
+            jobs: jobs.iter().map(ToString::to_string).collect(),
+            lost_ms: is_lost.then_some(host.seen_ms),
+            closed: cordon.as_ref().map(Cordon::view),
+            reserved: self.reserved(name).map(Reservation::view),
+            loaded: host.is_loaded(),
+        }
+    }
+
+    fn replica_rows(&self) -> BTreeMap<String, ReplicaRow> {
+        let peers = self.others.replicas.peers(self.clock.now()).into_iter();
+        let others = peers.map(|peer| {
+            let row = ReplicaRow {
+                url: peer.url,
+                is_me: false,
+            };
+            (peer.name, row)
+        });
+        let me = ReplicaRow {
+            url: self.others.url.clone(),
+            is_me: true,
+        };
+        others.chain([(self.config.replica.clone(), me)]).collect()
+    }
+
+    fn lab_row(
+        &self,
+        stages: &StageCounts,
+        hosts: &BTreeMap<String, HostRow>,
+        queues: &BTreeMap<String, QueueView>,
+    ) -> LabRow {
+        let mut by_state: BTreeMap<String, u64> = BTreeMap::new();
+        for host in hosts.values() {
+            *by_state.entry(host.state.clone()).or_default() += 1;
+        }
+        let words = |(word, jobs): (String, &u64)| (word, *jobs);
+        let open = stages
+            .open
+            .iter()
+            .map(|(stage, jobs)| (stage.to_string(), jobs));
+        let ended = stages
+            .ended
+            .iter()
+            .map(|(health, jobs)| (health.to_string(), jobs));
+        LabRow {
+            name: self.config.replica.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            waiting: queues.values().map(|queue| queue.waiting).sum(),
+            running: queues.values().map(|queue| queue.running).sum(),
+            stages: open.map(words).collect(),
+            not_ready: stages.not_ready,
+            ended_24h: ended.map(words).collect(),
+            hosts_by_state: by_state,
+            store: self.store_row(),
+            paused: None,
+        }
+    }
+
+    fn store_row(&self) -> StoreRow {
+        let health = self.store.health();
+        let problem = |side: &Condition| {
+            let problem = StoreProblem {
+                problem: side.problem.clone(),
+                seconds: side.lasts.as_secs(),
+            };
+            (!side.is_well()).then_some(problem)
+        };
+        StoreRow {
+            well: health.is_well(),
+            reads: problem(&health.reads),
+            writes: problem(&health.writes),
+            name: health.name,
+        }
+    }
+}

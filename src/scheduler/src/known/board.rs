@@ -1,0 +1,202 @@
+//! What people look at: the snapshot of the lab that was made last, and what changed in the seconds before.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use fairlead_api::Snapshot;
+use fairlead_store::StageCounts;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, broadcast};
+
+/// Changes that a stream may miss and still go on, one a second at most.
+const FRAMES_KEPT: usize = 64;
+/// A slow stream that falls this far behind begins again.
+const FRAMES_BEHIND: usize = 32;
+
+/// What changed, as it is sent to all who look.
+#[derive(Debug, Clone)]
+pub(crate) struct Frame {
+    /// The number of the snapshot that it leads to.
+    pub(crate) seq: u64,
+    /// A server-sent event.
+    pub(crate) text: Bytes,
+}
+
+/// Jobs that wait, as last counted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Waiting {
+    /// When, on this replica's clock, ms.
+    pub(crate) at_ms: u64,
+    /// By stored queue.
+    pub(crate) queues: Vec<(String, u64)>,
+}
+
+/// What people look at.
+#[derive(Debug)]
+pub(crate) struct Board {
+    latest: Mutex<Option<(u64, Arc<Snapshot>)>>,
+    frames: Mutex<VecDeque<Frame>>,
+    news: broadcast::Sender<Frame>,
+    /// Somebody began to look.
+    pub(crate) looked: Notify,
+    /// One makes a snapshot at a time.
+    pub(crate) making: tokio::sync::Mutex<()>,
+    seq: AtomicU64,
+    waiting: Mutex<Option<Waiting>>,
+    stages: Mutex<Option<(u64, Arc<StageCounts>)>>,
+    week: Mutex<Option<(u64, Arc<BTreeMap<String, u32>>)>>,
+}
+
+impl Default for Board {
+    fn default() -> Self {
+        Self {
+            latest: Mutex::default(),
+            frames: Mutex::default(),
+            news: broadcast::Sender::new(FRAMES_BEHIND),
+            looked: Notify::new(),
+            making: tokio::sync::Mutex::default(),
+            seq: AtomicU64::new(0),
+            waiting: Mutex::default(),
+            stages: Mutex::default(),
+            week: Mutex::default(),
+        }
+    }
+}
+
+impl Board {
+    /// Whether any stream is open.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.news.receiver_count() > 0
+    }
+
+    /// Listens to what changes from now on.
+    pub(crate) fn listen(&self) -> broadcast::Receiver<Frame> {
+        let news = self.news.subscribe();
+        self.looked.notify_one();
+        news
+    }
+
+    /// The last snapshot, if it was made at this time of this replica's clock or later.
+    pub(crate) fn since(&self, ms: u64) -> Option<Arc<Snapshot>> {
+        let latest = self.latest.lock();
+        let fresh = latest.as_ref().filter(|(at_ms, _)| *at_ms >= ms);
+        fresh.map(|(_, snapshot)| Arc::clone(snapshot))
+    }
+
+    /// A number for the next snapshot, from 1.
+    pub(crate) fn next_seq(&self) -> u64 {
+        self.seq.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Keeps a snapshot, and tells what changed since the one before.
+    pub(crate) fn keep(&self, at_ms: u64, snapshot: Arc<Snapshot>, frame: Option<Frame>) {
+        *self.latest.lock() = Some((at_ms, snapshot));
+        let Some(frame) = frame else { return };
+        let mut frames = self.frames.lock();
+        if frames.len() >= FRAMES_KEPT {
+            frames.pop_front();
+        }
+        frames.push_back(frame.clone());
+        drop(frames);
+        // Nobody listening is fine.
+        let _ = self.news.send(frame);
+    }
+
+    /// What changed behind a number; `None`: that is too long ago, or was never a number of this run.
+    pub(crate) fn behind(&self, seq: u64) -> Option<Vec<Frame>> {
+        let latest = self.latest.lock().as_ref().map(|(_, it)| it.seq)?;
+        let frames = self.frames.lock();
+        let is_latest = seq == latest;
+        let is_kept = frames.iter().any(|frame| frame.seq == seq);
+        let later = || frames.iter().filter(|frame| frame.seq > seq).cloned();
+        (is_latest || is_kept).then(|| later().collect())
+    }
+
+    /// The waiting jobs were counted.
+    pub(crate) fn counted(&self, waiting: Waiting) {
+        *self.waiting.lock() = Some(waiting);
+    }
+
+    /// The last count, if it was made at this time or later.
+    pub(crate) fn counted_since(&self, ms: u64) -> Option<Waiting> {
+        let known = self.waiting.lock();
+        known.clone().filter(|known| known.at_ms >= ms)
+    }
+
+    /// Stages as counted at this time or later.
+    pub(crate) fn stages_since(&self, ms: u64) -> Option<Arc<StageCounts>> {
+        since(&self.stages, ms)
+    }
+
+    pub(crate) fn keep_stages(&self, at_ms: u64, counts: Arc<StageCounts>) {
+        *self.stages.lock() = Some((at_ms, counts));
+    }
+
+    /// The shares of a week, as worked out at this time or later.
+    pub(crate) fn week_since(&self, ms: u64) -> Option<Arc<BTreeMap<String, u32>>> {
+        since(&self.week, ms)
+    }
+
+    pub(crate) fn keep_week(&self, at_ms: u64, shares: Arc<BTreeMap<String, u32>>) {
+        *self.week.lock() = Some((at_ms, shares));
+    }
+}
+
+fn since<T>(kept: &Mutex<Option<(u64, Arc<T>)>>, ms: u64) -> Option<Arc<T>> {
+    let kept = kept.lock();
+    let fresh = kept.as_ref().filter(|(at_ms, _)| *at_ms >= ms);
+    fresh.map(|(_, value)| Arc::clone(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keep(board: &Board, seq: u64) {
+        let snapshot = Snapshot {
+            seq,
+            ..Snapshot::default()
+        };
+        let frame = Frame {
+            seq,
+            text: Bytes::from(seq.to_string()),
+        };
+        board.keep(seq, Arc::new(snapshot), Some(frame));
+    }
+
+    #[test]
+    fn a_stream_goes_on_behind_what_it_has_or_begins_again() {
+        let board = Board::default();
+        assert!(board.behind(0).is_none());
+        for seq in 1..=100 {
+            keep(&board, seq);
+        }
+        let seqs = |seq| {
+            let frames = board.behind(seq)?;
+            Some(frames.iter().map(|frame| frame.seq).collect::<Vec<_>>())
+        };
+        assert_eq!(seqs(100), Some(vec![]));
+        assert_eq!(seqs(98), Some(vec![99, 100]));
+        assert_eq!(seqs(3), None, "it was too long ago");
+        assert_eq!(seqs(101), None, "another run made it");
+        assert!(board.since(100).is_some() && board.since(101).is_none());
+    }
+
+    #[test]
+    fn who_listens_is_told_and_nobody_else_is_counted() {
+        let board = Board::default();
+        assert!(!board.is_watched());
+        let mut news = board.listen();
+        assert!(board.is_watched());
+        keep(&board, 1);
+        assert_eq!(news.try_recv().unwrap().seq, 1);
+        drop(news);
+        assert!(!board.is_watched());
+    }
+}
