@@ -10,11 +10,11 @@ use crate::{
     ContentKeep, ContentList, ContentMissing, ContentPin, ContentUrls, ContentUrlsRequest,
     ContentView, Explanation, HeartbeatAnswer, HeartbeatRequest, HostClose, HostRegistration,
     HostReserve, HostReset, HostView, JobAnswer, JobList, JobView, Login, PeersAnswer, PoolChange,
-    PoolDecision, PoolView, QueueChange, QueueView, RerunRequest, RetentionChange, RetentionView,
-    ReuseExplanation, ReuseForgotten, ReuseSettings, ScalingSettings, Series, Signed, Snapshot,
-    SubmitItem, SubmitRules, TerminateRequest, TestHistory, TimerList, TimerView, UnknownMachine,
-    UsageReport, Version, WaitAnswer, WaitRequest, WebhookTest, WebhookTested, WebhookView,
-    Written,
+    PoolDecision, PoolView, Preview, PreviewRequest, QueueChange, QueueView, RerunRequest,
+    RetentionChange, RetentionView, ReuseExplanation, ReuseForgotten, ReuseSettings,
+    ScalingSettings, Series, Signed, Snapshot, SubmitItem, SubmitRules, TerminateRequest,
+    TestHistory, TimerList, TimerView, UnknownMachine, UsageReport, Version, WaitAnswer,
+    WaitRequest, WebhookTest, WebhookTested, WebhookView, Written,
     openapi::content::{
         BOOT_SCRIPT, BYTES, Content, EVENTS, FILE_OR_FOLDER, HEALTH, JOBS, LIVE, NOTHING, OPENAPI,
         PAGE_OR_ANSWER, PAGE_OR_FILE, TEXT, json,
@@ -353,6 +353,17 @@ routes! {
     ["scheduler", "v1", "audit"] => {
         "GET" Audit, Account, AUDIT, NOTHING => json::<AuditList>(),
             "who did what, the newest first: an admin sees all, others see their own acts and those on hosts, queues, pools and the lab";
+    }
+    ["scheduler", "v1", "previews"] => {
+        "POST" MakePreview, Account, NONE, json::<PreviewRequest>() => json::<Preview>(),
+            "shows what an action on many jobs, hosts or queues will touch; it can be run for 10 minutes";
+    }
+    ["scheduler", "v1", "previews", preview] => {
+        "GET" Preview { preview: Word }, Account, NONE, NOTHING => json::<Preview>(), "a preview, and how far it is done";
+    }
+    ["scheduler", "v1", "previews", preview, "run"] => {
+        "POST" RunPreview { preview: Word }, Account, NONE, NOTHING => json::<Preview>(),
+            "does what a preview shows, on nothing else; it goes on if the replica dies";
     }
     ["ui"] => {
         "GET" | "HEAD" Page, Anybody, Any, NOTHING => PAGE_OR_FILE, "the dashboard";

@@ -16,6 +16,7 @@ pub mod openapi;
 pub mod parameters;
 mod peers;
 mod pools;
+mod previews;
 mod queues;
 mod requests;
 mod retention;
@@ -53,6 +54,9 @@ pub use parameters::{COMMON, Parameters};
 pub use peers::{Peer, PeersAnswer};
 pub use pools::{
     PoolChange, PoolDecision, PoolMachine, PoolMachineView, PoolView, ScalingSettings,
+};
+pub use previews::{
+    BulkAction, Preview, PreviewFailure, PreviewItem, PreviewRequest, PreviewShare, PreviewState,
 };
 pub use queues::*;
 pub use requests::*;

@@ -145,6 +145,8 @@ pub enum Reason {
     },
     /// Nothing of the queue is dispatched for now.
     QueuePaused,
+    /// The whole lab is paused.
+    LabPaused,
     /// The job still waits for a host that holds its cache directories.
     WaitingForAffinity {
         /// Not longer than until then.

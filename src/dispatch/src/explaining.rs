@@ -75,13 +75,7 @@ impl Engine {
         let shape = plain_shape(&self.atoms, facts);
         let owner = self.ledger.known_owner(&facts.queue, &facts.account);
         let (queue, _) = place_of(&facts.queue, &facts.account);
-        let policy = self
-            .ledger
-            .policy
-            .queues
-            .get(queue)
-            .copied()
-            .unwrap_or_default();
+        let policy = self.ledger.policy.of_queue(queue);
         let standing = owner.map_or_else(
             || QueueStanding {
                 queue: queue.to_owned(),
@@ -138,7 +132,11 @@ impl Engine {
         });
         let hosts = hosts.collect();
         let reserved = self.reservations.values().find(|r| r.job == job);
-        let paused = standing.paused.then_some(Reason::QueuePaused);
+        let paused = standing.paused.then_some(if self.ledger.policy.paused {
+            Reason::LabPaused
+        } else {
+            Reason::QueuePaused
+        });
         let limits = self
             .ledger
             .limits_reached(&standing.queue, &standing.account);

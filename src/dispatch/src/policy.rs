@@ -58,6 +58,8 @@ impl Allowance {
 /// Everything that admins set and that may change at any time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
+    /// Whether nothing at all is dispatched.
+    pub paused: bool,
     /// Named queues; a queue that is not here has the default policy.
     pub queues: BTreeMap<String, QueuePolicy>,
     /// Price of a host group in thousandths of the normal; groups not named cost 1000.
@@ -68,6 +70,17 @@ pub struct Policy {
     pub queue_limits: BTreeMap<String, Allowance>,
 }
 
+impl Policy {
+    /// The policy of a queue: paused if the whole lab is.
+    pub(crate) fn of_queue(&self, name: &str) -> QueuePolicy {
+        let policy = self.queues.get(name).copied().unwrap_or_default();
+        QueuePolicy {
+            paused: policy.paused || self.paused,
+            ..policy
+        }
+    }
+}
+
 impl Default for Policy {
     /// The queues every site has: `vip` in class 9 and `idle` in class 1.
     fn default() -> Self {
@@ -76,6 +89,7 @@ impl Default for Policy {
             ..QueuePolicy::default()
         };
         Self {
+            paused: false,
             queues: BTreeMap::from([("vip".to_owned(), named(9)), ("idle".to_owned(), named(1))]),
             group_rates: BTreeMap::new(),
             account_limits: BTreeMap::new(),

@@ -4,6 +4,7 @@
 //! `submission`, `waiting`, `timers`), and `http` knows flows and only translates. `core` is the state that flows share.
 
 mod base;
+mod bulk;
 mod care;
 mod content;
 mod core;

@@ -77,13 +77,15 @@ pub enum DocKind {
     Fleet,
     /// Each decision to ask for machines or to retire some.
     Decision,
+    /// Actions on many jobs, hosts or queues, as they were shown before.
+    Preview,
     /// Settings that all replicas share, among them the sealing key.
     Setting,
 }
 
 impl DocKind {
     /// Every kind.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Queue,
         Self::Host,
         Self::Closure,
@@ -104,6 +106,7 @@ impl DocKind {
         Self::Pool,
         Self::Fleet,
         Self::Decision,
+        Self::Preview,
         Self::Setting,
     ];
 
@@ -130,6 +133,7 @@ impl DocKind {
             Self::Pool => "pools",
             Self::Fleet => "fleets",
             Self::Decision => "decisions",
+            Self::Preview => "previews",
             Self::Setting => "settings",
         }
     }

@@ -74,7 +74,7 @@ impl Ledger {
     }
 
     fn add_queue(&mut self, name: &Atom, now: u64) -> QueueId {
-        let policy = self.policy.queues.get(&**name).copied().unwrap_or_default();
+        let policy = self.policy.of_queue(name);
         let allowance = self.policy.queue_limits.get(&**name);
         let allowance = allowance.copied().unwrap_or_default();
         let at = self.present(policy.priority.min(CLASS_MAX), now);

@@ -219,7 +219,7 @@ impl Ledger {
             .collect();
         let time_of = |class: u8| before.get(usize::from(class)).copied().unwrap_or(0);
         for queue in self.queues.values_mut() {
-            let new = policy.queues.get(&*queue.name).copied().unwrap_or_default();
+            let new = policy.of_queue(&queue.name);
             if new.weight != queue.policy.weight {
                 queue.meter.reweigh(new.weight, now);
             }

@@ -88,8 +88,8 @@ fn place_of(after: &str) -> Result<(u64, u32), Refusal> {
 }
 
 fn is_shown(who: &Who, event: &EventRecord) -> bool {
-    let is_shared = |pattern: &&str| event.what.starts_with(pattern.trim_end_matches('*'));
-    who.acts_for_all() || event.who == who.name || SHARED.iter().any(|it| is_shared(&it))
+    let is_shared = |pattern: &str| event.what.starts_with(pattern.trim_end_matches('*'));
+    who.acts_for_all() || event.who == who.name || SHARED.iter().any(|it| is_shared(it))
 }
 
 fn view(event: EventRecord) -> AuditEvent {

@@ -20,6 +20,8 @@ const EVERY_MS: u64 = 1_000;
 const FRESH_MS: u64 = 1_000;
 /// A stream without news says that it lives after this time, ms.
 const QUIET_MS: u64 = 15_000;
+/// A comment of a stream: its connection lives.
+const ALIVE: Bytes = Bytes::from_static(b":\n\n");
 
 impl Core {
     /// Makes snapshots while streams are open, until the replica stops.
@@ -147,22 +149,22 @@ impl Watcher {
             return Ok(Some(text));
         };
         loop {
-            let frame = match self.ready.pop_front() {
-                Some(frame) => frame,
-                None => tokio::select! {
+            let frame = if let Some(frame) = self.ready.pop_front() {
+                frame
+            } else {
+                tokio::select! {
                     biased;
                     () = self.core.draining.cancelled() => return Ok(None),
-                    frame = self.news.recv() => match frame {
-                        Ok(frame) => frame,
-                        Err(_) => {
+                    news = self.news.recv() => {
+                        let Ok(frame) = news else {
+                            // It fell behind, and begins again.
                             self.has = None;
-                            return Ok(Some(Bytes::from_static(b":\n\n")));
-                        }
-                    },
-                    () = self.core.clock.sleep(Duration::from_millis(QUIET_MS)) => {
-                        return Ok(Some(Bytes::from_static(b":\n\n")));
+                            return Ok(Some(ALIVE));
+                        };
+                        frame
                     }
-                },
+                    () = self.core.clock.sleep(Duration::from_millis(QUIET_MS)) => return Ok(Some(ALIVE)),
+                }
             };
             if frame.seq > has {
                 self.has = Some(frame.seq);

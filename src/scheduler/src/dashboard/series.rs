@@ -18,17 +18,13 @@ impl Core {
     ) -> Result<Series, StoreError> {
         let (step_ms, steps) = self.samples_by_step(since_ms, until_ms).await?;
         let points = steps.into_iter().filter_map(|(at_ms, sample)| {
-            let row = match of {
-                Some((by, name)) => sample.rows.get(&by)?.get(name)?.clone(),
-                None => {
-                    let mut sum = Row::default();
-                    sample
-                        .rows
-                        .get(&By::Queue)?
-                        .values()
-                        .for_each(|row| sum.add(row));
-                    sum
-                }
+            let row = if let Some((by, name)) = of {
+                sample.rows.get(&by)?.get(name)?.clone()
+            } else {
+                let mut sum = Row::default();
+                let queues = sample.rows.get(&By::Queue)?.values();
+                queues.for_each(|row| sum.add(row));
+                sum
             };
             Some(point(at_ms, &row))
         });

@@ -178,7 +178,7 @@ impl Core {
             ended_24h: ended.map(words).collect(),
             hosts_by_state: by_state,
             store: self.store_row(),
-            paused: None,
+            paused: self.people.queues.lab_pause(),
         }
     }
 

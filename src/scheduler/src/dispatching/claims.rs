@@ -13,13 +13,18 @@ use fairlead_store::{ItemError, Patch, StatePatch, StoredJob, Version};
 use crate::{
     base::metrics::Claimed,
     core::Core,
-    known::open_requests::{KnownClaim, Requester},
+    known::{
+        open_requests::{KnownClaim, Requester},
+        queues::LAB,
+    },
     lifecycle::changed::Changed,
     lifecycle::{engine_facts::engine_version, touch::touch},
 };
 
 /// How often one claim is settled by another write before the job is left alone for a while.
 const SETTLE_TRIES_MAX: usize = 5;
+/// A pause of the lab acts within this time, ms: whoever has not read the queues for so long reads them before a claim.
+const PAUSE_KNOWN_MS: u64 = 2_000;
 /// How long a job rests when the store could not say, ms.
 const REST_MS: u64 = 500;
 
@@ -43,6 +48,12 @@ enum Settled {
 impl Core {
     /// Tries claims, all in one batch of writes, and tells the engine what came of each.
     pub(crate) async fn claim(self: Arc<Self>, claims: Vec<Claim>) {
+        if !self.may_claim().await {
+            for claim in claims {
+                self.refuse(claim, self.rest());
+            }
+            return;
+        }
         let (mut sent, mut patches) = (Vec::new(), Vec::new());
         for claim in claims {
             let token = uuid::Uuid::new_v4().simple().to_string();
@@ -64,6 +75,23 @@ impl Core {
         for ((claim, token), outcome) in sent.into_iter().zip(outcomes) {
             self.claim_ended(claim, token, outcome);
         }
+    }
+
+    /// Whether jobs are dispatched at all. A replica that could not read the queues of late, because it or the store
+    /// stood still, looks whether the lab was paused meanwhile.
+    async fn may_claim(&self) -> bool {
+        let now = self.clock.now();
+        if !self
+            .people
+            .queues
+            .are_fresh(Millis(now.0.saturating_sub(PAUSE_KNOWN_MS)))
+        {
+            match self.reread_queue(LAB).await {
+                Ok(()) => self.people.queues.were_read(now),
+                Err(_) => return false,
+            }
+        }
+        self.people.queues.lab_pause().is_none()
     }
 
     fn claim_ended(

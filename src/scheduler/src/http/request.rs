@@ -344,6 +344,7 @@ impl Request {
         Credentials {
             token: token.map(str::to_owned),
             account: account.map(str::to_owned),
+            ..Credentials::default()
         }
     }
 }

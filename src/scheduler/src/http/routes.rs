@@ -227,8 +227,11 @@ fn of_the_site(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_
         R::SetAccount { my_account } => admin::set_account(core, request, my_account).boxed(),
         R::DeleteAccount { my_account } => admin::delete_account(core, request, my_account).boxed(),
         R::Hints => admin::hints(core, request).boxed(),
-        R::Overview | R::Live | R::Series | R::Audit => dashboard::handler(core, request, route),
         R::Login | R::Logout | R::Page | R::PageOrFile { .. } => {
+            pages::handler(core, request, route)
+        }
+        R::Overview | R::Live | R::Series | R::Audit => dashboard::handler(core, request, route),
+        _ if route.endpoint().path.contains("/previews") => {
             dashboard::handler(core, request, route)
         }
         _ if route.endpoint().path.contains("/pools") => pools::handler(core, request, route),

@@ -57,6 +57,7 @@ pub(super) fn credentials(
     Ok(Some(Credentials {
         token: session.token,
         account: session.account,
+        ..Credentials::default()
     }))
 }
 

@@ -52,7 +52,7 @@ pub(super) async fn read_signed(
     };
     core.people.accounts.identify(&Credentials {
         token: Some(token),
-        account: None,
+        ..Credentials::default()
     })?;
     request.identified();
     request.belongs_to(Purse::Known);

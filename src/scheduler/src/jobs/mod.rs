@@ -10,6 +10,7 @@ pub(crate) mod reports;
 pub(crate) mod shards;
 pub(crate) mod speaker;
 pub(crate) mod specs;
+pub(crate) mod stops;
 pub(crate) mod time_limits;
 pub(crate) mod vanished_writes;
 mod webhooks;

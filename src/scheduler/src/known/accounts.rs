@@ -157,6 +157,18 @@ pub(crate) struct Credentials {
     pub(crate) token: Option<String>,
     /// From `my_account`.
     pub(crate) account: Option<String>,
+    /// Nobody sends it: the account asked for this before, and was known then.
+    pub(crate) vouched: Option<String>,
+}
+
+impl Credentials {
+    /// Of an account that asked for something before.
+    pub(crate) fn vouched(name: &str) -> Self {
+        Self {
+            vouched: Some(name.to_owned()),
+            ..Self::default()
+        }
+    }
 }
 
 /// An account's document. One that cannot be read is nobody's: its token is unknown.
@@ -299,9 +311,20 @@ impl Accounts {
     /// Who sent this.
     pub(crate) fn identify(&self, credentials: &Credentials) -> Result<Who, PeopleError> {
         if self.access == Access::Open {
-            return Ok(Who::open(
-                credentials.account.as_deref().unwrap_or_default(),
-            ));
+            let name = credentials
+                .account
+                .as_ref()
+                .or(credentials.vouched.as_ref());
+            return Ok(Who::open(name.map_or("", String::as_str)));
+        }
+        if let Some(name) = &credentials.vouched {
+            let who = self.named(name).ok_or(PeopleError::UnknownToken)?;
+            return match &credentials.account {
+                Some(account) if *account != who.name && !who.is_admin() => {
+                    Err(PeopleError::OthersToken)
+                }
+                _ => Ok(who),
+            };
         }
         let Some(token) = &credentials.token else {
             return Err(PeopleError::NoToken);
@@ -334,7 +357,7 @@ impl Accounts {
     pub(crate) fn knows(&self, credentials: &Credentials) -> bool {
         let token = Credentials {
             token: credentials.token.clone(),
-            account: None,
+            ..Credentials::default()
         };
         self.identify(&token).is_ok()
     }

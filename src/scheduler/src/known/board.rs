@@ -28,6 +28,9 @@ pub(crate) struct Frame {
     pub(crate) text: Bytes,
 }
 
+/// What was worked out, and when on this replica's clock, ms.
+type Kept<T> = Option<(u64, Arc<T>)>;
+
 /// Jobs that wait, as last counted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Waiting {
@@ -40,7 +43,7 @@ pub(crate) struct Waiting {
 /// What people look at.
 #[derive(Debug)]
 pub(crate) struct Board {
-    latest: Mutex<Option<(u64, Arc<Snapshot>)>>,
+    latest: Mutex<Kept<Snapshot>>,
     frames: Mutex<VecDeque<Frame>>,
     news: broadcast::Sender<Frame>,
     /// Somebody began to look.
@@ -49,8 +52,8 @@ pub(crate) struct Board {
     pub(crate) making: tokio::sync::Mutex<()>,
     seq: AtomicU64,
     waiting: Mutex<Option<Waiting>>,
-    stages: Mutex<Option<(u64, Arc<StageCounts>)>>,
-    week: Mutex<Option<(u64, Arc<BTreeMap<String, u32>>)>>,
+    stages: Mutex<Kept<StageCounts>>,
+    week: Mutex<Kept<BTreeMap<String, u32>>>,
 }
 
 impl Default for Board {
@@ -84,9 +87,7 @@ impl Board {
 
     /// The last snapshot, if it was made at this time of this replica's clock or later.
     pub(crate) fn since(&self, ms: u64) -> Option<Arc<Snapshot>> {
-        let latest = self.latest.lock();
-        let fresh = latest.as_ref().filter(|(at_ms, _)| *at_ms >= ms);
-        fresh.map(|(_, snapshot)| Arc::clone(snapshot))
+        since(&self.latest, ms)
     }
 
     /// A number for the next snapshot, from 1.
@@ -148,7 +149,7 @@ impl Board {
     }
 }
 
-fn since<T>(kept: &Mutex<Option<(u64, Arc<T>)>>, ms: u64) -> Option<Arc<T>> {
+fn since<T>(kept: &Mutex<Kept<T>>, ms: u64) -> Option<Arc<T>> {
     let kept = kept.lock();
     let fresh = kept.as_ref().filter(|(at_ms, _)| *at_ms >= ms);
     fresh.map(|(_, value)| Arc::clone(value))

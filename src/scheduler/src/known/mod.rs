@@ -26,6 +26,7 @@ pub(crate) mod parents;
 pub(crate) mod pending;
 pub(crate) mod plans;
 pub(crate) mod pools;
+pub(crate) mod previews;
 pub(crate) mod queue_users;
 pub(crate) mod queues;
 pub(crate) mod replicas;

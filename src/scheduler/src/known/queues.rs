@@ -1,9 +1,12 @@
 //! Queue policies, as last read or written.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
-use fairlead_api::{Limits, QueueUsers};
-use fairlead_dispatch::{Policy, QueuePolicy};
+use fairlead_api::{Limits, PausedView, QueueUsers};
+use fairlead_dispatch::{Millis, Policy, QueuePolicy};
 use fairlead_store::{DocKind, StoreError};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -13,6 +16,9 @@ use crate::storage::{
     doc_fields::no_null,
     small_doc::{SmallDoc, SmallDocs},
 };
+
+/// The document that pauses the whole lab. No queue has such a name.
+pub(crate) const LAB: &str = "(lab)";
 
 /// Highest class.
 pub(crate) const PRIORITY_MAX: u8 = 9;
@@ -31,6 +37,9 @@ pub(crate) struct Set {
     pub(crate) weight: u32,
     pub(crate) paused: bool,
     pub(crate) background_permille: u16,
+    /// Who paused it, and why, as far as somebody said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pause: Option<PausedView>,
     pub(crate) limits: Limits,
     /// Who may use it; `None`: nobody says so.
     #[serde(deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
@@ -62,6 +71,7 @@ impl Set {
             weight: policy.weight,
             paused: policy.paused,
             background_permille: policy.background_per_mille,
+            pause: None,
             limits: Limits::default(),
             users: None,
         }
@@ -91,12 +101,19 @@ impl Set {
 
 /// Policies as last read or written.
 #[derive(Debug, Default)]
-pub(crate) struct Queues(Mutex<DocCache<Set>>);
+pub(crate) struct Queues {
+    known: Mutex<DocCache<Set>>,
+    /// When they were read last, on this replica's clock, ms.
+    read_ms: AtomicU64,
+}
 
 impl Queues {
     /// The policies of all named queues: the site's own over the built-in ones.
     pub(crate) fn policy(&self) -> Policy {
-        let mut policy = Policy::default();
+        let mut policy = Policy {
+            paused: self.lab_pause().is_some(),
+            ..Policy::default()
+        };
         let set = self.set().into_iter();
         policy
             .queues
@@ -132,12 +149,21 @@ impl Queues {
             .unwrap_or_else(|| Set::of(built_in(queue)))
     }
 
+    /// The queues that are set.
     pub(crate) fn set(&self) -> BTreeMap<String, Set> {
         self.with(|known| {
-            known
-                .iter()
+            let queues = known.iter().filter(|(name, _)| *name != LAB);
+            queues
                 .map(|(name, set)| (name.clone(), set.clone()))
                 .collect()
+        })
+    }
+
+    /// Why nothing is dispatched in the whole lab; `None`: jobs are.
+    pub(crate) fn lab_pause(&self) -> Option<PausedView> {
+        self.with(|known| {
+            let lab = known.get(LAB).filter(|lab| lab.paused)?;
+            Some(lab.pause.clone().unwrap_or_default())
         })
     }
 
@@ -151,7 +177,17 @@ impl Queues {
     }
 
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut DocCache<Set>) -> R) -> R {
-        work(&mut self.0.lock())
+        work(&mut self.known.lock())
+    }
+
+    /// Whether they were read at this time of this replica's clock or later.
+    pub(crate) fn are_fresh(&self, since: Millis) -> bool {
+        self.read_ms.load(Ordering::Relaxed) >= since.0
+    }
+
+    /// They are as they were at this time.
+    pub(crate) fn were_read(&self, at: Millis) {
+        self.read_ms.fetch_max(at.0, Ordering::Relaxed);
     }
 
     /// Reads all policies anew; says whether any changed.

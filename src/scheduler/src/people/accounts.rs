@@ -167,6 +167,7 @@ mod tests {
         Credentials {
             token: token.map(str::to_owned),
             account: account.map(str::to_owned),
+            ..Credentials::default()
         }
     }
 

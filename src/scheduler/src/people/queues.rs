@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairlead_api::{QueueChange, QueueView};
+use fairlead_api::{PausedView, QueueChange, QueueView};
 use fairlead_dispatch::{Policy, labels};
 use fairlead_store::{StoreError, Version};
 
@@ -15,7 +15,7 @@ use crate::{
     known::{
         limits::changed,
         queue_users::{check_users, users_after},
-        queues::{BACKGROUND_MAX, PRIORITY_MAX, Set, WEIGHT_MAX},
+        queues::{BACKGROUND_MAX, LAB, PRIORITY_MAX, Set, WEIGHT_MAX},
     },
 };
 
@@ -23,7 +23,7 @@ use crate::{
 /// at the longest.
 const COUNTED_MS: u64 = 6_000;
 
-fn check(change: &QueueChange) -> Result<(), PeopleError> {
+pub(crate) fn check(change: &QueueChange) -> Result<(), PeopleError> {
     if *change == QueueChange::default() {
         return Err(PeopleError::NoChange);
     }
@@ -46,9 +46,11 @@ fn check(change: &QueueChange) -> Result<(), PeopleError> {
 impl Core {
     /// Reads the queues that are set anew, and tells the engine.
     pub(crate) async fn reload_queues(&self) -> Result<(), StoreError> {
+        let now = self.clock.now();
         if self.people.queues.reload(&self.docs).await? {
             self.tell_policy();
         }
+        self.people.queues.were_read(now);
         Ok(())
     }
 
@@ -88,8 +90,34 @@ impl Core {
                 weight: change.weight.unwrap_or(set.weight),
                 paused: change.paused.unwrap_or(set.paused),
                 background_permille: share.unwrap_or(set.background_permille),
+                pause: set.pause.filter(|_| change.paused.is_none()),
                 limits: changed(set.limits, &change.limits)?,
                 users,
+            })
+        };
+        let stored = self.docs.change(name, next).await?;
+        self.queue_is(name, stored.version, Some(stored.doc));
+        self.others.outbox.queue(name);
+        Ok(())
+    }
+
+    /// Pauses a queue, or with [`LAB`] the whole lab, or lets it go on.
+    pub(crate) async fn pause_queue(
+        &self,
+        name: &str,
+        pause: Option<PausedView>,
+    ) -> Result<(), Refusal> {
+        if name != LAB {
+            check_name("queue", name)?;
+        }
+        let next = async |known: Option<Set>| -> Result<Set, Refusal> {
+            let users = users_after(name, known.as_ref(), None);
+            let set = known.unwrap_or_else(|| self.people.queues.set_of(name));
+            Ok(Set {
+                paused: pause.is_some(),
+                pause: pause.clone(),
+                users,
+                ..set
             })
         };
         let stored = self.docs.change(name, next).await?;

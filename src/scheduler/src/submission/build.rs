@@ -128,6 +128,7 @@ impl Core {
         let credentials = Credentials {
             token: said.token.clone().or_else(|| text("my_token")),
             account: text("my_account").or_else(|| said.account.clone()),
+            ..Credentials::default()
         };
         self.people.accounts.identify(&credentials)
     }

@@ -105,7 +105,7 @@ async fn submitted(specs: &[Spec], key: &str) -> Vec<Option<Words>> {
     let (_data, core) = core().await;
     let said = Credentials {
         account: Some("ann".to_owned()),
-        token: None,
+        ..Credentials::default()
     };
     let how = SubmitOptions {
         key: Some(key),

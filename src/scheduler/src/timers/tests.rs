@@ -31,7 +31,7 @@ const MIN_MS: u64 = 60_000;
 fn ann() -> Credentials {
     Credentials {
         account: Some("ann".to_owned()),
-        token: None,
+        ..Credentials::default()
     }
 }
 
@@ -410,6 +410,7 @@ async fn a_timer_is_paused_goes_on_changes_and_goes() {
     let eve = core.people.accounts.identify(&Credentials {
         account: Some("eve".to_owned()),
         token: None,
+        ..Credentials::default()
     });
     let refusal = core.delete_timer(&eve.unwrap(), this).await.unwrap_err();
     assert_eq!(refusal.body().code, ErrorCode::Forbidden);

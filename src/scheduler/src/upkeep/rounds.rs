@@ -78,6 +78,10 @@ enum Chore {
     OldSequences,
     /// Forgets machines that retired, and old decisions.
     OldMachines,
+    /// Goes on with actions whose replica is gone.
+    Previews,
+    /// Forgets previews of yesterday.
+    OldPreviews,
 }
 
 /// A chore, its name in logs and metrics, its period in rounds, and in which round of a period it runs.
@@ -112,6 +116,8 @@ const CHORES: &[(Chore, &str, u64, u64)] = &[
     (Chore::OldKeys, "old_keys", 3_600, 0),
     (Chore::OldSequences, "old_sequences", 3_600, 0),
     (Chore::OldMachines, "old_machines", 3_600, 0),
+    (Chore::Previews, "previews", 5, 2),
+    (Chore::OldPreviews, "old_previews", 3_600, 0),
 ];
 
 /// Why a chore was not done.
@@ -241,7 +247,9 @@ impl Rounds {
             | Chore::OldWebhooks
             | Chore::OldKeys
             | Chore::OldSequences
-            | Chore::OldMachines => forget_old(chore, core).await?,
+            | Chore::OldMachines
+            | Chore::OldPreviews => forget_old(chore, core).await?,
+            Chore::Previews => core.take_over_previews().await?,
         }
         Ok(())
     }
@@ -283,6 +291,7 @@ async fn forget_old(chore: Chore, core: &Arc<Core>) -> Result<(), ChoreError> {
             core.forget_old_turns().await?;
             core.forget_old_decisions().await?;
         }
+        Chore::OldPreviews => core.forget_previews().await?,
         _ => {}
     }
     Ok(())

@@ -442,6 +442,7 @@ pub(super) fn words(reason: &Reason) -> String {
             Limited::Queue(name) => format!("queue '{name}' has used up its testbox hours"),
         },
         Reason::QueuePaused => "its queue is paused".to_owned(),
+        Reason::LabPaused => "the whole lab is paused".to_owned(),
         Reason::WaitingForAffinity { until } => words_of_affinity(*until),
         Reason::WaitingForStore { until } => words_of_silent_store(*until),
     }

@@ -2,14 +2,19 @@
 
 use std::{io, sync::Arc};
 
-use fairlead_api::{ErrorCode, Route};
+use fairlead_api::{ErrorCode, PreviewRequest, Route};
 use fairlead_store::EventFind;
-use futures_util::{FutureExt, stream};
+use futures_util::{FutureExt, future::ready, stream};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value};
 use warp::reply::Response;
 
-use super::pages;
+use super::search::read_search;
 use crate::{
-    base::errors::{Refusal, excerpt},
+    base::{
+        errors::{Refusal, excerpt},
+        query::Query,
+    },
     core::Core,
     dashboard::audit_log::AuditFind,
     http::{
@@ -20,6 +25,28 @@ use crate::{
     known::samples::By,
 };
 
+/// Largest body of an action: 10,000 ids and more, bytes.
+const PREVIEW_MAX: usize = 1 << 20;
+/// By what jobs of an action are found.
+const FILTERS: [&str; 17] = [
+    "stage",
+    "health",
+    "account",
+    "queue",
+    "host",
+    "suite",
+    "submit_id",
+    "sequence",
+    "group_id",
+    "tbox_group",
+    "kv",
+    "signature",
+    "since_ms",
+    "until_ms",
+    "job_stage",
+    "job_health",
+    "host_machine",
+];
 /// An hour, ms.
 const HOUR_MS: u64 = 3_600_000;
 /// Most hours of a plot: 60 days.
@@ -29,13 +56,12 @@ const HOURS_MAX: u64 = 60 * 24;
 pub(super) fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
     match route {
         Route::Overview => overview(core, request).boxed(),
-        Route::Live => live(core, request).boxed(),
+        Route::Live => ready(live(&core, &request)).boxed(),
         Route::Series => series(core, request).boxed(),
         Route::Audit => audit(core, request).boxed(),
-        Route::Login => pages::login(core, request).boxed(),
-        Route::Logout => async move { pages::logout(&request) }.boxed(),
-        Route::PageOrFile { path } => async move { pages::show(&request, path) }.boxed(),
-        _ => async move { pages::show(&request, &[]) }.boxed(),
+        Route::Preview { preview } => preview_of(core, request, preview).boxed(),
+        Route::RunPreview { preview } => run_preview(core, request, preview).boxed(),
+        _ => make_preview(core, request).boxed(),
     }
 }
 
@@ -44,7 +70,7 @@ async fn overview(core: Arc<Core>, request: Request) -> Result<Response, Refusal
     Ok(tagged(&request, &*core.overview().await?))
 }
 
-async fn live(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+fn live(core: &Arc<Core>, request: &Request) -> Result<Response, Refusal> {
     core.people.accounts.identify(&request.credentials(None))?;
     let watcher = core.watch(request.header("last-event-id"))?;
     let pieces = stream::try_unfold(watcher, |mut watcher| async move {
@@ -91,6 +117,71 @@ pub(super) fn kind(request: &Request) -> Result<By, Refusal> {
             Err(Refusal::new(ErrorCode::BadQuery, message, hint))
         }
     }
+}
+
+async fn make_preview(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+    let who = core.people.accounts.identify(&request.credentials(None))?;
+    let asked: PreviewRequest = request.read_json(PREVIEW_MAX).await?;
+    let filter = if asked.filter.is_empty() {
+        None
+    } else {
+        Some(read_search(&as_query(&asked.filter)?)?)
+    };
+    Ok(ok(&core.make_preview(&who, asked, filter).await?))
+}
+
+/// A filter as the query of a list of jobs.
+fn as_query(filter: &Map<String, Value>) -> Result<Query, Refusal> {
+    let mut query = String::new();
+    let escaped = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    for (name, value) in filter {
+        let bad = || {
+            let message = format!("filter.{}: no name, number or list of names", excerpt(name));
+            Refusal::new(
+                ErrorCode::BadField,
+                message,
+                "as in the query of a list of jobs",
+            )
+        };
+        if !FILTERS.contains(&name.as_str()) {
+            let message = format!("filter.{}: jobs are not found by it", excerpt(name));
+            return Err(Refusal::new(
+                ErrorCode::BadField,
+                message,
+                FILTERS.join(", "),
+            ));
+        }
+        let values = match value {
+            Value::Array(values) => values.clone(),
+            one => vec![one.clone()],
+        };
+        let words = values.iter().map(|value| match value {
+            Value::String(text) => Ok(text.clone()),
+            Value::Number(number) => Ok(number.to_string()),
+            _ => Err(bad()),
+        });
+        let words = words.collect::<Result<Vec<String>, _>>()?;
+        // A parameter of jobs is said once for each value, others are one list.
+        let words = if name == "kv" {
+            words
+        } else {
+            vec![words.join(",")]
+        };
+        for word in words {
+            query.extend(["&", name, "=", &escaped(&word)]);
+        }
+    }
+    Ok(Query::parse(query.trim_start_matches('&'))?)
+}
+
+async fn preview_of(core: Arc<Core>, request: Request, id: &str) -> Result<Response, Refusal> {
+    let who = core.people.accounts.identify(&request.credentials(None))?;
+    Ok(ok(&core.preview(&who, id).await?))
+}
+
+async fn run_preview(core: Arc<Core>, request: Request, id: &str) -> Result<Response, Refusal> {
+    let who = core.people.accounts.identify(&request.credentials(None))?;
+    Ok(ok(&core.run_preview(&who, id).await?))
 }
 
 async fn audit(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {

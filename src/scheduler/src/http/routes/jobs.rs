@@ -5,16 +5,16 @@ use std::{collections::BTreeMap, sync::Arc};
 use fairlead_api::{
     CancelItem, CancelRequest, ErrorBody, ErrorCode, JobList, JobSummary, RerunRequest, TestHistory,
 };
-use fairlead_job::{Health, JobId, Stage};
-use fairlead_store::{JobState, Parts, Search, SearchOrder, StoredJob};
+use fairlead_job::{JobId, Stage};
+use fairlead_store::{Parts, Search, SearchOrder, StoredJob};
 use futures_util::{StreamExt, stream};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use warp::reply::Response;
 
 use crate::{
     base::{
         budget::Charge,
-        errors::{JobError, Refusal, excerpt},
+        errors::{Refusal, excerpt},
     },
     core::Core,
     http::{
@@ -24,11 +24,7 @@ use crate::{
         signed::{read_actor, read_actor_as, read_signed},
     },
     known::accounts::Who,
-    lifecycle::{
-        attempt::{STOP_GRACE_MAX_S, cancelled, to_be_stopped},
-        parent::{is_released, stopping},
-        shards::check_whole,
-    },
+    lifecycle::attempt::STOP_GRACE_MAX_S,
     shards::rerun::Again,
     submission::{
         idempotency::KEY,
@@ -288,31 +284,8 @@ pub(super) async fn cancel(
     id: &str,
 ) -> Result<Response, Refusal> {
     let (who, _) = read_actor(&core, &mut request).await?;
-    cancel_one(&core, &who, job_id(id)?).await?;
+    core.cancel_job(&who, job_id(id)?).await?;
     Ok(done())
-}
-
-async fn cancel_one(core: &Arc<Core>, who: &Who, id: JobId) -> Result<(), Refusal> {
-    let now_ms = core.clock.wall_ms();
-    let reason = format!("cancelled by {}", who.shown());
-    let changed = core
-        .change(id, |state| {
-            who.check_owns(state)?;
-            check_whole(state)?;
-            if state.stage == Stage::Cancel {
-                return Ok(None);
-            }
-            if state.stage != Stage::Submit {
-                let stage = state.stage;
-                return Err(JobError::NotWaiting { id, stage }.into());
-            }
-            Ok(Some(cancelled(state, now_ms, &reason)))
-        })
-        .await?;
-    if changed.before.version != changed.after.version {
-        core.audit(&who.name, "job.cancel", &id.to_string(), Value::Null);
-    }
-    Ok(())
 }
 
 pub(super) async fn cancel_many(
@@ -338,7 +311,7 @@ pub(super) async fn cancel_many(
 
 async fn cancel_named(core: &Arc<Core>, who: &Who, text: String) -> CancelItem {
     let outcome = match job_id(&text) {
-        Ok(id) => cancel_one(core, who, id).await,
+        Ok(id) => core.cancel_job(who, id).await,
         Err(refusal) => Err(refusal),
     };
     let (result, message) = match outcome {
@@ -450,32 +423,6 @@ pub(super) async fn terminate(
     let (who, body) = read_actor(&core, &mut request).await?;
     let id = job_id(id)?;
     let grace_s = grace_s(&body)?;
-    let reason = format!("stopped by {}", who.shown());
-    let now_ms = core.clock.wall_ms();
-    let changed = core
-        .change(id, |state| {
-            who.check_owns(state)?;
-            check_whole(state)?;
-            if state.stage == Stage::Submit && is_released(state) {
-                let told = stopping(state, Health::Terminate, now_ms, &reason);
-                return Ok(Some(JobState {
-                    stop_grace_s: told.stop_grace_s.or(grace_s),
-                    ..told
-                }));
-            }
-            if !state.stage.is_held() {
-                let stage = state.stage;
-                return Err(JobError::NotRunning { id, stage }.into());
-            }
-            let told = to_be_stopped(state, now_ms, &reason);
-            Ok(told.map(|told| JobState {
-                stop_grace_s: grace_s,
-                ..told
-            }))
-        })
-        .await?;
-    let detail = json!({ "grace_s": grace_s });
-    core.audit(&who.name, "job.terminate", &id.to_string(), detail);
-    core.tell_to_stop(&changed.after.state);
+    core.terminate_job(&who, id, grace_s).await?;
     Ok(done())
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use fairlead_api::{ErrorCode, Login};
+use fairlead_api::{ErrorCode, Login, Route};
 use fairlead_dashboard::{Asset, CONTENT_SECURITY_POLICY, PAGE, find};
+use futures_util::{FutureExt, future::ready};
 use warp::{
     http::{HeaderValue, StatusCode},
     reply::Response,
@@ -18,7 +19,7 @@ use crate::{
     core::Core,
     files::read::names_tag,
     http::{
-        reply::{done, ok, typed},
+        reply::{Answer, done, ok, typed},
         request::Request,
         sessions,
     },
@@ -27,6 +28,16 @@ use crate::{
 
 /// Where browsers that ask for `/` are led.
 const HOME: &str = "/ui/";
+
+/// Who answers.
+pub(super) fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
+    match route {
+        Route::Login => login(core, request).boxed(),
+        Route::Logout => ready(logout(&request)).boxed(),
+        Route::PageOrFile { path } => ready(show(&request, path)).boxed(),
+        _ => ready(show(&request, &[])).boxed(),
+    }
+}
 
 /// Leads a browser to the dashboard.
 pub(super) fn home() -> Response {
@@ -38,7 +49,7 @@ pub(super) fn home() -> Response {
 }
 
 /// A file of the dashboard; the page itself for every address that names no file.
-pub(super) fn show(request: &Request, path: &[&str]) -> Result<Response, Refusal> {
+fn show(request: &Request, path: &[&str]) -> Result<Response, Refusal> {
     let name = path.join("/");
     let is_file = path.last().is_some_and(|last| last.contains('.'));
     let found = if is_file { find(&name) } else { find(PAGE) };
@@ -81,14 +92,14 @@ fn served(request: &Request, asset: &'static Asset) -> Response {
 }
 
 /// Lets a browser in.
-pub(super) async fn login(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+async fn login(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
     sessions::check_origin(&request)?;
     let asked: Login = request.read_json(BODY_MAX).await?;
     let given = |text: String| Some(text).filter(|text| !text.is_empty());
     let who = if core.people.accounts.tokens_needed() {
         Credentials {
             token: given(asked.token),
-            account: None,
+            ..Credentials::default()
         }
     } else {
         if !asked.my_account.is_empty() {
@@ -97,6 +108,7 @@ pub(super) async fn login(core: Arc<Core>, mut request: Request) -> Result<Respo
         Credentials {
             token: None,
             account: given(asked.my_account),
+            ..Credentials::default()
         }
     };
     let known = core.people.accounts.identify(&who)?;
@@ -109,7 +121,7 @@ pub(super) async fn login(core: Arc<Core>, mut request: Request) -> Result<Respo
 }
 
 /// Forgets the login of a browser.
-pub(super) fn logout(request: &Request) -> Result<Response, Refusal> {
+fn logout(request: &Request) -> Result<Response, Refusal> {
     sessions::check_origin(request)?;
     let mut response = done();
     let headers = response.headers_mut();

@@ -56,7 +56,7 @@ async fn user(core: &Core, name: &str) -> Credentials {
     assert!(token.is_some(), "{name}");
     Credentials {
         token,
-        account: None,
+        ..Credentials::default()
     }
 }
 
@@ -120,7 +120,7 @@ async fn a_name_is_the_account_s_own_queue_a_shared_one_or_a_label() {
     // Whoever may act for an account still uses that account's queues; an admin may use each.
     let root = Credentials {
         token: Some("secret".to_owned()),
-        account: None,
+        ..Credentials::default()
     };
     let for_bob = json!({"my_account": "bob", "queue": "team"});
     assert_eq!(made(&core, &root, &for_bob).unwrap().state.queue, "team");
@@ -243,8 +243,8 @@ async fn in_the_open_too_a_queue_is_for_those_that_it_names() {
     let (_data, core) = testing::core().await;
     set(&core, "team", json!({"users": ["ann"]})).await.unwrap();
     let as_account = |account: &str| Credentials {
-        token: None,
         account: Some(account.to_owned()),
+        ..Credentials::default()
     };
     assert_eq!(state(&core, &as_account("ann"), "team").queue, "team");
     let bobs = made(&core, &as_account("bob"), &json!({"queue": "team"}));

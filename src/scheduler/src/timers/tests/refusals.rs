@@ -83,7 +83,7 @@ async fn a_run_that_a_submit_would_refuse_is_refused_and_the_timer_goes_on() {
     let core = core_over(embedded(&data), config.clone(), clock(START_MS));
     let said = Credentials {
         token: Some("secret".to_owned()),
-        account: None,
+        ..Credentials::default()
     };
     let spec = spec(&json!({"every": "10m", "my_token": "secret"}));
     core.submit_timer(spec, &said).await.unwrap();

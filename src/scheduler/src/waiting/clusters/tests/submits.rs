@@ -14,6 +14,7 @@ async fn submitted(core: &Arc<Core>, fields: &Value, key: &str) -> Vec<SubmitIte
     let said = Credentials {
         account: Some("ann".to_owned()),
         token: None,
+        ..Credentials::default()
     };
     let how = SubmitOptions {
         key: Some(key).filter(|key| !key.is_empty()),

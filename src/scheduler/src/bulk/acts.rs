@@ -1,0 +1,160 @@
+//! What an action does to one job, host or queue. Each may be repeated.
+
+use std::sync::Arc;
+
+use fairlead_api::{BulkAction, ErrorCode, HostReserve, PausedView, QueueChange};
+use fairlead_job::{JobId, Spec};
+use serde_json::json;
+
+use crate::{
+    base::errors::{HostError, Refusal},
+    core::Core,
+    known::{
+        accounts::{Credentials, Who},
+        cordons::CordonKind,
+        previews::PreviewDoc,
+    },
+    shards::rerun::Again,
+    submission::edits::Edit,
+};
+
+impl Core {
+    /// Does it to one of a preview's ids.
+    pub(super) async fn act(
+        self: &Arc<Self>,
+        preview: &str,
+        doc: &PreviewDoc,
+        who: &Who,
+        id: &str,
+    ) -> Result<(), Refusal> {
+        use BulkAction as A;
+        match doc.action() {
+            A::Cancel | A::Terminate | A::Rerun | A::Change | A::Hold | A::Release => {
+                let job = id.parse::<JobId>().map_err(|_| Refusal::Bug)?;
+                self.act_on_job(preview, doc, who, job).await
+            }
+            A::Cordon | A::Drain | A::Uncordon | A::Reserve | A::Unreserve => {
+                self.act_on_host(doc, who, id).await
+            }
+            A::PauseQueue | A::PauseLab => {
+                let pause = PausedView {
+                    by: who.shown().to_owned(),
+                    reason: doc.asked.reason.clone(),
+                    at_ms: self.clock.wall_ms(),
+                };
+                let detail = json!({ "reason": pause.reason });
+                self.pause_queue(id, Some(pause)).await?;
+                self.audit(&who.name, pausing(doc.action()), id, detail);
+                Ok(())
+            }
+            A::ResumeQueue | A::ResumeLab => {
+                self.pause_queue(id, None).await?;
+                self.audit(&who.name, pausing(doc.action()), id, json!({}));
+                Ok(())
+            }
+            A::Weights => {
+                let change = QueueChange {
+                    weight: doc.asked.weights.get(id).copied(),
+                    ..QueueChange::default()
+                };
+                self.change_queue(id, &change).await?;
+                self.audit(&who.name, "queue.set", id, json!(change));
+                Ok(())
+            }
+        }
+    }
+
+    async fn act_on_job(
+        self: &Arc<Self>,
+        preview: &str,
+        doc: &PreviewDoc,
+        who: &Who,
+        job: JobId,
+    ) -> Result<(), Refusal> {
+        let edit = |hold| Edit::new(hold, Spec::new());
+        match doc.action() {
+            BulkAction::Cancel => self.cancel_job(who, job).await,
+            BulkAction::Terminate => self.terminate_job(who, job, None).await,
+            BulkAction::Rerun => {
+                let again = Again {
+                    set: doc.asked.set.clone(),
+                    // The same key makes one job, however often this is repeated.
+                    key: Some(format!("preview-{preview}-{job}")),
+                    ..Again::default()
+                };
+                let said = Credentials::vouched(&who.name);
+                let submitted = self.rerun(job, &again, who, &said).await?;
+                let mut items = submitted.items.into_iter();
+                match items.find(|item| !item.code.is_empty()) {
+                    None => Ok(()),
+                    Some(refused) => Err(Refusal::new(
+                        ErrorCode::Conflict,
+                        refused.message,
+                        refused.hint,
+                    )),
+                }
+            }
+            BulkAction::Hold => self.edit_job(who, job, &edit(Some(true))?).await.map(drop),
+            BulkAction::Release => self.edit_job(who, job, &edit(Some(false))?).await.map(drop),
+            _ => {
+                let edit = Edit::new(None, doc.asked.set.clone())?;
+                self.edit_job(who, job, &edit).await.map(drop)
+            }
+        }
+    }
+
+    async fn act_on_host(&self, doc: &PreviewDoc, who: &Who, host: &str) -> Result<(), Refusal> {
+        let reason = &doc.asked.reason;
+        self.know_host(host).await?;
+        let (what, detail) = match doc.action() {
+            BulkAction::Cordon | BulkAction::Drain => {
+                let is_drain = doc.action() == BulkAction::Drain;
+                let how = if is_drain {
+                    CordonKind::Drain
+                } else {
+                    CordonKind::Cordon
+                };
+                self.close_host(host, how, reason, who.shown()).await?;
+                (
+                    "host.cordon",
+                    json!({ "reason": reason, "drain": is_drain }),
+                )
+            }
+            BulkAction::Reserve => {
+                let asked = HostReserve {
+                    accounts: doc.asked.accounts.clone(),
+                    until: format!("+{}h", doc.asked.hours),
+                    reason: reason.clone(),
+                };
+                self.reserve_host(host, &asked, who.shown()).await?;
+                ("host.reserve", json!(asked))
+            }
+            BulkAction::Unreserve => {
+                match self.unreserve_host(host).await {
+                    Err(Refusal::Host(HostError::NotReserved(_))) => return Ok(()),
+                    outcome => outcome?,
+                }
+                ("host.unreserve", json!({}))
+            }
+            _ => {
+                match self.open_host(host).await {
+                    Err(Refusal::Host(HostError::NotClosed(_))) => return Ok(()),
+                    outcome => outcome?,
+                }
+                ("host.uncordon", json!({}))
+            }
+        };
+        self.audit(&who.name, what, host, detail);
+        Ok(())
+    }
+}
+
+/// What the audit log calls it.
+fn pausing(action: BulkAction) -> &'static str {
+    match action {
+        BulkAction::PauseQueue => "queue.pause",
+        BulkAction::ResumeQueue => "queue.resume",
+        BulkAction::PauseLab => "lab.pause",
+        _ => "lab.resume",
+    }
+}

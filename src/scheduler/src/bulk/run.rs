@@ -1,0 +1,177 @@
+//! Runs previews, piece by piece, and goes on with those whose replica is gone.
+
+use std::sync::Arc;
+
+use fairlead_api::{ErrorCode, Preview, PreviewFailure, PreviewState};
+use fairlead_store::StoreError;
+use futures_util::{StreamExt, stream};
+
+use super::preview::{LIVES_MS, unknown};
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    known::{accounts::Who, previews::PreviewDoc},
+};
+
+/// Acts of one piece: then it is noted how far it is.
+const PIECE: usize = 200;
+/// Acts side by side.
+const ABREAST: usize = 32;
+/// A replica that does not note anything for so long is taken to be gone, ms.
+const SILENT_MS: u64 = 15_000;
+/// Previews that are looked at in one round.
+const DUE_MAX: u32 = 20;
+
+impl Core {
+    /// Begins to do what a preview shows. Whoever asks again is told how far it is.
+    pub(crate) async fn run_preview(
+        self: &Arc<Self>,
+        who: &Who,
+        id: &str,
+    ) -> Result<Preview, Refusal> {
+        let now_ms = self.clock.wall_ms();
+        // Rights are looked at here; those of each job again when it is touched.
+        self.preview(who, id).await?;
+        let next = async |known: Option<PreviewDoc>| -> Result<PreviewDoc, Refusal> {
+            let doc = known.ok_or_else(|| unknown(id))?;
+            if doc.state != PreviewState::Previewed {
+                return Ok(doc);
+            }
+            if doc.made_ms.saturating_add(LIVES_MS) <= now_ms {
+                return Err(Refusal::new(
+                    ErrorCode::Conflict,
+                    format!("preview '{id}' is older than 10 minutes: the lab may have changed"),
+                    "make a new preview, and look at it",
+                ));
+            }
+            Ok(PreviewDoc {
+                state: PreviewState::Running,
+                runner: self.others.run.clone(),
+                at_ms: now_ms.saturating_add(SILENT_MS),
+                ..doc
+            })
+        };
+        let stored = self.docs.change(id, next).await?;
+        if stored.doc.state == PreviewState::Running
+            && stored.doc.runner == self.others.run
+            && stored.doc.tried == 0
+        {
+            self.begin_preview(id);
+        }
+        Ok(self.shown(id, &stored.doc))
+    }
+
+    fn begin_preview(self: &Arc<Self>, id: &str) {
+        let (core, id) = (Arc::clone(self), id.to_owned());
+        self.tasks.spawn(async move {
+            if let Err(error) = core.carry_on(&id).await {
+                tracing::warn!(preview = id, %error, "an action was interrupted; a replica goes on with it soon");
+            }
+        });
+    }
+
+    /// Goes on with actions whose replica has not been heard of.
+    pub(crate) async fn take_over_previews(self: &Arc<Self>) -> Result<(), StoreError> {
+        let now_ms = self.clock.wall_ms();
+        let kind = fairlead_store::DocKind::Preview;
+        for due in self.store.due_docs(kind, now_ms, DUE_MAX).await? {
+            let next = async |known: Option<PreviewDoc>| -> Result<PreviewDoc, Refusal> {
+                let doc = known.ok_or_else(|| unknown(&due.id))?;
+                if doc.state != PreviewState::Running || doc.at_ms > now_ms {
+                    return Ok(doc);
+                }
+                Ok(PreviewDoc {
+                    runner: self.others.run.clone(),
+                    at_ms: now_ms.saturating_add(SILENT_MS),
+                    ..doc
+                })
+            };
+            match self.docs.change(&due.id, next).await {
+                Ok(stored) if stored.doc.runner == self.others.run && stored.doc.at_ms > now_ms => {
+                    self.begin_preview(&due.id);
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::debug!(preview = due.id, %error, "another replica goes on with this action");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Does piece after piece, as long as this replica is the one that does.
+    async fn carry_on(self: &Arc<Self>, id: &str) -> Result<(), Refusal> {
+        loop {
+            let stored = self.docs.read::<PreviewDoc>(id).await?;
+            let doc = stored.ok_or_else(|| unknown(id))?.doc;
+            if doc.state != PreviewState::Running || doc.runner != self.others.run {
+                return Ok(());
+            }
+            if self.draining.is_cancelled() {
+                return Err(Refusal::Stopping);
+            }
+            let tried = usize::try_from(doc.tried).unwrap_or(usize::MAX);
+            let piece: Vec<String> = doc.ids.iter().skip(tried).take(PIECE).cloned().collect();
+            let failed = self.do_piece(id, &doc, &piece).await;
+            let now_ms = self.clock.wall_ms();
+            let next = async |known: Option<PreviewDoc>| -> Result<PreviewDoc, Refusal> {
+                let mut doc = known.ok_or_else(|| unknown(id))?;
+                if doc.runner != self.others.run {
+                    return Ok(doc);
+                }
+                doc.tried = u64::try_from(tried.saturating_add(piece.len())).unwrap_or(u64::MAX);
+                doc.failed.extend(failed.iter().cloned());
+                let is_done = tried.saturating_add(piece.len()) >= doc.ids.len();
+                (doc.state, doc.at_ms) = if is_done {
+                    (PreviewState::Done, 0)
+                } else {
+                    (PreviewState::Running, now_ms.saturating_add(SILENT_MS))
+                };
+                Ok(doc)
+            };
+            self.docs.change(id, next).await?;
+        }
+    }
+
+    /// Does it to each of these; answers those that were not changed, and why.
+    async fn do_piece(
+        self: &Arc<Self>,
+        preview: &str,
+        doc: &PreviewDoc,
+        piece: &[String],
+    ) -> Vec<PreviewFailure> {
+        let Some(who) = self.people.accounts.named(&doc.by) else {
+            let why = format!("account '{}' is gone", doc.by);
+            let failed = piece.iter().map(|id| PreviewFailure {
+                id: id.clone(),
+                why: why.clone(),
+            });
+            return failed.collect();
+        };
+        let who = &who;
+        let acts = stream::iter(piece.to_vec()).map(|id| async move {
+            let outcome = Box::pin(self.act(preview, doc, who, &id)).await;
+            outcome.err().map(|refusal| PreviewFailure {
+                id,
+                why: refusal.to_string(),
+            })
+        });
+        let outcomes = acts.buffered(ABREAST).collect::<Vec<_>>().await;
+        outcomes.into_iter().flatten().collect()
+    }
+
+    /// Forgets previews of yesterday.
+    pub(crate) async fn forget_previews(&self) -> Result<(), StoreError> {
+        let old_ms = self.clock.wall_ms().saturating_sub(24 * 3_600_000);
+        for (id, stored) in self.docs.list::<PreviewDoc>().await? {
+            let is_open = stored.doc.state == PreviewState::Running;
+            if stored.doc.made_ms < old_ms
+                && !is_open
+                && let Err(error) = self.docs.put(&id, Some(&stored), None).await
+            {
+                tracing::debug!(preview = id, %error, "an old preview was not forgotten here");
+            }
+        }
+        Ok(())
+    }
+}
