@@ -141,6 +141,33 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "bulk",
+        &[
+            "base",
+            "lifecycle",
+            "known",
+            "core",
+            "people",
+            "placement",
+            "jobs",
+            "submission",
+            "shards",
+            "hosts",
+        ],
+    ),
+    (
+        "dashboard",
+        &[
+            "base",
+            "known",
+            "core",
+            "people",
+            "placement",
+            "samples",
+            "views",
+        ],
+    ),
+    (
         "webhooks",
         &[
             "base", "storage", "known", "core", "people", "jobs", "views",
@@ -185,6 +212,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "shards",
             "timers",
             "webhooks",
+            "bulk",
         ],
     ),
     (
@@ -210,6 +238,8 @@ const ROOMS: &[(&str, &[&str])] = &[
             "upkeep",
             "webhooks",
             "shards",
+            "bulk",
+            "dashboard",
         ],
     ),
     (
@@ -230,6 +260,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "upkeep",
             "http",
             "webhooks",
+            "dashboard",
         ],
     ),
     (

@@ -1,4 +1,4 @@
-//! What the dashboard shows: a snapshot of the lab, its changes, plots, and the audit log.
+//! Types of the dashboard: a snapshot of the lab, its changes, plots, and the audit log.
 
 use std::collections::BTreeMap;
 

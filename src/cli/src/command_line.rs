@@ -3,11 +3,11 @@
 use clap::{Parser, Subcommand};
 
 use crate::{
-    cmd_account, cmd_backup, cmd_change, cmd_check, cmd_config, cmd_content, cmd_doctor,
-    cmd_explain, cmd_get, cmd_group, cmd_hosts, cmd_job, cmd_jobs, cmd_key, cmd_log, cmd_login,
-    cmd_plan, cmd_pools, cmd_prune, cmd_put, cmd_queues, cmd_replay, cmd_rerun, cmd_results,
-    cmd_reuse, cmd_run, cmd_scale, cmd_serve, cmd_stop, cmd_submit, cmd_tests, cmd_timers,
-    cmd_usage, cmd_version, cmd_wait, cmd_watch, cmd_webhooks, cmd_whoami, completing,
+    cmd_account, cmd_audit, cmd_backup, cmd_change, cmd_check, cmd_config, cmd_content, cmd_doctor,
+    cmd_explain, cmd_get, cmd_group, cmd_hosts, cmd_job, cmd_jobs, cmd_key, cmd_lab, cmd_log,
+    cmd_login, cmd_plan, cmd_pools, cmd_prune, cmd_put, cmd_queues, cmd_replay, cmd_rerun,
+    cmd_results, cmd_reuse, cmd_run, cmd_scale, cmd_serve, cmd_stop, cmd_submit, cmd_tests,
+    cmd_timers, cmd_usage, cmd_version, cmd_wait, cmd_watch, cmd_webhooks, cmd_whoami, completing,
     context::Context,
     exit,
     logging::{self, LogFormat},
@@ -98,6 +98,10 @@ pub(crate) enum Command {
     Pools(cmd_pools::PoolsArgs),
     /// Show the decisions of pools, and why they were made
     Scale(cmd_scale::ScaleArgs),
+    /// Show how the lab is, and pause it as a whole
+    Lab(cmd_lab::LabArgs),
+    /// Show who did what
+    Audit(cmd_audit::AuditArgs),
     /// Add and list accounts and their tokens
     Account(cmd_account::AccountArgs),
     /// Show, import and rotate the keys that seal secrets and sign tokens
@@ -165,6 +169,8 @@ impl Command {
             Self::Hosts(args) => cmd_hosts::run(&args, context).await,
             Self::Pools(args) => cmd_pools::run(args, context).await,
             Self::Scale(args) => cmd_scale::run(&args, context).await,
+            Self::Lab(args) => cmd_lab::run(&args, context).await,
+            Self::Audit(args) => cmd_audit::run(&args, context).await,
             Self::Account(args) => cmd_account::run(args, context).await,
             Self::Key(args) => cmd_key::run(args, context).await,
             Self::Backup(args) => cmd_backup::backup(&args, context),

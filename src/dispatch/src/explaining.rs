@@ -66,6 +66,15 @@ impl Engine {
         })
     }
 
+    /// Why nothing of a queue that is paused is dispatched.
+    fn why_paused(&self) -> Reason {
+        if self.ledger.policy.paused {
+            Reason::LabPaused
+        } else {
+            Reason::QueuePaused
+        }
+    }
+
     /// How any job would fare, in memory here or not: for example whether any known host could ever run it.
     pub fn explain_facts(&self, now: Millis, facts: &JobFacts) -> JobExplanation {
         if let Some(known) = self.explain_job(now, facts.key) {
@@ -132,11 +141,7 @@ impl Engine {
         });
         let hosts = hosts.collect();
         let reserved = self.reservations.values().find(|r| r.job == job);
-        let paused = standing.paused.then_some(if self.ledger.policy.paused {
-            Reason::LabPaused
-        } else {
-            Reason::QueuePaused
-        });
+        let paused = standing.paused.then(|| self.why_paused());
         let limits = self
             .ledger
             .limits_reached(&standing.queue, &standing.account);

@@ -15,6 +15,7 @@ mod content;
 mod content_care;
 mod content_puts;
 mod daily;
+mod dashboard;
 mod documented;
 mod dry_runs;
 mod facts;

@@ -4,6 +4,7 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
+mod bulk;
 mod crowd;
 mod leases;
 mod news;

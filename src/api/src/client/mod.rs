@@ -8,6 +8,7 @@
 mod call;
 mod config;
 mod content;
+mod dashboard;
 mod error;
 mod file_body;
 mod files;

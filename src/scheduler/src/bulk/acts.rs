@@ -1,4 +1,4 @@
-//! What an action does to one job, host or queue. Each may be repeated.
+//! Acts on one job, host or queue of an action. Each may be repeated.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the dashboard shows: one snapshot a second of the lab while anybody looks, what changed since, plots of what
+//! Numbers of the dashboard: one snapshot a second of the lab while anybody looks, what changed since, plots of what
 //! ran, and the audit log.
 
 pub(crate) mod audit_log;

@@ -1,4 +1,4 @@
-//! What ran in each minute or hour, for plots.
+//! Plots: jobs that ran in each minute or hour.
 
 use fairlead_api::{Series, SeriesPoint};
 use fairlead_store::StoreError;

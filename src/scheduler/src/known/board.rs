@@ -1,4 +1,4 @@
-//! What people look at: the snapshot of the lab that was made last, and what changed in the seconds before.
+//! The snapshot of the lab that people look at, and its changes in the seconds before.
 
 use std::{
     collections::{BTreeMap, VecDeque},

@@ -138,8 +138,9 @@ impl LiveJobs {
 
     /// The ids of that.
     pub(crate) fn ids_of_host(&self, host: &str) -> Vec<JobId> {
-        let ids = self.by_host.get(host);
-        ids.map(|ids| ids.iter().copied().collect())
+        self.by_host
+            .get(host)
+            .map(|ids| ids.iter().copied().collect())
             .unwrap_or_default()
     }
 

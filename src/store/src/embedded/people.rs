@@ -1,4 +1,4 @@
-//! What people ask: how many jobs are how far, and who did what.
+//! Questions of people: how many jobs are how far, and who did what.
 
 use std::{collections::BTreeMap, str::FromStr};
 
