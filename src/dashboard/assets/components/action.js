@@ -120,7 +120,7 @@ export function ActionDialog() {
   }, [asked]);
   useEffect(() => {
     if (shown?.state === 'previewed') dialog.current.querySelector('.do')?.focus();
-  }, [shown?.preview_id]);
+  }, [shown?.preview_id, busy.value]);
   const close = () => { request.value = null; };
   const submit = event => {
     event.preventDefault();

@@ -52,9 +52,9 @@ function JobRow({ row, select, hide }) {
     <td><${JobLink} id=${job.job_id} />${job.attempt > 1 && html` <span class="faint" title=${`Try ${job.attempt}`}>#${job.attempt}</span>`}</td>
     <td><${JobState} job=${job} /></td><td>${job.suite}</td><td class="params" title=${job.params}>${job.params}${job.shards && html` <span class="faint" title="Shards that have ended, of all">${job.shards.over}/${job.shards.count}</span>`}</td>
     ${!hide?.account && html`<td><${AccountLink} name=${job.my_account} /></td>`}${!hide?.queue && html`<td><${QueueLink} name=${job.queue} /></td>`}
-    <td><${HostLink} name=${job.host} /></td><td class="num"><${Ago} ms=${job.submit_ms} suffix="" /></td>
+    ${!hide?.host && html`<td><${HostLink} name=${job.host} /></td>`}<td class="num"><${Ago} ms=${job.submit_ms} suffix="" /></td>
     <td class="num" title="From ready to dispatched"><${Lasts} since=${job.ready_ms ?? (job.dispatch_ms && job.submit_ms)} until=${job.dispatch_ms ?? job.end_ms} /></td>
-    <td class="num" title="From dispatched to its end"><${Lasts} since=${job.dispatch_ms} until=${job.end_ms} /></td>
+    ${!hide?.ran && html`<td class="num" title="From dispatched to its end"><${Lasts} since=${job.dispatch_ms} until=${job.end_ms} /></td>`}
     <td class="reason" title=${job.reason}>${job.crash_signature ?? job.reason}</td></tr>`;
 }
 
@@ -67,7 +67,7 @@ export function JobTable({ jobs, select, hide, rows = 50, empty = 'No job matche
   const head = (title, name = '', means) => html`<th scope="col" class=${name} title=${means}>${title}</th>`;
   return html`<${Wide} label="Jobs"><table class=${`rows jobs ${jobs.busy.value ? 'loading' : ''}`}><caption class="unseen">Jobs</caption><thead><tr>
     ${select && html`<th scope="col"><input type="checkbox" aria-label="Select all of this page" checked=${data.ids.every(id => select.chosen.value.has(id))} onChange=${event => select.all(data.ids, event.target.checked)} /></th>`}
-    ${head('Job')}${head('State')}${head('Suite')}${head('Parameters')}${!hide?.account && head('Account')}${!hide?.queue && head('Queue')}${head('Host')}${head('Age', 'num', 'Since it was submitted')}${head('Waited', 'num', 'For a host')}${head('Ran', 'num', 'On a host')}${head('Why')}</tr></thead>
+    ${head('Job')}${head('State')}${head('Suite')}${head('Parameters')}${!hide?.account && head('Account')}${!hide?.queue && head('Queue')}${!hide?.host && head('Host')}${head('Age', 'num', 'Since it was submitted')}${head('Waited', 'num', 'For a host')}${!hide?.ran && head('Ran', 'num', 'On a host')}${head('Why')}</tr></thead>
     <tbody>${data.ids.map(id => html`<${JobRow} key=${id} row=${data.rows.get(id)} select=${select} hide=${hide} />`)}</tbody></table></${Wide}>`;
 }
 

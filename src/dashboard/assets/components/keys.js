@@ -14,7 +14,7 @@ function rows() {
 }
 
 /** Moves the focus in the list of the page by one row. */
-function move(by) {
+export function moveRow(by) {
   const all = rows();
   if (!all.length) return;
   const at = all.indexOf(document.activeElement?.closest('[data-row]'));
@@ -46,8 +46,8 @@ export function listenToKeys(help) {
     else if (event.key === 'g') waitsForPlace = Date.now() + SECOND_KEY_MS;
     else if (event.key === '?') help();
     else if (event.key === '/') document.querySelector('main [data-filter]')?.focus();
-    else if (event.key === 'j') move(1);
-    else if (event.key === 'k') move(-1);
+    else if (event.key === 'j') moveRow(1);
+    else if (event.key === 'k') moveRow(-1);
     else if (!(event.key === 'Enter' || event.key === 'x') || !onRow(event.key)) return;
     event.preventDefault();
   });

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useMemo, useState } from '../ui.js';
 import { getJson, query } from '../api.js';
-import { count, serverNow, span } from '../format.js';
+import { brief, count, serverNow } from '../format.js';
 import { setQuery, route } from '../route.js';
 import { Panel, useLoad } from './parts.js';
 
@@ -49,4 +49,4 @@ export function Series({ by, name }) {
   </div>`;
 }
 const rounded = value => count(Math.round(value));
-const seconds = value => (value >= 60 ? span(value * 1000).replace(/ 00 (s|min)$/, '') : `${value} s`);
+const seconds = value => brief(value * 1000);

@@ -71,8 +71,8 @@ function LabLine() {
 function Paused() {
   const paused = lab.value?.paused;
   if (!paused) return null;
-  return html`<div class="banner warn" role="status"><span><b>‖ The lab is paused</b> by ${paused.by} ${html`<${Ago} ms=${paused.at_ms} />`}${paused.reason && `: ${paused.reason}`}. No job is dispatched.</span>
-    ${isAdmin() && html`<button onClick=${() => openAction({ action: 'resume_lab' })}>Resume the lab …</button>`}</div>`;
+  return html`<div class="banner warn" role="status"><span><b>‖ The lab is paused</b> by ${paused.by} <${Ago} ms=${paused.at_ms} />${paused.reason && `: ${paused.reason}`}. No job is dispatched.</span>
+    ${isAdmin() && html`<button data-action="resume_lab" onClick=${() => openAction({ action: 'resume_lab' })}>Resume the lab …</button>`}</div>`;
 }
 
 async function logOut() {

@@ -55,6 +55,6 @@ export default function Host({ name }) {
   if (!host) return html`<${Title} kind="Host">${name}</${Title}>${loaded.error.value ? html`<${Problem} error=${loaded.error.value} retry=${loaded.again} />` : html`<${Skeleton} rows=${12} />`}`;
   return html`<${Title} kind=${`Host of group ${host.group}`} title=${`${name} ${host.state}`} actions=${isAdmin() && html`<${Buttons} name=${name} host=${host} />`}>${name}</${Title}>
     <div class="columns"><div><${Why} host=${host} view=${view} /><${Panel} title="What it has" note=${host.jobs.length ? '' : 'no job'}><${Use} host=${host} />${host.jobs.length > 0 && html`<ul class="plain">${host.jobs.map(id => html`<li key=${id}><${JobLink} id=${id} /></li>`)}</ul>`}</${Panel}>
-      <${Panel} title="Its last jobs"><${JobsOf} filter=${{ host: name }} empty="It has had no job yet." /></${Panel}></div>
+      <${Panel} title="Its last jobs"><${JobsOf} filter=${{ host: name }} hide=${{ host: true, queue: true }} empty="It has had no job yet." /></${Panel}></div>
       <div class="side"><${Panel} title="Facts"><${Facts} view=${view} host=${host} /></${Panel}></div></div><${Series} by="host" name=${name} />`;
 }

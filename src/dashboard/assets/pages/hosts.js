@@ -7,7 +7,7 @@ import { hosts, lab, ready } from '../live.js';
 import { Ago, count, HOST_STATES, hostStates, HostState, memory, plural } from '../format.js';
 import { openAction } from '../components/action.js';
 import { HostMap } from '../components/hostmap.js';
-import { Empty, HostLink, Meter, Skeleton, Title } from '../components/parts.js';
+import { Empty, Meter, Skeleton, Title } from '../components/parts.js';
 import { VirtualTable } from '../components/virtual.js';
 
 const ACTIONS = [['cordon', 'Cordon'], ['drain', 'Drain'], ['uncordon', 'Uncordon'], ['reserve', 'Reserve'], ['unreserve', 'Give back']];
@@ -83,8 +83,8 @@ function rowOf(select) {
     const host = hosts.row(name).value;
     if (!host) return null;
     const memoryUsed = host.memory_mb - host.free_memory_mb;
-    return html`<tr data-row tabindex="-1" aria-rowindex=${index + 2} aria-selected=${select ? select.chosen.value.has(name) : undefined}>${select && html`<td><input type="checkbox" aria-label=${`Select ${name}`} checked=${select.chosen.value.has(name)} onChange=${() => select.toggle(name)} /></td>`}
-      <td><${HostLink} name=${name} /></td><td><${HostState} host=${host} /></td><td>${host.group}</td><td>${host.kinds.join(', ')} · ${host.arch}</td>
+    return html`<tr data-row tabindex="-1" aria-rowindex=${index + 2} aria-selected=${select ? select.chosen.value.has(name) : undefined}>${select && html`<td><input type="checkbox" tabindex="-1" aria-label=${`Select ${name}`} checked=${select.chosen.value.has(name)} onChange=${() => select.toggle(name)} /></td>`}
+      <td><a class="id" tabindex="-1" href=${address('hosts', name)}>${name}</a></td><td><${HostState} host=${host} /></td><td>${host.group}</td><td>${host.kinds.join(', ')} · ${host.arch}</td>
       <td><${Meter} part=${memoryUsed / host.memory_mb} label=${`${memory(memoryUsed)} of ${memory(host.memory_mb)} used`} /></td><td>${host.cpus && html`<${Meter} part=${1 - (host.free_cpus ?? 0) / host.cpus} label=${`${host.cpus - (host.free_cpus ?? 0)} of ${host.cpus} CPUs used`} />`}</td>
       <td class="num">${host.jobs.length}</td><td class="num">${host.lost_ms || host.closed ? html`<${Ago} ms=${host.lost_ms ?? host.closed.at_ms} />` : ''}</td><td class="reason" title=${hostNote(host)}>${hostNote(host)}</td></tr>`;
   };

@@ -35,11 +35,24 @@ function Tiles() {
   </div>`;
 }
 
+/** Hosts that are lost or closed, kept up with each event: few of many. */
+const unwell = new Map();
+const isUnwell = host => host && (host.lost_ms || host.closed || host.state === 'silent' || host.state === 'off');
+function look(name, _, host) {
+  if (name === null) {
+    unwell.clear();
+    for (const [each, row] of hosts.rows) if (isUnwell(row)) unwell.set(each, row);
+  } else if (isUnwell(host)) unwell.set(name, host);
+  else unwell.delete(name);
+}
+look(null);
+hosts.listen(look);
+
 function hostTroubles() {
   hosts.version.value;
   const groups = { suspect: [], silent: [], off: [] };
   let closedLong = 0;
-  for (const [name, host] of hosts.rows) {
+  for (const [name, host] of unwell) {
     groups[host.state]?.push([name, host.lost_ms ?? host.closed?.at_ms ?? 0]);
     if (host.closed && host.state !== 'suspect' && now.peek() - host.closed.at_ms > 86_400_000) closedLong += 1;
   }
@@ -66,7 +79,7 @@ function Attention() {
   ];
   if (!troubles.length) return html`<${Empty}>✓ Nothing is broken.</${Empty}>`;
   return html`<ul class="troubles">${troubles.map(one => html`<li key=${one.text} class=${one.tone}><span class="sign" aria-hidden="true">${one.tone === 'bad' ? '✗' : '!'}</span>
-    <span><a href=${one.href}>${one.text}</a>${one.names.length > 0 && html`<small>${one.names.map(([name, at]) => html`<a key=${name} href=${address('hosts', name)}>${name}</a> <span class="faint"><${Ago} ms=${at} /></span> `)}</small>`}</span></li>`)}</ul>`;
+    <span><a href=${one.href}>${one.text}</a>${one.names.length > 0 && html`<small>${one.names.map(([name, at]) => html`<span key=${name} class="nowrap"><a href=${address('hosts', name)}>${name}</a> <span class="faint"><${Ago} ms=${at} suffix="" /></span></span> `)}</small>`}</span></li>`)}</ul>`;
 }
 
 function HostStates() {
@@ -97,7 +110,7 @@ export function QueueTable() {
 }
 
 export default function Overview() {
-  const pause = isAdmin() && lab.value && !lab.value.paused && html`<button onClick=${() => openAction({ action: 'pause_lab' })}>Pause the lab …</button>`;
+  const pause = isAdmin() && lab.value && !lab.value.paused && html`<button data-action="pause_lab" onClick=${() => openAction({ action: 'pause_lab' })}>Pause the lab …</button>`;
   return html`<${Title} actions=${pause} title="Overview">Overview</${Title}><${Tiles} />
     <div class="columns"><div><${Panel} title="Queues" note="in the order in which they are served"><${QueueTable} /></${Panel}><${Series} /></div>
       <div class="side"><${Panel} title="Needs a look" class="attention"><${Attention} /></${Panel}><${Panel} title="Hosts"><${HostStates} /></${Panel}></div></div>`;

@@ -35,6 +35,6 @@ export default function Queue({ name }) {
   return html`<${Title} kind="Queue" actions=${buttons}>${name}</${Title}>
     <p class="subtitle">Class ${queue.priority} · weight ${count(queue.weight)} · ${percent(queue.share_permille)} wanted${users && ` · users: ${users}`}${queue.paused && html` · <span class="state warn"><span class="sign" aria-hidden="true">‖</span>paused, nothing of it is dispatched</span>`}</p>
     ${queue.warning && html`<div class="banner warn"><span><b>!</b> ${queue.warning}</span></div>`}<${Tiles} queue=${queue} />
-    <div class="columns"><${Panel} title="Jobs that wait longest" note=${plural(queue.waiting, 'job')}><${JobsOf} filter=${{ queue: name, stage: 'submit', order: 'oldest' }} hide=${{ queue: true }} empty="No job waits in this queue." /></${Panel}><div class="side"><${Panel} title="Limits"><${Limits} limits=${queue.limits} /></${Panel}></div></div>
+    <div class="columns"><${Panel} title="Jobs that wait longest" note=${plural(queue.waiting, 'job')}><${JobsOf} filter=${{ queue: name, stage: 'submit', order: 'oldest' }} hide=${{ queue: true, host: true, ran: true }} empty="No job waits in this queue." /></${Panel}><div class="side"><${Panel} title="Limits"><${Limits} limits=${queue.limits} /></${Panel}></div></div>
     <${Series} by="queue" name=${name} />`;
 }

@@ -56,7 +56,7 @@ function Cell({ id, jobs, pairs }) {
   for (const job of jobs) counts[kindOf(job)] += 1;
   const [sign, tone] = counts.failed ? ['✗', 'bad'] : counts.runs || counts.waits ? ['▶', 'calm'] : counts.passed ? ['✓', 'good'] : ['⊘', 'off'];
   const words = Object.entries(counts).filter(([, n]) => n).map(([kind, n]) => `${n} ${kind}`).join(', ');
-  return html`<td class=${tone} title=${words}><a href=${address('jobs', '', filterOf(id, pairs))} aria-label=${words}>${sign} ${counts.failed ? `${counts.failed}/` : ''}${jobs.length}</a></td>`;
+  return html`<td class=${tone} title=${words}><a href=${address('jobs', '', filterOf(id, pairs))}>${sign} ${counts.failed ? `${counts.failed}/` : ''}${jobs.length}<span class="unseen">: ${words}</span></a></td>`;
 }
 
 function Matrix({ id, jobs }) {
