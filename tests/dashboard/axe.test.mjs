@@ -18,7 +18,15 @@ async function findings(page) {
     if (!globalThis.axe) (0, eval)(source);
     return globalThis.axe.run(document, { resultTypes: ['violations'] });
   }, axe);
-  return violations.filter(one => GRAVE.includes(one.impact)).map(one => `${one.id}: ${one.nodes.slice(0, 3).map(node => `${node.target} ${node.failureSummary}`).join(' | ')}`);
+  return violations
+    .filter(one => GRAVE.includes(one.impact))
+    .map(
+      one =>
+        `${one.id}: ${one.nodes
+          .slice(0, 3)
+          .map(node => `${node.target} ${node.failureSummary}`)
+          .join(' | ')}`,
+    );
 }
 
 for (const colorScheme of ['light', 'dark']) {

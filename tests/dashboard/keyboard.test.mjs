@@ -41,7 +41,17 @@ test('keys go to pages, and the heading has the focus', async () => {
   const where = await context();
   const { page, faults } = await open(where, '/ui/');
   await settled(page);
-  for (const [key, heading] of [['j', 'Jobs'], ['h', 'Hosts'], ['q', 'Queues'], ['u', 'Use of the lab'], ['t', 'Timers'], ['p', 'Pools'], ['a', 'Audit'], ['l', 'Lab health'], ['o', 'Overview']]) {
+  for (const [key, heading] of [
+    ['j', 'Jobs'],
+    ['h', 'Hosts'],
+    ['q', 'Queues'],
+    ['u', 'Use of the lab'],
+    ['t', 'Timers'],
+    ['p', 'Pools'],
+    ['a', 'Audit'],
+    ['l', 'Lab health'],
+    ['o', 'Overview'],
+  ]) {
     await page.keyboard.press('g');
     await page.keyboard.press(key);
     await page.waitForFunction(wanted => document.activeElement?.tagName === 'H1' && document.activeElement.textContent === wanted, heading);
@@ -172,7 +182,10 @@ test('a host is cordoned and opened again, and the page shows it by itself', asy
   const [host] = Object.entries((await get('overview')).tables.hosts).find(([, row]) => !row.closed && row.state !== 'off' && row.state !== 'silent');
   const { page, faults } = await open(where, `/ui/hosts/${encodeURIComponent(host)}`);
   await settled(page);
-  for (const [action, next] of [['cordon', 'uncordon'], ['uncordon', 'cordon']]) {
+  for (const [action, next] of [
+    ['cordon', 'uncordon'],
+    ['uncordon', 'cordon'],
+  ]) {
     await tabTo(page, `[data-action=${action}]`);
     await page.keyboard.press('Enter');
     if (action === 'cordon') {

@@ -15,7 +15,9 @@ const PLAIN_HOST = 'fairlead.test';
 
 /** An answer of the lab. */
 export async function get(path) {
-  const response = await fetch(`${address}${path.startsWith('/') ? path : `/scheduler/v1/${path}`}`, { headers: token ? { authorization: `Bearer ${token}` } : {} });
+  const response = await fetch(`${address}${path.startsWith('/') ? path : `/scheduler/v1/${path}`}`, {
+    headers: token ? { authorization: `Bearer ${token}` } : {},
+  });
   assert.equal(response.status, 200, `${path}: ${response.status}`);
   return response.json();
 }
@@ -23,7 +25,10 @@ export async function get(path) {
 let browser;
 /** The browser of a file, started once. */
 async function theBrowser() {
-  browser ??= await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', `--host-resolver-rules=MAP ${PLAIN_HOST} 127.0.0.1`] });
+  browser ??= await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', `--host-resolver-rules=MAP ${PLAIN_HOST} 127.0.0.1`],
+  });
   return browser;
 }
 /** Ends the browser: the last thing that each file does. */
@@ -44,7 +49,9 @@ export async function context(options = {}) {
 export async function open(where, path) {
   const page = await where.newPage();
   const faults = [];
-  page.on('console', message => { if (message.type() === 'error') faults.push(message.text()); });
+  page.on('console', message => {
+    if (message.type() === 'error') faults.push(message.text());
+  });
   page.on('pageerror', error => faults.push(String(error)));
   await page.goto(path);
   await page.waitForSelector('h1');
@@ -67,7 +74,12 @@ export async function allPages() {
   const { tables } = await get('overview');
   const queue = Object.keys(tables.queues)[0];
   const [host, row] = Object.entries(tables.hosts)[0] ?? [];
-  const jobs = { waiting: await jobIn('stage=submit'), running: await jobIn('stage=running'), ended: await jobIn('stage=finish'), sharded: await jobIn('parts=only_parents') };
+  const jobs = {
+    waiting: await jobIn('stage=submit'),
+    running: await jobIn('stage=running'),
+    ended: await jobIn('stage=finish'),
+    sharded: await jobIn('parts=only_parents'),
+  };
   const some = jobs.ended ?? jobs.running ?? jobs.waiting;
   assert.ok(queue && host && some, 'the lab must have a queue, a host and a job');
   const timers = (await get('timers?limit=1')).timers;
@@ -81,7 +93,9 @@ export async function allPages() {
     ['account', `/ui/accounts/${of(some.my_account)}`, some.my_account, ['Limits', 'Its last jobs that failed', 'Hours in 24 h']],
     ['jobs', '/ui/jobs', 'Jobs', [some.suite, 'match']],
     ['jobs by a filter', `/ui/jobs?queue=${of(some.queue)}&order=oldest`, 'Jobs', ['match']],
-    ...Object.entries(jobs).filter(([, job]) => job).map(([kind, job]) => [`${kind} job`, `/ui/jobs/${of(job.job_id)}`, job.job_id, ['Timeline', 'Facts', 'Results', job.my_account]]),
+    ...Object.entries(jobs)
+      .filter(([, job]) => job)
+      .map(([kind, job]) => [`${kind} job`, `/ui/jobs/${of(job.job_id)}`, job.job_id, ['Timeline', 'Facts', 'Results', job.my_account]]),
     ['hosts', '/ui/hosts', 'Hosts', [row.group, 'A cell is a host']],
     ['list of hosts', '/ui/hosts?view=list', 'Hosts', [row.group, 'Memory']],
     ['host', `/ui/hosts/${of(host)}`, host, [row.state, row.group, 'Its last jobs']],
@@ -105,11 +119,17 @@ export async function way() {
   const server = net.createServer(near => {
     if (!whole) return near.destroy();
     const far = net.connect(Number(port || 80), hostname);
-    for (const [one, other] of [[near, far], [far, near]]) {
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ]) {
       open.add(one);
       one.pipe(other);
       one.on('error', () => other.destroy());
-      one.on('close', () => { open.delete(one); other.destroy(); });
+      one.on('close', () => {
+        open.delete(one);
+        other.destroy();
+      });
     }
     return undefined;
   });
@@ -119,5 +139,16 @@ export async function way() {
     whole = false;
     for (const one of open) one.destroy();
   };
-  return { secure: `http://127.0.0.1:${at}`, plain: `http://${PLAIN_HOST}:${at}`, cut, mend: () => { whole = true; }, close: () => { cut(); server.close(); } };
+  return {
+    secure: `http://127.0.0.1:${at}`,
+    plain: `http://${PLAIN_HOST}:${at}`,
+    cut,
+    mend: () => {
+      whole = true;
+    },
+    close: () => {
+      cut();
+      server.close();
+    },
+  };
 }

@@ -7,13 +7,16 @@ import { context, endBrowser, open, settled, way } from './lab.mjs';
 after(endBrowser);
 
 const LONG_MS = 30_000;
-const says = (page, words, timeout) => page.waitForFunction(wanted => document.querySelector('#live-note')?.textContent.includes(wanted), words, { timeout });
+const says = (page, words, timeout) =>
+  page.waitForFunction(wanted => document.querySelector('#live-note')?.textContent.includes(wanted), words, { timeout });
 const isLive = page => says(page, '●live', LONG_MS);
 
 /** Tabs of a context, each live, and the requests for the stream that they made. */
 async function tabs(where, number) {
   const asked = [];
-  where.on('request', request => { if (request.url().endsWith('/live')) asked.push(request); });
+  where.on('request', request => {
+    if (request.url().endsWith('/live')) asked.push(request);
+  });
   const pages = await Promise.all(Array.from({ length: number }, async () => (await open(where, '/ui/')).page));
   for (const page of pages) {
     await isLive(page);
@@ -32,7 +35,8 @@ for (const kind of ['secure', 'plain']) {
     const leader = asked[0].frame().page();
     await leader.close();
     const others = pages.filter(page => page !== leader);
-    for (let deadline = Date.now() + LONG_MS; asked.length < 2; await others[0].waitForTimeout(50)) assert.ok(Date.now() < deadline, 'nobody takes the stream over');
+    for (let deadline = Date.now() + LONG_MS; asked.length < 2; await others[0].waitForTimeout(50))
+      assert.ok(Date.now() < deadline, 'nobody takes the stream over');
     for (const page of others) await isLive(page);
     assert.equal(asked.length, 2);
     assert.match(asked[1].headers()['last-event-id'], /^.+\/\d+$/);
@@ -44,7 +48,9 @@ for (const kind of ['secure', 'plain']) {
 test('the page says since when it is not live, and is live again by itself', async () => {
   const road = await way();
   const where = await context({ baseURL: road.secure });
-  const { pages: [page] } = await tabs(where, 1);
+  const {
+    pages: [page],
+  } = await tabs(where, 1);
   road.cut();
   await says(page, 'no news since', LONG_MS);
   road.mend();

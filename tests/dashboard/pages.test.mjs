@@ -24,7 +24,10 @@ for (const { name, path, heading, words } of await allPages()) {
     await settled(page);
     const { wide, widest } = await page.evaluate(() => ({
       wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-      widest: [...document.querySelectorAll('body *')].filter(one => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest('.wide, .virtual, nav, pre, .unseen, .map')).slice(0, 3).map(one => one.outerHTML.slice(0, 120)),
+      widest: [...document.querySelectorAll('body *')]
+        .filter(one => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest('.wide, .virtual, nav, pre, .unseen, .map'))
+        .slice(0, 3)
+        .map(one => one.outerHTML.slice(0, 120)),
     }));
     assert.deepEqual([wide, widest], [0, []]);
     assert.deepEqual(faults, []);

@@ -54,10 +54,14 @@ export function smaller(png) {
     const color = plain.readUIntBE(at, 3);
     seen.set(color, (seen.get(color) ?? 0) + 1);
   }
-  const palette = [...seen].sort((a, b) => b[1] - a[1]).slice(0, COLORS).map(([color]) => color);
+  const palette = [...seen]
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, COLORS)
+    .map(([color]) => color);
   const index = new Map(palette.map((color, i) => [color, i]));
   const closest = color => {
-    const far = other => ((color >> 16) - (other >> 16)) ** 2 + ((color >> 8 & 255) - (other >> 8 & 255)) ** 2 + ((color & 255) - (other & 255)) ** 2;
+    const far = other =>
+      ((color >> 16) - (other >> 16)) ** 2 + (((color >> 8) & 255) - ((other >> 8) & 255)) ** 2 + ((color & 255) - (other & 255)) ** 2;
     let best = 0;
     for (let i = 1; i < palette.length; i += 1) if (far(palette[i]) < far(palette[best])) best = i;
     return best;
@@ -72,6 +76,12 @@ export function smaller(png) {
   head.writeUInt32BE(width, 0);
   head.writeUInt32BE(height, 4);
   head.set([8, 3, 0, 0, 0], 8);
-  const colors = Buffer.from(palette.flatMap(color => [color >> 16, color >> 8 & 255, color & 255]));
-  return Buffer.concat([SIGNATURE, chunk('IHDR', head), chunk('PLTE', colors), chunk('IDAT', deflateSync(lines, { level: 9, memLevel: 9 })), chunk('IEND', Buffer.alloc(0))]);
+  const colors = Buffer.from(palette.flatMap(color => [color >> 16, (color >> 8) & 255, color & 255]));
+  return Buffer.concat([
+    SIGNATURE,
+    chunk('IHDR', head),
+    chunk('PLTE', colors),
+    chunk('IDAT', deflateSync(lines, { level: 9, memLevel: 9 })),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
 }

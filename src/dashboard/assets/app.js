@@ -39,7 +39,13 @@ function Page() {
   useEffect(() => {
     if (!load || loaded.has(load)) return;
     setError(null);
-    load().then(module => { loaded.set(load, module.default); again(n => n + 1); }, () => setError({ message: 'this page could not be loaded', hint: 'The scheduler does not answer. Load the page again.' }));
+    load().then(
+      module => {
+        loaded.set(load, module.default);
+        again(n => n + 1);
+      },
+      () => setError({ message: 'this page could not be loaded', hint: 'The scheduler does not answer. Load the page again.' }),
+    );
   }, [load]);
   if (!load) return html`<${NoPage} />`;
   const Found = loaded.get(load);
@@ -49,20 +55,32 @@ function Page() {
 
 function App() {
   if (route.value.page === 'login') return html`<main id="main" tabindex="-1" class="login"><${Page} /></main>`;
-  return html`<${Shell} openKeys=${() => { keysOpen.value = true; }}><${Page} /></${Shell}><${ActionDialog} /><${KeysDialog} open=${keysOpen.value} close=${() => { keysOpen.value = false; }} />`;
+  return html`<${Shell} openKeys=${() => {
+    keysOpen.value = true;
+  }}><${Page} /></${Shell}><${ActionDialog} />
+    <${KeysDialog} open=${keysOpen.value} close=${() => {
+      keysOpen.value = false;
+    }} />`;
 }
 
 followLinks();
-listenToKeys(() => { keysOpen.value = true; });
+listenToKeys(() => {
+  keysOpen.value = true;
+});
 let lives = false;
 /** Begins to be live once it is known who looks. */
 async function begin() {
   if (lives || route.peek().page === 'login') return;
-  if (!me.peek()) await learnMe().catch(error => { if (error.status !== 401) setTimeout(begin, 2000); });
+  if (!me.peek())
+    await learnMe().catch(error => {
+      if (error.status !== 401) setTimeout(begin, 2000);
+    });
   if (!me.peek()) return;
   lives = true;
   startLive();
 }
 route.subscribe(begin);
-me.subscribe(() => { if (me.value) begin(); });
+me.subscribe(() => {
+  if (me.value) begin();
+});
 render(html`<${App} />`, document.getElementById('app'));

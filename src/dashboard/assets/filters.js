@@ -2,10 +2,23 @@
 
 /** Names that a filter may have, as in GET /scheduler/v1/jobs, with what they mean. */
 export const FILTERS = {
-  stage: 'stages with commas, such as submit,running; ! before each: all but those', health: 'how it ended, such as fail,oom; ! before each: all but those',
-  account: 'accounts', queue: 'queues or labels', suite: 'suites', host: 'hosts that have or had it', tbox_group: 'groups of hosts', submit_id: 'submits',
-  group_id: 'groups of jobs', sequence: 'sequences', kv: 'a parameter key=value; may be repeated', signature: 'title of a kernel crash, * at its end',
-  parts: 'all, no_shards, no_parents or only_shards', shards_of: 'the job whose shards are listed', since_ms: 'submitted at this time or later, epoch ms', until_ms: 'submitted before, epoch ms', order: 'newest or oldest',
+  stage: 'stages with commas, such as submit,running; ! before each: all but those',
+  health: 'how it ended, such as fail,oom; ! before each: all but those',
+  account: 'accounts',
+  queue: 'queues or labels',
+  suite: 'suites',
+  host: 'hosts that have or had it',
+  tbox_group: 'groups of hosts',
+  submit_id: 'submits',
+  group_id: 'groups of jobs',
+  sequence: 'sequences',
+  kv: 'a parameter key=value; may be repeated',
+  signature: 'title of a kernel crash, * at its end',
+  parts: 'all, no_shards, no_parents or only_shards',
+  shards_of: 'the job whose shards are listed',
+  since_ms: 'submitted at this time or later, epoch ms',
+  until_ms: 'submitted before, epoch ms',
+  order: 'newest or oldest',
 };
 const REPEATED = ['kv'];
 
@@ -22,7 +35,10 @@ export function filterOf(query) {
 const quoted = value => (/\s/.test(value) ? `"${value}"` : value);
 
 /** A filter as the text that stands in the field. */
-export const textOf = filter => Object.entries(filter).flatMap(([name, value]) => [value].flat().map(one => `${name}:${quoted(one)}`)).join(' ');
+export const textOf = filter =>
+  Object.entries(filter)
+    .flatMap(([name, value]) => [value].flat().map(one => `${name}:${quoted(one)}`))
+    .join(' ');
 
 /** The text of a field as a filter; `unknown`: words that are none. */
 export function parse(text) {

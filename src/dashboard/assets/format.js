@@ -12,7 +12,9 @@ export const skew = signal(0);
 /** The scheduler's clock as last looked at, once a second. */
 export const now = signal(Date.now());
 export const serverNow = () => Date.now() + skew.peek();
-setInterval(() => { now.value = serverNow(); }, SECOND);
+setInterval(() => {
+  now.value = serverNow();
+}, SECOND);
 
 const whole = new Intl.NumberFormat('en');
 export const count = n => (n === undefined || n === null ? '–' : whole.format(n));
@@ -32,9 +34,9 @@ export function span(ms) {
   if (ms === undefined || Number.isNaN(ms)) return '–';
   const past = Math.max(0, ms);
   if (past < MINUTE) return `${Math.floor(past / SECOND)} s`;
-  if (past < HOUR) return `${Math.floor(past / MINUTE)} min ${String(Math.floor(past % MINUTE / SECOND)).padStart(2, '0')} s`;
-  if (past < DAY) return `${Math.floor(past / HOUR)} h ${String(Math.floor(past % HOUR / MINUTE)).padStart(2, '0')} min`;
-  return `${Math.floor(past / DAY)} d ${Math.floor(past % DAY / HOUR)} h`;
+  if (past < HOUR) return `${Math.floor(past / MINUTE)} min ${String(Math.floor((past % MINUTE) / SECOND)).padStart(2, '0')} s`;
+  if (past < DAY) return `${Math.floor(past / HOUR)} h ${String(Math.floor((past % HOUR) / MINUTE)).padStart(2, '0')} min`;
+  return `${Math.floor(past / DAY)} d ${Math.floor((past % DAY) / HOUR)} h`;
 }
 
 /** A span of time in one unit, for narrow places. */
@@ -46,7 +48,8 @@ export function brief(ms) {
 }
 
 /** Hours of hosts. */
-export const hours = ms => (ms === undefined ? '–' : `${whole.format(Math.round(ms / HOUR * (ms < 10 * HOUR ? 10 : 1)) / (ms < 10 * HOUR ? 10 : 1))} h`);
+export const hours = ms =>
+  ms === undefined ? '–' : `${whole.format(Math.round((ms / HOUR) * (ms < 10 * HOUR ? 10 : 1)) / (ms < 10 * HOUR ? 10 : 1))} h`;
 
 /** The moment of a text of the scheduler, UTC epoch ms. */
 export const momentOf = text => (text ? Date.parse(text.replace(/([+-]\d\d)(\d\d)$/, '$1:$2')) : undefined);
@@ -85,7 +88,17 @@ export const HOST_STATES = {
 };
 export const hostStates = Object.keys(HOST_STATES);
 
-const OPEN_STAGES = { submit: ['◦', 'calm', 'waits'], dispatch: ['→', 'work', 'dispatched'], boot: ['↑', 'work', 'boots'], setup: ['⚙', 'work', 'sets up'], wait_peer: ['⇄', 'work', 'waits for peers'], running: ['▶', 'work', 'runs'], post_run: ['⇪', 'work', 'collects results'], manual_check: ['☞', 'warn', 'held for a person'], renew: ['↻', 'work', 'renewed'] };
+const OPEN_STAGES = {
+  submit: ['◦', 'calm', 'waits'],
+  dispatch: ['→', 'work', 'dispatched'],
+  boot: ['↑', 'work', 'boots'],
+  setup: ['⚙', 'work', 'sets up'],
+  wait_peer: ['⇄', 'work', 'waits for peers'],
+  running: ['▶', 'work', 'runs'],
+  post_run: ['⇪', 'work', 'collects results'],
+  manual_check: ['☞', 'warn', 'held for a person'],
+  renew: ['↻', 'work', 'renewed'],
+};
 const FAILURES = { infra: ['⚡', 'warn'], timeout: ['⏱', 'bad'], oom: ['▲', 'bad'], panic: ['☠', 'bad'], fail: ['✗', 'bad'] };
 
 /** Sign, tone and word of a job as it is. */

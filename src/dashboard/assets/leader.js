@@ -15,13 +15,16 @@ export function elect({ onLead, onLose }) {
 }
 
 function byLock(onLead, onLose) {
-  const join = options => navigator.locks.request(LOCK, options, () => {
-    onLead();
-    return new Promise(() => {});
-  }).catch(() => {
-    onLose();
-    join({});
-  });
+  const join = options =>
+    navigator.locks
+      .request(LOCK, options, () => {
+        onLead();
+        return new Promise(() => {});
+      })
+      .catch(() => {
+        onLose();
+        join({});
+      });
   join({});
   return { beat() {}, seize: () => join({ steal: true }), leave() {} };
 }
@@ -58,7 +61,9 @@ function byNote(onLead, onLose) {
     if (leads && readNote().id === tabId) localStorage.removeItem(NOTE);
   };
   addEventListener('pagehide', leave);
-  addEventListener('storage', event => { if (event.key === NOTE) look(); });
+  addEventListener('storage', event => {
+    if (event.key === NOTE) look();
+  });
   setInterval(look, LOOK_MS);
   look();
   return { beat: look, seize: take, leave };

@@ -28,7 +28,7 @@ class Table {
   /** The row as a signal. */
   row(name) {
     let row = this.watched.get(name);
-    if (!row) this.watched.set(name, row = signal(this.rows.get(name)));
+    if (!row) this.watched.set(name, (row = signal(this.rows.get(name))));
     return row;
   }
 
@@ -117,7 +117,8 @@ function takeDelta(delta) {
 }
 
 const snapshotOfTables = () => ({
-  ...place, at_ms: serverNow(),
+  ...place,
+  at_ms: serverNow(),
   tables: Object.fromEntries(Object.entries(tables).map(([name, table]) => [name, Object.fromEntries(table.rows)])),
 });
 
@@ -190,11 +191,15 @@ async function lead() {
       clearTimeout(connect);
       wait = RETRY_FIRST_MS;
       await readEvents(response.body, connection);
-    } catch { // It comes back below.
- }
+    } catch {
+      // It comes back below.
+    }
     clearTimeout(connect);
     if (stop.asked) return;
-    await new Promise(resolve => { setTimeout(resolve, wait); stop.hurry = resolve; });
+    await new Promise(resolve => {
+      setTimeout(resolve, wait);
+      stop.hurry = resolve;
+    });
     wait = Math.min(wait * 2, RETRY_MOST_MS);
   }
 }

@@ -6,7 +6,11 @@ const ROOT = '/ui';
 
 function read() {
   const parts = location.pathname.slice(ROOT.length).split('/').filter(Boolean);
-  return { page: parts[0] ?? 'overview', name: parts.length > 1 ? decodeURIComponent(parts.slice(1).join('/')) : '', query: new URLSearchParams(location.search) };
+  return {
+    page: parts[0] ?? 'overview',
+    name: parts.length > 1 ? decodeURIComponent(parts.slice(1).join('/')) : '',
+    query: new URLSearchParams(location.search),
+  };
 }
 
 /** What the address says: page, name, query. */
@@ -20,7 +24,9 @@ export function address(page, name = '', query = '') {
 
 /** Goes to an address. `replace`: the address before is not kept in the history. */
 export function navigate(to, { replace = false } = {}) {
+  const before = location.pathname;
   history[replace ? 'replaceState' : 'pushState'](null, '', to);
+  if (location.pathname !== before) scrollTo(0, 0);
   route.value = read();
 }
 
@@ -37,7 +43,9 @@ export function setQuery(changes, { replace = true } = {}) {
 
 /** Follows links inside the pages without loading them anew. */
 export function followLinks() {
-  addEventListener('popstate', () => { route.value = read(); });
+  addEventListener('popstate', () => {
+    route.value = read();
+  });
   document.addEventListener('click', event => {
     const link = event.target.closest?.('a[href]');
     if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;

@@ -6,4 +6,20 @@ import { batch, computed, effect, signal, untracked, useComputed, useSignal, use
 import htm from './vendor/htm.js';
 
 export const html = htm.bind(h);
-export { batch, computed, effect, Fragment, render, signal, untracked, useComputed, useEffect, useLayoutEffect, useMemo, useRef, useSignal, useSignalEffect, useState };
+export {
+  batch,
+  computed,
+  effect,
+  Fragment,
+  render,
+  signal,
+  untracked,
+  useComputed,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useSignal,
+  useSignalEffect,
+  useState,
+};

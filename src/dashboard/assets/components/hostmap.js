@@ -5,7 +5,11 @@ import { address, navigate } from '../route.js';
 import { hosts } from '../live.js';
 import { HOST_STATES, memory, plural } from '../format.js';
 
-const SIZES = [[150, 26, 22], [700, 18, 18], [Infinity, 11, 14]];
+const SIZES = [
+  [150, 26, 22],
+  [700, 18, 18],
+  [Infinity, 11, 14],
+];
 const OPEN_STATES = new Set(['busy', 'waiting', 'idle']);
 const scheme = matchMedia('(prefers-color-scheme: dark)');
 const TONES = ['work', 'good', 'calm', 'bad', 'off', 'warn'];
@@ -13,7 +17,17 @@ const TONES = ['work', 'good', 'calm', 'bad', 'off', 'warn'];
 function palette() {
   const css = getComputedStyle(document.documentElement);
   const of = name => css.getPropertyValue(`--${name}`).trim();
-  return { ...Object.fromEntries(TONES.flatMap(tone => [[tone, of(tone)], [`${tone}-tint`, of(`${tone}-tint`)]])), line: of('line'), text: of('text'), panel: of('panel') };
+  return {
+    ...Object.fromEntries(
+      TONES.flatMap(tone => [
+        [tone, of(tone)],
+        [`${tone}-tint`, of(`${tone}-tint`)],
+      ]),
+    ),
+    line: of('line'),
+    text: of('text'),
+    panel: of('panel'),
+  };
 }
 
 /** What a cell means, in words. */
@@ -82,23 +96,28 @@ export function HostMap({ group, names }) {
     const paper = canvas.current.getContext('2d');
     paper.scale(scale, scale);
     Object.assign(paper, { textAlign: 'center', textBaseline: 'middle', font: `700 ${height - 3}px system-ui, sans-serif` });
-    view.current = { paper, columns, colors: palette() };
+    view.current = { paper, columns, colors: palette(), dirty: [] };
     for (let i = 0; i < names.length; i += 1) draw(i);
   };
   useLayoutEffect(() => {
     drawAll();
-    const resize = new ResizeObserver(() => { if (Math.max(1, Math.floor((place.current.clientWidth + 1) / (width + 1))) !== view.current.columns) drawAll(); });
+    const resize = new ResizeObserver(() => {
+      if (Math.max(1, Math.floor((place.current.clientWidth + 1) / (width + 1))) !== view.current.columns) drawAll();
+    });
     resize.observe(place.current);
     scheme.addEventListener('change', drawAll);
     const deaf = hosts.listen((name, _, row) => {
       if (name === null) drawAll();
-      else if (name !== undefined && row && index.has(name)) view.current.dirty = [...(view.current.dirty ?? []), index.get(name)];
+      else if (name !== undefined && row && index.has(name)) view.current.dirty.push(index.get(name));
       else if (name === undefined) {
-        for (const i of view.current.dirty ?? []) draw(i);
-        view.current.dirty = undefined;
+        for (const i of view.current.dirty.splice(0)) draw(i);
       }
     });
-    return () => { resize.disconnect(); scheme.removeEventListener('change', drawAll); deaf(); };
+    return () => {
+      resize.disconnect();
+      scheme.removeEventListener('change', drawAll);
+      deaf();
+    };
   }, [names]);
 
   const choose = i => {
@@ -117,7 +136,14 @@ export function HostMap({ group, names }) {
     canvas.current.title = i < 0 ? '' : hostInWords(names[i], hosts.rows.get(names[i]));
   };
   const keys = event => {
-    const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -view.current.columns, ArrowDown: view.current.columns, Home: -names.length, End: names.length }[event.key];
+    const by = {
+      ArrowLeft: -1,
+      ArrowRight: 1,
+      ArrowUp: -view.current.columns,
+      ArrowDown: view.current.columns,
+      Home: -names.length,
+      End: names.length,
+    }[event.key];
     if (by) {
       event.preventDefault();
       choose(Math.max(0, Math.min(names.length - 1, Math.max(0, at.peek()) + by)));
@@ -131,6 +157,9 @@ export function HostMap({ group, names }) {
   return html`<div class="map" ref=${place}>
     <canvas ref=${canvas} tabindex="0" role="application" aria-roledescription="map of hosts" aria-label=${`Hosts of ${group}: arrow keys move, Enter opens`}
       onPointerMove=${point} onPointerLeave=${() => choose(-1)} onFocus=${() => at.peek() < 0 && choose(0)} onBlur=${() => choose(-1)} onKeyDown=${keys}
-      onClick=${event => { const i = under(event); if (i >= 0) navigate(address('hosts', names[i])); }}></canvas>
+      onClick=${event => {
+        const i = under(event);
+        if (i >= 0) navigate(address('hosts', names[i]));
+      }}></canvas>
     <p class="under faint" aria-live="polite">${words || ' '}</p></div>`;
 }

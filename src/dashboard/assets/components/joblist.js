@@ -17,13 +17,16 @@ export function useJobs(filter, { limit, after }) {
   const key = JSON.stringify([filter, limit, after]);
   const rows = useMemo(() => new Map(), [key]);
   const fresh = useMemo(() => signal(0), [key]);
-  const loaded = useLoad(async stop => {
-    const list = await getJson(`jobs${query({ ...filter, limit, after })}`, { signal: stop });
-    rows.clear();
-    for (const job of list.jobs) rows.set(job.job_id, signal(job));
-    fresh.value = 0;
-    return { key, ids: list.jobs.map(job => job.job_id), rows, total: list.total, next: list.next, unsearched: list.unsearched };
-  }, [key]);
+  const loaded = useLoad(
+    async stop => {
+      const list = await getJson(`jobs${query({ ...filter, limit, after })}`, { signal: stop });
+      rows.clear();
+      for (const job of list.jobs) rows.set(job.job_id, signal(job));
+      fresh.value = 0;
+      return { key, ids: list.jobs.map(job => job.job_id), rows, total: list.total, next: list.next, unsearched: list.unsearched };
+    },
+    [key],
+  );
   useEffect(() => {
     let counted = Date.now();
     let counting;
@@ -35,11 +38,19 @@ export function useJobs(filter, { limit, after }) {
     };
     const deaf = changedJobs.subscribe(({ ids, more }) => {
       for (const id of ids.filter(one => rows.has(one)).slice(0, REFRESH_MOST)) {
-        getJson(`jobs/${id}${query({ fields: ROW_FIELDS })}`).then(job => { rows.get(id).value = { ...rows.get(id).peek(), ...job }; }).catch(() => {});
+        getJson(`jobs/${id}${query({ fields: ROW_FIELDS })}`)
+          .then(job => {
+            rows.get(id).value = { ...rows.get(id).peek(), ...job };
+          })
+          .catch(() => {});
       }
-      if ((ids.length || more) && loaded.data.peek() && !document.hidden) counting ??= setTimeout(recount, Math.max(0, counted + COUNT_EVERY_MS - Date.now()));
+      if ((ids.length || more) && loaded.data.peek() && !document.hidden)
+        counting ??= setTimeout(recount, Math.max(0, counted + COUNT_EVERY_MS - Date.now()));
     });
-    return () => { deaf(); clearTimeout(counting); };
+    return () => {
+      deaf();
+      clearTimeout(counting);
+    };
   }, [key]);
   return { ...loaded, fresh };
 }
@@ -48,12 +59,21 @@ function JobRow({ row, select, hide }) {
   const job = row.value;
   const chosen = select?.chosen.value;
   return html`<tr data-row tabindex="-1" aria-selected=${select ? chosen.has(job.job_id) : undefined}>
-    ${select && html`<td><input type="checkbox" aria-label=${`Select ${job.job_id}`} checked=${chosen.has(job.job_id)} onChange=${() => select.toggle(job.job_id)} /></td>`}
+    ${
+      select &&
+      html`<td>
+        <input type="checkbox" aria-label=${`Select ${job.job_id}`} checked=${chosen.has(job.job_id)} onChange=${() => select.toggle(job.job_id)} /></td>`
+    }
     <td><${JobLink} id=${job.job_id} />${job.attempt > 1 && html` <span class="faint" title=${`Try ${job.attempt}`}>#${job.attempt}</span>`}</td>
-    <td><${JobState} job=${job} /></td><td>${job.suite}</td><td class="params" title=${job.params}>${job.params}${job.shards && html` <span class="faint" title="Shards that have ended, of all">${job.shards.over}/${job.shards.count}</span>`}</td>
+    <td><${JobState} job=${job} /></td><td>${job.suite}</td><td class="params" title=${job.params}>${job.params}
+        ${job.shards && html` <span class="faint" title="Shards that have ended, of all">${job.shards.over}/${job.shards.count}</span>`}</td>
     ${!hide?.account && html`<td><${AccountLink} name=${job.my_account} /></td>`}${!hide?.queue && html`<td><${QueueLink} name=${job.queue} /></td>`}
     ${!hide?.host && html`<td><${HostLink} name=${job.host} /></td>`}<td class="num"><${Ago} ms=${job.submit_ms} suffix="" /></td>
-    <td class="num" title="From ready to dispatched"><${Lasts} since=${job.ready_ms ?? (job.dispatch_ms && job.submit_ms)} until=${job.dispatch_ms ?? job.end_ms} /></td>
+    ${
+      !hide?.waited &&
+      html`<td class="num" title="From ready to dispatched">
+        <${Lasts} since=${job.ready_ms ?? (job.dispatch_ms && job.submit_ms)} until=${job.dispatch_ms ?? job.end_ms} /></td>`
+    }
     ${!hide?.ran && html`<td class="num" title="From dispatched to its end"><${Lasts} since=${job.dispatch_ms} until=${job.end_ms} /></td>`}
     <td class="reason" title=${job.reason}>${job.crash_signature ?? job.reason}</td></tr>`;
 }
@@ -66,8 +86,15 @@ export function JobTable({ jobs, select, hide, rows = 50, empty = 'No job matche
   if (!data.ids.length) return html`<${Empty}>${empty}</${Empty}>`;
   const head = (title, name = '', means) => html`<th scope="col" class=${name} title=${means}>${title}</th>`;
   return html`<${Wide} label="Jobs"><table class=${`rows jobs ${jobs.busy.value ? 'loading' : ''}`}><caption class="unseen">Jobs</caption><thead><tr>
-    ${select && html`<th scope="col"><input type="checkbox" aria-label="Select all of this page" checked=${data.ids.every(id => select.chosen.value.has(id))} onChange=${event => select.all(data.ids, event.target.checked)} /></th>`}
-    ${head('Job')}${head('State')}${head('Suite')}${head('Parameters')}${!hide?.account && head('Account')}${!hide?.queue && head('Queue')}${!hide?.host && head('Host')}${head('Age', 'num', 'Since it was submitted')}${head('Waited', 'num', 'For a host')}${!hide?.ran && head('Ran', 'num', 'On a host')}${head('Why')}</tr></thead>
+    ${
+      select &&
+      html`<th scope="col">
+        <input type="checkbox" aria-label="Select all of this page" checked=${data.ids.every(id => select.chosen.value.has(id))}
+          onChange=${event => select.all(data.ids, event.target.checked)} /></th>`
+    }
+    ${head('Job')}${head('State')}${head('Suite')}${head('Parameters')}${!hide?.account && head('Account')}${!hide?.queue && head('Queue')}
+          ${!hide?.host && head('Host')}${head('Age', 'num', 'Since it was submitted')}${!hide?.waited && head('Waited', 'num', 'For a host')}
+          ${!hide?.ran && head('Ran', 'num', 'On a host')}${head('Why')}</tr></thead>
     <tbody>${data.ids.map(id => html`<${JobRow} key=${id} row=${data.rows.get(id)} select=${select} hide=${hide} />`)}</tbody></table></${Wide}>`;
 }
 
@@ -75,7 +102,12 @@ export function JobTable({ jobs, select, hide, rows = 50, empty = 'No job matche
 export function JobsOf({ filter, limit = 10, hide, empty }) {
   const jobs = useJobs(filter, { limit });
   const total = jobs.data.value?.total;
-  return html`<div class="jobs-of"><p class="faint">${total === undefined ? ' ' : html`<a href=${address('jobs', '', filter)}>${total > limit ? `all ${count(total)} jobs` : `${count(total)} in the list of jobs`}</a>`}${jobs.fresh.value > 0 && html` <button class="quiet" onClick=${jobs.again}>${count(jobs.fresh.value)} more: show</button>`}</p>
+  return html`<div class="jobs-of"><p class="faint">${
+    total === undefined
+      ? ' '
+      : html`<a href=${address('jobs', '', filter)}>
+        ${total > limit ? `all ${count(total)} jobs` : `${count(total)} in the list of jobs`}</a>`
+  }
+      ${jobs.fresh.value > 0 && html` <button class="quiet" onClick=${jobs.again}>${count(jobs.fresh.value)} more: show</button>`}</p>
     <${JobTable} jobs=${jobs} hide=${hide} rows=${limit} empty=${empty} /></div>`;
 }
-

@@ -54,8 +54,13 @@ export function listenToKeys(help) {
 }
 
 const OTHERS = [
-  ['/', 'go to the filter'], ['j  k', 'next and previous row'], ['Enter', 'open the row'], ['x', 'select the row'],
-  ['← ↑ → ↓', 'move in a map of hosts'], ['Esc', 'leave a field, close a dialog'], ['?', 'these keys'],
+  ['/', 'go to the filter'],
+  ['j  k', 'next and previous row'],
+  ['Enter', 'open the row'],
+  ['x', 'select the row'],
+  ['← ↑ → ↓', 'move in a map of hosts'],
+  ['Esc', 'leave a field, close a dialog'],
+  ['?', 'these keys'],
 ];
 
 /** The keys, in a dialog. */

@@ -13,7 +13,11 @@ async function follow(id, attempt, over, onText, stop) {
   let offset = 0;
   while (!stop.aborted) {
     try {
-      const response = await ask(`jobs/${id}/log${query({ follow: over ? undefined : true, attempt, offset: offset || undefined })}`, { stream: true, signal: stop, headers: { accept: 'text/plain' } });
+      const response = await ask(`jobs/${id}/log${query({ follow: over ? undefined : true, attempt, offset: offset || undefined })}`, {
+        stream: true,
+        signal: stop,
+        headers: { accept: 'text/plain' },
+      });
       const reader = response.body.getReader();
       const decoder = new TextDecoder();
       for (;;) {
@@ -47,16 +51,32 @@ export function Log({ id, attempt, over }) {
       waiting = '';
       if (state.follows.peek()) box.current.scrollTop = box.current.scrollHeight;
     };
-    follow(id, attempt, over, text => {
-      waiting += text;
-      state.size.value += text.length;
-      frame ||= requestAnimationFrame(put);
-    }, stop.signal);
-    return () => { stop.abort(); cancelAnimationFrame(frame); };
+    follow(
+      id,
+      attempt,
+      over,
+      text => {
+        waiting += text;
+        state.size.value += text.length;
+        frame ||= requestAnimationFrame(put);
+      },
+      stop.signal,
+    );
+    return () => {
+      stop.abort();
+      cancelAnimationFrame(frame);
+    };
   }, [id, attempt, over]);
-  const scrolled = () => { state.follows.value = box.current.scrollHeight - box.current.scrollTop - box.current.clientHeight < 30; };
-  const toEnd = () => { state.follows.value = true; box.current.scrollTop = box.current.scrollHeight; };
-  return html`<div class="log"><p class="faint">${state.size.value ? `${count(state.size.value)} characters` : 'no output yet'}${state.size.value > KEEP ? `, the last ${count(KEEP)} are shown` : ''}${over ? '' : ' · it goes on'}
-    <span class="buttons"><button class="quiet" onClick=${toEnd} disabled=${state.follows.value}>To the end</button><a href=${`/scheduler/v1/jobs/${encodeURIComponent(id)}/log${query({ attempt })}`} target="_blank" rel="noopener">Whole log</a></span></p>
+  const scrolled = () => {
+    state.follows.value = box.current.scrollHeight - box.current.scrollTop - box.current.clientHeight < 30;
+  };
+  const toEnd = () => {
+    state.follows.value = true;
+    box.current.scrollTop = box.current.scrollHeight;
+  };
+  return html`<div class="log"><p class="faint">${state.size.value ? `${count(state.size.value)} characters` : 'no output yet'}
+      ${state.size.value > KEEP ? `, the last ${count(KEEP)} are shown` : ''}${over ? '' : ' · it goes on'}
+    <span class="buttons"><button class="quiet" onClick=${toEnd} disabled=${state.follows.value}>To the end</button>
+          <a href=${`/scheduler/v1/jobs/${encodeURIComponent(id)}/log${query({ attempt })}`} target="_blank" rel="noopener">Whole log</a></span></p>
     <pre ref=${box} onScroll=${scrolled} tabindex="0" aria-label=${`Output of ${id}`}></pre></div>`;
 }

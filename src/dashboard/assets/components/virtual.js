@@ -24,6 +24,8 @@ export function VirtualTable({ names, Row, head, height = 30, caption, columns }
   const [first, last] = window_;
   const gap = rows => html`<tr aria-hidden="true" class="gap"><td colspan=${columns} style=${{ height: `${rows * height}px` }}></td></tr>`;
   return html`<div class="virtual" ref=${box} onScroll=${look} onKeyDown=${keys} tabindex="0" role="region" aria-label=${caption}>
-    <table class="rows" aria-rowcount=${names.length + 1}><caption class="unseen">${caption}</caption><thead><tr aria-rowindex="1">${head}</tr></thead>
-    <tbody>${first > 0 && gap(first)}${names.slice(first, last).map((name, i) => html`<${Row} key=${name} name=${name} index=${first + i} />`)}${last < names.length && gap(names.length - last)}</tbody></table></div>`;
+    <table class="rows" aria-rowcount=${names.length + 1}><caption class="unseen">${caption}</caption><thead><tr aria-rowindex="1">
+          ${head}</tr></thead>
+    <tbody>${first > 0 && gap(first)}${names.slice(first, last).map((name, i) => html`<${Row} key=${name} name=${name} index=${first + i} />`)}
+            ${last < names.length && gap(names.length - last)}</tbody></table></div>`;
 }

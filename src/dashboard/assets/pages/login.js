@@ -36,6 +36,7 @@ async function logIn(event) {
 export default function Login() {
   return html`<${Title}>Log in</${Title}><${Problem} error=${problem.value} /><form onSubmit=${logIn}>
     <label class="field"><span>Token of your account</span><input name="token" type="password" autocomplete="current-password" autofocus /></label>
-    <p class="faint">In an open lab there are no tokens. Say the name that your jobs have:</p><label class="field"><span>Name, in an open lab</span><input name="my_account" autocomplete="username" /></label>
+    <p class="faint">In an open lab there are no tokens. Say the name that your jobs have:</p><label class="field"><span>Name, in an open lab</span>
+        <input name="my_account" autocomplete="username" /></label>
     <button class="primary" disabled=${busy.value}>Log in</button></form>`;
 }

@@ -26,7 +26,16 @@ async function allJobs(id, stop) {
   return { jobs, more: !!after };
 }
 
-const kindOf = job => (!isOver(job) ? (job.job_stage === 'submit' ? 'waits' : 'runs') : job.job_health === 'success' ? 'passed' : ['cancel', 'terminate'].includes(job.job_health) ? 'stopped' : 'failed');
+const kindOf = job =>
+  !isOver(job)
+    ? job.job_stage === 'submit'
+      ? 'waits'
+      : 'runs'
+    : job.job_health === 'success'
+      ? 'passed'
+      : ['cancel', 'terminate'].includes(job.job_health)
+        ? 'stopped'
+        : 'failed';
 
 /** Parameters in which the jobs differ, with their values. */
 function parametersOf(jobs) {
@@ -39,14 +48,22 @@ function parametersOf(jobs) {
       values.get(name).add(word.slice(at + 1));
     }
   }
-  return new Map([...values].filter(([, found]) => found.size > 1 && found.size <= 60).map(([name, found]) => [name, [...found].sort(collator.compare)]));
+  return new Map(
+    [...values].filter(([, found]) => found.size > 1 && found.size <= 60).map(([name, found]) => [name, [...found].sort(collator.compare)]),
+  );
 }
-const valueOf = (job, name) => (name === 'suite' ? job.suite : name === 'group of hosts' ? job.tbox_group : job.kv?.find(word => word.startsWith(`${name}=`))?.slice(name.length + 1));
+const valueOf = (job, name) =>
+  name === 'suite'
+    ? job.suite
+    : name === 'group of hosts'
+      ? job.tbox_group
+      : job.kv?.find(word => word.startsWith(`${name}=`))?.slice(name.length + 1);
 
 /** The filter of the jobs of a cell. */
 function filterOf(id, pairs) {
   const filter = new URLSearchParams({ submit_id: id });
-  for (const [name, value] of pairs) filter.append(...(name === 'suite' ? ['suite', value] : name === 'group of hosts' ? ['tbox_group', value] : ['kv', `${name}=${value}`]));
+  for (const [name, value] of pairs)
+    filter.append(...(name === 'suite' ? ['suite', value] : name === 'group of hosts' ? ['tbox_group', value] : ['kv', `${name}=${value}`]));
   return filter;
 }
 
@@ -55,8 +72,12 @@ function Cell({ id, jobs, pairs }) {
   const counts = { failed: 0, runs: 0, waits: 0, passed: 0, stopped: 0 };
   for (const job of jobs) counts[kindOf(job)] += 1;
   const [sign, tone] = counts.failed ? ['✗', 'bad'] : counts.runs || counts.waits ? ['▶', 'calm'] : counts.passed ? ['✓', 'good'] : ['⊘', 'off'];
-  const words = Object.entries(counts).filter(([, n]) => n).map(([kind, n]) => `${n} ${kind}`).join(', ');
-  return html`<td class=${tone} title=${words}><a href=${address('jobs', '', filterOf(id, pairs))}>${sign} ${counts.failed ? `${counts.failed}/` : ''}${jobs.length}<span class="unseen">: ${words}</span></a></td>`;
+  const words = Object.entries(counts)
+    .filter(([, n]) => n)
+    .map(([kind, n]) => `${n} ${kind}`)
+    .join(', ');
+  return html`<td class=${tone} title=${words}><a href=${address('jobs', '', filterOf(id, pairs))}>${sign} ${counts.failed ? `${counts.failed}/` : ''}
+        ${jobs.length}<span class="unseen">: ${words}</span></a></td>`;
 }
 
 function Matrix({ id, jobs }) {
@@ -68,11 +89,22 @@ function Matrix({ id, jobs }) {
   if (!down) return html`<${Empty}>Its jobs do not differ in a parameter.</${Empty}>`;
   const cells = Map.groupBy(jobs, job => JSON.stringify([valueOf(job, down), across && valueOf(job, across)]));
   const failures = value => jobs.filter(job => valueOf(job, down) === value && kindOf(job) === 'failed').length;
-  const rows = parameters.get(down).map(value => [value, failures(value)]).sort((a, b) => b[1] - a[1]);
+  const rows = parameters
+    .get(down)
+    .map(value => [value, failures(value)])
+    .sort((a, b) => b[1] - a[1]);
   const columns = across ? parameters.get(across) : [undefined];
-  const choice = (label, chosen, name) => html`<label>${label} <select value=${chosen} onChange=${event => setQuery({ [name]: event.target.value })}>${names.map(one => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>`;
-  return html`<p class="counts">${choice('Down', down, 'down')}${across && choice('Across', across, 'across')}</p><${Wide} label="Matrix of the jobs"><table class="matrix pad"><caption>${`Jobs by ${down}${across ? ` and ${across}` : ''}: failed of all. Rows with failures come first.`}</caption><thead><tr><th scope="col">${down}</th>${columns.map(column => html`<th key=${column} scope="col">${column ?? 'jobs'}</th>`)}</tr></thead>
-    <tbody>${rows.map(([row]) => html`<tr key=${row}><th scope="row">${row}</th>${columns.map(column => html`<${Cell} key=${column} id=${id} jobs=${cells.get(JSON.stringify([row, column]))} pairs=${[[down, row], ...(across ? [[across, column]] : [])]} />`)}</tr>`)}</tbody></table></${Wide}>`;
+  const choice = (label, chosen, name) => html`<label>${label} <select value=${chosen} onChange=${event => setQuery({ [name]: event.target.value })}>
+        ${names.map(one => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>`;
+  return html`<p class="counts">${choice('Down', down, 'down')}${across && choice('Across', across, 'across')}</p><${Wide} label="Matrix of the jobs">
+      <table class="matrix pad"><caption>
+          ${`Jobs by ${down}${across ? ` and ${across}` : ''}: failed of all. Rows with failures come first.`}</caption><thead><tr><th scope="col">
+              ${down}</th>${columns.map(column => html`<th key=${column} scope="col">${column ?? 'jobs'}</th>`)}</tr></thead>
+    <tbody>${rows.map(
+      ([row]) => html`<tr key=${row}><th scope="row">${row}</th>
+              ${columns.map(column => html`<${Cell} key=${column} id=${id} jobs=${cells.get(JSON.stringify([row, column]))}
+                pairs=${[[down, row], ...(across ? [[across, column]] : [])]} />`)}</tr>`,
+    )}</tbody></table></${Wide}>`;
 }
 
 export default function Submit({ name: id }) {
@@ -82,20 +114,43 @@ export default function Submit({ name: id }) {
     const ids = () => new Set(loaded.data.peek()?.jobs.map(job => job.job_id));
     const deaf = changedJobs.subscribe(({ ids: changed, more }) => {
       const known = ids();
-      if (more || changed.some(one => known.has(one))) planned ??= setTimeout(() => { planned = undefined; loaded.again(); }, AGAIN_MS);
+      if (more || changed.some(one => known.has(one)))
+        planned ??= setTimeout(() => {
+          planned = undefined;
+          loaded.again();
+        }, AGAIN_MS);
     });
-    return () => { deaf(); clearTimeout(planned); };
+    return () => {
+      deaf();
+      clearTimeout(planned);
+    };
   }, [id]);
   const data = loaded.data.value;
-  if (!data) return html`<${Title} kind="Submit">${id}</${Title}>${loaded.error.value ? html`<${Problem} error=${loaded.error.value} retry=${loaded.again} />` : html`<${Skeleton} rows=${12} />`}`;
+  if (!data)
+    return html`<${Title} kind="Submit">${id}</${Title}>
+    ${loaded.error.value ? html`<${Problem} error=${loaded.error.value} retry=${loaded.again} />` : html`<${Skeleton} rows=${12} />`}`;
   const kinds = Object.groupBy(data.jobs, kindOf);
   const n = kind => kinds[kind]?.length ?? 0;
-  const tile = (label, kind, note, query, tone) => html`<${Tile} label=${label} value=${count(n(kind))} note=${note} tone=${n(kind) ? tone : ''} href=${address('jobs', '', { submit_id: id, ...query })} />`;
-  const act = (action, title) => html`<button data-action=${action} onClick=${() => openAction({ action, filter: { submit_id: id } })}>${title} …</button>`;
+  const tile = (label, kind, note, query, tone) =>
+    html`<${Tile} label=${label} value=${count(n(kind))} note=${note} tone=${n(kind) ? tone : ''}
+      href=${address('jobs', '', { submit_id: id, ...query })} />`;
+  const act = (action, title) => html`<button data-action=${action} onClick=${() => openAction({ action, filter: { submit_id: id } })}>
+    ${title} …</button>`;
   const first = data.jobs.reduce((least, job) => Math.min(least, job.submit_ms), Infinity);
-  return html`<${Title} kind="Submit" actions=${html`${n('waits') > 0 && act('cancel', 'Cancel what waits')}${n('runs') > 0 && act('terminate', 'Stop what runs')}${n('failed') > 0 && html`<button data-action="rerun" onClick=${() => openAction({ action: 'rerun', filter: { submit_id: id, health: '!success,!cancel,!terminate,!unknown' } })}>Run failed again …</button>`}`}>${id}</${Title}>
-    <p class="subtitle">${plural(data.jobs.length, 'job')}${data.more ? ' and more' : ''}${Number.isFinite(first) && html` · submitted <${Ago} ms=${first} />`}${data.jobs[0] && ` by ${data.jobs[0].my_account}`}</p>
-    <div class="tiles">${tile('Failed', 'failed', 'did not succeed', { health: '!success,!cancel,!terminate,!unknown' }, 'bad')}${tile('Passed', 'passed', 'succeeded', { health: 'success' }, 'good')}${tile('Run', 'runs', 'hosts have them', { stage: '!submit', health: 'unknown' }, '')}${tile('Wait', 'waits', 'for a host or other jobs', { stage: 'submit' }, '')}${tile('Stopped', 'stopped', 'by people', { health: 'cancel,terminate' }, '')}</div>
-    <${Panel} title="Matrix"><${Matrix} id=${id} jobs=${data.jobs} /></${Panel}><${Panel} title="Failures first" note="newest">${n('failed') ? html`<${JobsOf} filter=${{ submit_id: id, health: '!success,!cancel,!terminate,!unknown' }} />` : html`<${Empty}>✓ None of its jobs has failed.</${Empty}>`}</${Panel}>
+  return html`<${Title} kind="Submit" actions=${html`${n('waits') > 0 && act('cancel', 'Cancel what waits')}
+    ${n('runs') > 0 && act('terminate', 'Stop what runs')}
+    ${n('failed') > 0 && html`<button data-action="rerun"
+      onClick=${() => openAction({ action: 'rerun', filter: { submit_id: id, health: '!success,!cancel,!terminate,!unknown' } })}>Run failed again …</button>`}`}>
+      ${id}</${Title}>
+    <p class="subtitle">${plural(data.jobs.length, 'job')}${data.more ? ' and more' : ''}
+        ${Number.isFinite(first) && html` · submitted <${Ago} ms=${first} />`}${data.jobs[0] && ` by ${data.jobs[0].my_account}`}</p>
+    <div class="tiles">${tile('Failed', 'failed', 'did not succeed', { health: '!success,!cancel,!terminate,!unknown' }, 'bad')}
+        ${tile('Passed', 'passed', 'succeeded', { health: 'success' }, 'good')}
+        ${tile('Run', 'runs', 'hosts have them', { stage: '!submit', health: 'unknown' }, '')}
+        ${tile('Wait', 'waits', 'for a host or other jobs', { stage: 'submit' }, '')}
+        ${tile('Stopped', 'stopped', 'by people', { health: 'cancel,terminate' }, '')}</div>
+    <${Panel} title="Matrix"><${Matrix} id=${id} jobs=${data.jobs} /></${Panel}><${Panel} title="Failures first" note="newest">
+        ${n('failed') ? html`<${JobsOf} filter=${{ submit_id: id, health: '!success,!cancel,!terminate,!unknown' }}
+          hide=${{ account: true, queue: true }} />` : html`<${Empty}>✓ None of its jobs has failed.</${Empty}>`}</${Panel}>
     ${n('failed') === 0 && html`<${Panel} title="Its jobs"><${JobsOf} filter=${{ submit_id: id }} /></${Panel}>`}`;
 }
