@@ -194,7 +194,8 @@ test('a host is cordoned and opened again, and the page shows it by itself', asy
       await page.keyboard.type('a test of the dashboard');
       await page.keyboard.press('Enter');
     }
-    await page.waitForFunction(() => document.activeElement?.matches('dialog .do'));
+    await page.waitForFunction(() => document.activeElement?.matches('dialog .sentence'));
+    await tabTo(page, 'dialog .do:enabled');
     await page.keyboard.press('Enter');
     await page.waitForFunction(() => document.querySelector('dialog[open] .progress')?.textContent.includes('Done'));
     await page.keyboard.press('Escape');

@@ -34,11 +34,14 @@ async function theBrowser() {
 /** Ends the browser: the last thing that each file does. */
 export const endBrowser = () => browser?.close();
 
-/** A context whose tabs are logged in. */
-export async function context(options = {}) {
+/** The field of the login that somebody fills, and with what. */
+export const login = () => (token ? ['token', token] : ['my_account', 'ann']);
+
+/** A context whose tabs are logged in, unless told otherwise. */
+export async function context({ loggedIn = true, ...options } = {}) {
   const made = await (await theBrowser()).newContext({ viewport: { width: 1280, height: 800 }, baseURL: address, ...options });
   made.setDefaultTimeout(DEADLINE_MS);
-  if (token) {
+  if (token && loggedIn) {
     const reply = await made.request.post('/ui/login', { data: { token }, headers: { origin: options.baseURL ?? address } });
     assert.equal(reply.status(), 200, 'the token is of no account');
   }

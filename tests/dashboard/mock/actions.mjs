@@ -34,13 +34,11 @@ function splitJobs(lab, asked) {
     rerun: job => !!job.end_ms,
   }[asked.action];
   const jobs = chosen(lab, asked);
-  const items = jobs
-    .filter(can)
-    .map(job => ({
-      id: job.job_id,
-      what: job.job_stage === 'submit' ? `waiting in queue ${job.queue}, priority ${job.priority}` : `${job.job_stage} on ${job.host}`,
-      will: WILL[asked.action],
-    }));
+  const items = jobs.filter(can).map(job => ({
+    id: job.job_id,
+    what: job.job_stage === 'submit' ? `waiting in queue ${job.queue}, priority ${job.priority}` : `${job.job_stage} on ${job.host}`,
+    will: WILL[asked.action],
+  }));
   const left = jobs
     .filter(job => !can(job))
     .map(job => ({ id: job.job_id, why: job.end_ms ? 'it has ended' : job.job_stage === 'submit' ? 'it waits' : 'it runs' }));

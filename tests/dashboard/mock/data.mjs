@@ -307,17 +307,15 @@ function makeTimers(lab) {
 }
 
 function makePools(lab) {
-  const machines = ['busy', 'runs', 'runs', 'idle', 'boots', 'asked', 'retires']
-    .slice(1)
-    .flatMap((state, i) =>
-      Array.from({ length: 7 - i }, (_, n) => ({
-        name: `vm-4p16g--c${i}${n}`,
-        state,
-        asked_ms: lab.now - between(2, 300) * MINUTE,
-        jobs: between(0, 60),
-        why: state === 'retires' ? 'idle for 10 minutes' : '',
-      })),
-    );
+  const machines = ['busy', 'runs', 'runs', 'idle', 'boots', 'asked', 'retires'].slice(1).flatMap((state, i) =>
+    Array.from({ length: 7 - i }, (_, n) => ({
+      name: `vm-4p16g--c${i}${n}`,
+      state,
+      asked_ms: lab.now - between(2, 300) * MINUTE,
+      jobs: between(0, 60),
+      why: state === 'retires' ? 'idle for 10 minutes' : '',
+    })),
+  );
   const pool = {
     name: 'cloud-a',
     provider: 'https://provider.example/v1',

@@ -26,7 +26,7 @@ const NAMES = {
   pause_lab: 'Pause the whole lab',
   resume_lab: 'Resume the lab',
 };
-const WITH_REASON = ['cordon', 'drain', 'reserve', 'pause_queue', 'pause_lab', 'terminate'];
+const WITH_REASON = ['cordon', 'drain', 'reserve', 'pause_queue', 'pause_lab'];
 /** Actions that something must be said for before they can be shown. */
 const ASKS = ['change', 'reserve', ...WITH_REASON, 'weights'];
 
@@ -180,9 +180,10 @@ export function ActionDialog() {
   useEffect(() => {
     if (asked && !dialog.current.open) dialog.current.showModal();
   }, [asked]);
+  // The focus goes to what will be done, not to the button that does it: nobody does what is not read.
   useEffect(() => {
-    if (shown?.state === 'previewed') dialog.current.querySelector('.do')?.focus();
-  }, [shown?.preview_id, busy.value]);
+    if (shown?.state === 'previewed') dialog.current.querySelector('.sentence')?.focus();
+  }, [shown?.preview_id]);
   const close = () => {
     request.value = null;
   };
@@ -203,7 +204,7 @@ export function ActionDialog() {
           <button type="button" onClick=${() => dialog.current.close()}>Close</button></div></form>`
         : html`${
             shown
-              ? html`<p class="sentence">${shown.sentence}</p><${Items} shown=${shown} />
+              ? html`<p class="sentence" tabindex="-1">${shown.sentence}</p><${Items} shown=${shown} />
       <${Progress} shown=${shown} />`
               : !problem.value && html`<p class="sentence skeleton">…</p>`
           }

@@ -66,8 +66,12 @@ export default function Account({ name }) {
           <${JobsOf} filter=${{ account: name, health: FAILED }} limit=${6} hide=${{ account: true, queue: true, waited: true }} empty="None of its jobs
             failed." /></${Panel}></div>
     <div class="side"><${Panel} title="Limits" note="over all queues">
-            ${account || own ? html`<${Limits} limits=${account?.limits} />` : html`<p
-              class="faint">Only the account itself and admins see its limits.</p>`}</${Panel}>
+            ${
+              account || own
+                ? html`<${Limits} limits=${account?.limits} />`
+                : html`<p
+              class="faint">Only the account itself and admins see its limits.</p>`
+            }</${Panel}>
               <${Panel} title="More"><ul class="plain"><li><a href=${address('timers', '', { account: name })}>Its timers</a></li><li>
                 <a href=${address('jobs', '', { account: name })}>All of its jobs</a></li><li>
                 <a href=${address('audit', '', { who: name })}>What it did</a></li></ul></${Panel}></div></div>

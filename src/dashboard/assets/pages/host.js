@@ -33,7 +33,7 @@ function Why({ host, view }) {
       html`<p><b>Reserved</b> for ${host.reserved.accounts.map(
         (name, i) => html`${i ? ', ' : ''}
         <${AccountLink} name=${name} />`,
-      )} by ${host.reserved.by}, ends <${Ago} ms=${host.reserved.until_ms} />: ${host.reserved.reason}</p>`
+      )} by ${host.reserved.by}, ends <${Ago} ms=${host.reserved.until_ms} />${host.reserved.reason && `: ${host.reserved.reason}`}</p>`
     }
     ${host.loaded && html`<p><b>Loaded</b>: it gets jobs only if all hosts that could run them are loaded.</p>`}
     ${
@@ -89,8 +89,11 @@ export default function Host({ name }) {
   if (!host)
     return html`<${Title} kind="Host">${name}</${Title}>
     ${loaded.error.value ? html`<${Problem} error=${loaded.error.value} retry=${loaded.again} />` : html`<${Skeleton} rows=${12} />`}`;
-  return html`<${Title} kind=${`Host of group ${host.group}`} title=${`${name} ${host.state}`} actions=${isAdmin() && html`<${Buttons} name=${name}
-    host=${host} />`}>
+  return html`<${Title} kind=${`Host of group ${host.group}`} title=${`${name} ${host.state}`} actions=${
+    isAdmin() &&
+    html`<${Buttons} name=${name}
+    host=${host} />`
+  }>
       ${name}</${Title}>
     <div class="columns"><div><${Why} host=${host} view=${view} /><${Panel} title="What it has" note=${host.jobs.length ? '' : 'no job'}>
           <${Use} host=${host} />${

@@ -125,7 +125,7 @@ function Free({ names }) {
 export function hostNote(host) {
   return [
     host.closed && `${host.closed.reason} (${host.closed.by})`,
-    host.reserved && `reserved for ${host.reserved.accounts.join(', ')}: ${host.reserved.reason}`,
+    host.reserved && [`reserved for ${host.reserved.accounts.join(', ')}`, host.reserved.reason].filter(Boolean).join(': '),
     host.loaded && 'loaded',
     host.pool && `pool ${host.pool}`,
   ]
@@ -148,8 +148,11 @@ function rowOf(select) {
       <td><a class="id" tabindex="-1" href=${address('hosts', name)}>${name}</a></td><td><${HostState} host=${host} /></td><td>${host.group}</td><td>
           ${host.kinds.join(', ')} · ${host.arch}</td>
       <td><${Meter} part=${memoryUsed / host.memory_mb} label=${`${memory(memoryUsed)} of ${memory(host.memory_mb)} used`} /></td><td>
-          ${host.cpus && html`<${Meter} part=${1 - (host.free_cpus ?? 0) / host.cpus}
-            label=${`${host.cpus - (host.free_cpus ?? 0)} of ${host.cpus} CPUs used`} />`}</td>
+          ${
+            host.cpus &&
+            html`<${Meter} part=${1 - (host.free_cpus ?? 0) / host.cpus}
+            label=${`${host.cpus - (host.free_cpus ?? 0)} of ${host.cpus} CPUs used`} />`
+          }</td>
       <td class="num">${host.jobs.length}</td><td class="num">
             ${host.lost_ms || host.closed ? html`<${Ago} ms=${host.lost_ms ?? host.closed.at_ms} />` : ''}</td>
           <td class="reason" title=${hostNote(host)}>${hostNote(host)}</td></tr>`;
@@ -208,7 +211,15 @@ export default function Hosts() {
             ${title} …</button>`,
           )}</span>`
     }</div>
-    ${!ready.value ? html`<${Skeleton} rows=${20} />` : !names.length ? html`<${Empty}>No host matches. <a
-        href=${address('hosts')}>Show all hosts</a></${Empty}>` : view === 'map' ? html`<${Maps} names=${names} />` : html`<${List} names=${names}
-      select=${select} />`}`;
+    ${
+      !ready.value
+        ? html`<${Skeleton} rows=${20} />`
+        : !names.length
+          ? html`<${Empty}>No host matches. <a
+        href=${address('hosts')}>Show all hosts</a></${Empty}>`
+          : view === 'map'
+            ? html`<${Maps} names=${names} />`
+            : html`<${List} names=${names}
+      select=${select} />`
+    }`;
 }

@@ -82,8 +82,10 @@ function Timeline({ job }) {
   const whole = Math.max(1, all.at(-1).until - begin);
   const over = isOver(job);
   return html`<div class="timeline" aria-hidden="true">
-      ${all.map((step, i) => html`<span key=${step.stage} class=${`fill stage-${step.stage} ${!over && i === all.length - 1 ? 'live' : ''}`}
-        style=${{ flexGrow: Math.max(0.004, (step.until - step.at) / whole) }} title=${`${step.word}: ${span(step.until - step.at)}`}></span>`)}</div>
+      ${all.map(
+        (step, i) => html`<span key=${step.stage} class=${`fill stage-${step.stage} ${!over && i === all.length - 1 ? 'live' : ''}`}
+        style=${{ flexGrow: Math.max(0.004, (step.until - step.at) / whole) }} title=${`${step.word}: ${span(step.until - step.at)}`}></span>`,
+      )}</div>
     <ol class="steps">${all.map(
       (step, i) => html`<li key=${step.stage}><span class=${`dot stage-${step.stage}`} aria-hidden="true"></span><b>
           ${step.word}</b> <${Lasts} since=${step.at} until=${!over && i === all.length - 1 ? undefined : step.until} /> <span class="faint">
@@ -231,8 +233,12 @@ function Shards({ id, job }) {
   const failed = parts.filter(part => part.job_health !== 'unknown' && part.job_health !== 'success' && part.job_stage);
   return html`<${Panel} title="Shards"
     note=${`${count(shards.over)} of ${count(shards.count)} have ended, ${count(shards.failed)} failed, ${count(shards.running)} run${shards.reused ? `, ${count(shards.reused)} reused` : ''}`}
-    more=${failed.length > 0 && isOver(job) && html`<button
-    onClick=${() => openAction({ action: 'rerun', jobs: failed.map(part => part.job_id) })}>Run failed again …</button>`}>
+    more=${
+      failed.length > 0 &&
+      isOver(job) &&
+      html`<button
+    onClick=${() => openAction({ action: 'rerun', jobs: failed.map(part => part.job_id) })}>Run failed again …</button>`
+    }>
     <div class="grid">
         ${parts.slice(0, SHARDS_SHOWN).map(part => {
           const [sign, tone, word] = jobState(part);
@@ -241,8 +247,11 @@ function Shards({ id, job }) {
             aria-label=${`shard ${part.shard}: ${word}`}>
           ${sign}<small>${part.shard}</small></a>`;
         })}</div>
-      ${parts.length > SHARDS_SHOWN && html`<p class="faint">The first ${count(SHARDS_SHOWN)} are shown. <a
-          href=${address('jobs', '', { shards_of: id })}>All shards</a></p>`}
+      ${
+        parts.length > SHARDS_SHOWN &&
+        html`<p class="faint">The first ${count(SHARDS_SHOWN)} are shown. <a
+          href=${address('jobs', '', { shards_of: id })}>All shards</a></p>`
+      }
     ${
       failed.length > 0 &&
       html`<${Wide} label="Shards that failed"><table class="rows"><caption>Failed shards</caption><thead><tr>

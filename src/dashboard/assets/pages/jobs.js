@@ -4,7 +4,7 @@ import { html, signal, useEffect, useMemo, useRef } from '../ui.js';
 import { address, navigate, route, setQuery } from '../route.js';
 import { me } from '../api.js';
 import { count, plural, serverNow } from '../format.js';
-import { FILTERS, filterOf, parse, textOf } from '../filters.js';
+import { filterOf, NAMES, parse, textOf } from '../filters.js';
 import { openAction } from '../components/action.js';
 import { JobTable, useJobs } from '../components/joblist.js';
 import { Title } from '../components/parts.js';
@@ -56,7 +56,7 @@ function FilterField({ filter }) {
     <label class="unseen" for="filter">Filter of jobs: words name:value, or the id of a job</label>
     <input id="filter" data-filter ref=${field} list="filters" placeholder="filter: queue:ann stage:submit kernel=v6.6, or the id of a job  ( / )"
       autocomplete="off" spellcheck="false" enterkeyhint="search" aria-describedby="filter-fault" />
-    <datalist id="filters">${Object.entries(FILTERS).map(([name, what]) => html`<option key=${name} value=${`${name}:`}>${what}</option>`)}</datalist>
+    <datalist id="filters">${Object.entries(NAMES).map(([name, what]) => html`<option key=${name} value=${`${name}:`}>${what}</option>`)}</datalist>
     <button>Filter</button>
     <span class="chips" role="group" aria-label="Often used filters">
       ${shortcuts().map(
@@ -68,7 +68,7 @@ function FilterField({ filter }) {
       <button type="button" class="chip" aria-pressed=${!!filter.since_ms}
         onClick=${() => setQuery({ since_ms: filter.since_ms ? '' : String(serverNow() - 86_400_000), after: '', page: '' })}>Last 24 h</button></span>
     <p id="filter-fault" class="bad" role="alert">
-          ${unknown.value.length > 0 && `No filter: ${unknown.value.join(' ')}. Say name:value, with one of ${Object.keys(FILTERS).join(', ')}.`}</p></form>`;
+          ${unknown.value.length > 0 && `No filter: ${unknown.value.join(' ')}. Say name:value, with one of ${Object.keys(NAMES).join(', ')}.`}</p></form>`;
 }
 const toQuery = filter => {
   const pairs = new URLSearchParams(Object.entries(filter).flatMap(([name, value]) => [value].flat().map(one => [name, one])));

@@ -190,7 +190,7 @@ export default function Overview() {
     !lab.value.paused &&
     html`<button data-action="pause_lab" onClick=${() => openAction({ action: 'pause_lab' })}>Pause the lab …</button>`;
   return html`<${Title} actions=${pause} title="Overview">Overview</${Title}><${Tiles} />
-    <div class="columns"><div><${Panel} title="Queues" note="in the order in which they are served"><${QueueTable} /></${Panel}><${Series} /></div>
+    <div class="columns lab"><div><${Panel} title="Queues" note="in the order in which they are served"><${QueueTable} /></${Panel}><${Series} /></div>
       <div class="side"><${Panel} title="Needs a look" class="attention"><${Attention} /></${Panel}><${Panel} title="Hosts">
           <${HostStates} /></${Panel}></div></div>`;
 }

@@ -50,8 +50,12 @@ export default function Queue({ name }) {
   const queue = queues.row(name).value;
   if (!queue)
     return html`<${Title} kind="Queue">${name}</${Title}>
-    ${ready.value ? html`<${Empty}>There is no such queue, or nobody has used it yet. <a
-      href=${address('queues')}>All queues</a></${Empty}>` : html`<${Skeleton} />`}`;
+    ${
+      ready.value
+        ? html`<${Empty}>There is no such queue, or nobody has used it yet. <a
+      href=${address('queues')}>All queues</a></${Empty}>`
+        : html`<${Skeleton} />`
+    }`;
   const act = queue.paused ? 'resume_queue' : 'pause_queue';
   const users = [queue.users ?? []].flat().join(', ');
   const buttons =

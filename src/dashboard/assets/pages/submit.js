@@ -102,8 +102,10 @@ function Matrix({ id, jobs }) {
               ${down}</th>${columns.map(column => html`<th key=${column} scope="col">${column ?? 'jobs'}</th>`)}</tr></thead>
     <tbody>${rows.map(
       ([row]) => html`<tr key=${row}><th scope="row">${row}</th>
-              ${columns.map(column => html`<${Cell} key=${column} id=${id} jobs=${cells.get(JSON.stringify([row, column]))}
-                pairs=${[[down, row], ...(across ? [[across, column]] : [])]} />`)}</tr>`,
+              ${columns.map(
+                column => html`<${Cell} key=${column} id=${id} jobs=${cells.get(JSON.stringify([row, column]))}
+                pairs=${[[down, row], ...(across ? [[across, column]] : [])]} />`,
+              )}</tr>`,
     )}</tbody></table></${Wide}>`;
 }
 
@@ -139,8 +141,11 @@ export default function Submit({ name: id }) {
   const first = data.jobs.reduce((least, job) => Math.min(least, job.submit_ms), Infinity);
   return html`<${Title} kind="Submit" actions=${html`${n('waits') > 0 && act('cancel', 'Cancel what waits')}
     ${n('runs') > 0 && act('terminate', 'Stop what runs')}
-    ${n('failed') > 0 && html`<button data-action="rerun"
-      onClick=${() => openAction({ action: 'rerun', filter: { submit_id: id, health: '!success,!cancel,!terminate,!unknown' } })}>Run failed again …</button>`}`}>
+    ${
+      n('failed') > 0 &&
+      html`<button data-action="rerun"
+      onClick=${() => openAction({ action: 'rerun', filter: { submit_id: id, health: '!success,!cancel,!terminate,!unknown' } })}>Run failed again …</button>`
+    }`}>
       ${id}</${Title}>
     <p class="subtitle">${plural(data.jobs.length, 'job')}${data.more ? ' and more' : ''}
         ${Number.isFinite(first) && html` · submitted <${Ago} ms=${first} />`}${data.jobs[0] && ` by ${data.jobs[0].my_account}`}</p>
@@ -150,7 +155,11 @@ export default function Submit({ name: id }) {
         ${tile('Wait', 'waits', 'for a host or other jobs', { stage: 'submit' }, '')}
         ${tile('Stopped', 'stopped', 'by people', { health: 'cancel,terminate' }, '')}</div>
     <${Panel} title="Matrix"><${Matrix} id=${id} jobs=${data.jobs} /></${Panel}><${Panel} title="Failures first" note="newest">
-        ${n('failed') ? html`<${JobsOf} filter=${{ submit_id: id, health: '!success,!cancel,!terminate,!unknown' }}
-          hide=${{ account: true, queue: true }} />` : html`<${Empty}>✓ None of its jobs has failed.</${Empty}>`}</${Panel}>
+        ${
+          n('failed')
+            ? html`<${JobsOf} filter=${{ submit_id: id, health: '!success,!cancel,!terminate,!unknown' }}
+          hide=${{ account: true, queue: true }} />`
+            : html`<${Empty}>✓ None of its jobs has failed.</${Empty}>`
+        }</${Panel}>
     ${n('failed') === 0 && html`<${Panel} title="Its jobs"><${JobsOf} filter=${{ submit_id: id }} /></${Panel}>`}`;
 }

@@ -41,8 +41,12 @@ function Row({ timer, again }) {
           <span class="sign" aria-hidden="true">‖</span>paused</span>`
         : html`<${Ago} ms=${momentOf(timer.next_run)} />`
     }</td><td>
-        ${timer.last_run ? html`<${Ago} ms=${timer.last_run.due_ms} /> <${JobLink} id=${timer.last_run.job_id} />` : html`<span
-          class="faint">not yet</span>`}</td>
+        ${
+          timer.last_run
+            ? html`<${Ago} ms=${timer.last_run.due_ms} /> <${JobLink} id=${timer.last_run.job_id} />`
+            : html`<span
+          class="faint">not yet</span>`
+        }</td>
     ${num(count(timer.runs))}<td class=${lost ? 'warn' : 'faint'} title="Times that no run came of">${lost || '–'}</td>
         <td class="reason" title=${timer.why || timer.warning}>${timer.why || timer.warning}</td><td>
           ${
@@ -79,7 +83,9 @@ export default function Timers() {
                 <th scope="col">Suite</th><th scope="col">When</th><th scope="col">Next run</th><th scope="col">Last run</th>
                 <th scope="col" class="num">Runs</th><th scope="col">Lost</th><th scope="col">Why</th><th scope="col">
                   <span class="unseen">Actions</span></th></tr></thead><tbody>
-              ${list.timers.map(timer => html`<${Row} key=${`${timer.my_account}/${timer.timer}`} timer=${timer}
-                again=${loaded.again} />`)}</tbody></table></${Wide}>`
+              ${list.timers.map(
+                timer => html`<${Row} key=${`${timer.my_account}/${timer.timer}`} timer=${timer}
+                again=${loaded.again} />`,
+              )}</tbody></table></${Wide}>`
         }</div>`;
 }
