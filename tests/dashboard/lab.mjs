@@ -81,7 +81,7 @@ export async function allPages() {
     waiting: await jobIn('stage=submit'),
     running: await jobIn('stage=running'),
     ended: await jobIn('stage=finish'),
-    sharded: await jobIn('parts=only_parents'),
+    sharded: await jobIn('parts=only_shards').then(shard => shard && { ...shard, job_id: shard.shard_of }),
   };
   const some = jobs.ended ?? jobs.running ?? jobs.waiting;
   assert.ok(queue && host && some, 'the lab must have a queue, a host and a job');

@@ -2,6 +2,11 @@
 
 import { serverNow } from './format.js';
 
+/** Healths of jobs that failed: those that ended, and that neither succeeded nor were stopped by people. */
+export const FAILED = '!success,!cancel,!terminate,!unknown';
+/** Stages in which hosts have jobs. */
+export const ON_HOSTS = 'dispatch,boot,setup,wait_peer,running,post_run,manual_check,renew';
+
 /** Names that a filter may have, as in GET /scheduler/v1/jobs, with what they mean. */
 export const FILTERS = {
   stage: 'stages with commas, such as submit,running; ! before each: all but those',
@@ -32,6 +37,15 @@ export const NAMES = {
   since: 'submitted since: 24h, 7d, or a time such as 2026-11-28T09:00Z',
   until: 'submitted before, in the same way',
 };
+
+/** The filter as a preview takes it: lists as lists, times as numbers. */
+export const bodyOf = filter =>
+  Object.fromEntries(
+    Object.entries(filter).map(([name, value]) => {
+      if (name.endsWith('_ms')) return [name, Number(value)];
+      return [name, typeof value === 'string' && value.includes(',') && name !== 'signature' ? value.split(',') : value];
+    }),
+  );
 
 /** A time that was typed, UTC epoch ms; NaN: it is none. */
 function timeOf(text) {

@@ -179,6 +179,7 @@ export function ActionDialog() {
   const shown = preview.value;
   useEffect(() => {
     if (asked && !dialog.current.open) dialog.current.showModal();
+    else if (!asked) dialog.current.close();
   }, [asked]);
   // The focus goes to what will be done, not to the button that does it: nobody does what is not read.
   useEffect(() => {
@@ -187,12 +188,16 @@ export function ActionDialog() {
   const close = () => {
     request.value = null;
   };
+  const cancel = event => {
+    event.preventDefault();
+    close();
+  };
   const submit = event => {
     event.preventDefault();
     if (!shown) show(complete(event.target));
   };
   const begins = shown?.state === 'previewed';
-  return html`<dialog ref=${dialog} onClose=${close} aria-labelledby="action-title" class="action">${
+  return html`<dialog ref=${dialog} onCancel=${cancel} aria-labelledby="action-title" class="action">${
     asked &&
     html`
     <h2 id="action-title">${NAMES[asked.action]}</h2>
@@ -201,7 +206,7 @@ export function ActionDialog() {
       !shown && ASKS.includes(asked.action)
         ? html`<form onSubmit=${submit}><${Fields} asked=${asked} /><div class="buttons">
           <button class="primary" disabled=${busy.value}>Show what will be done</button>
-          <button type="button" onClick=${() => dialog.current.close()}>Close</button></div></form>`
+          <button type="button" onClick=${close}>Close</button></div></form>`
         : html`${
             shown
               ? html`<p class="sentence" tabindex="-1">${shown.sentence}</p><${Items} shown=${shown} />
@@ -212,8 +217,8 @@ export function ActionDialog() {
         begins &&
         html`<button class="primary do" onClick=${run} disabled=${busy.value || !shown.total}>
           ${shown.total ? 'Do it' : 'Nothing to do'}</button>`
-      }<button onClick=${() => dialog.current.close()}>Close</button>
-      ${shown && html`<a class="faint" href=${address('audit')} onClick=${() => dialog.current.close()}>Audit</a>`}</div>`
+      }<button onClick=${close}>Close</button>
+      ${shown && html`<a class="faint" href=${address('audit')} onClick=${close}>Audit</a>`}</div>`
     }`
   }</dialog>`;
 }

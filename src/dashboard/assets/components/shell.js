@@ -5,6 +5,7 @@ import { address, navigate, route } from '../route.js';
 import { isAdmin, loginAddress, me, postJson } from '../api.js';
 import { lab, hosts, ready, replicas, silentFor } from '../live.js';
 import { Ago, count, now, plural } from '../format.js';
+import { ON_HOSTS } from '../filters.js';
 import { openAction } from './action.js';
 
 export const PLACES = [
@@ -71,7 +72,7 @@ function LabLine() {
   const troubles = labTroubles().length;
   return html`<p class="lab-line">
     <a href=${address('jobs', '', { stage: 'submit' })} title="Jobs that could run now and wait for a host"><b>${count(row.waiting)}</b> wait</a>
-    <a href=${address('jobs', '', { stage: 'dispatch,boot,setup,wait_peer,running,post_run,manual_check' })} title="Jobs that hosts have"><b>
+    <a href=${address('jobs', '', { stage: ON_HOSTS })} title="Jobs that hosts have"><b>
         ${count(row.running)}</b> run</a>
     <a href=${address('hosts')} title="Hosts that are heard of, of all that are known"><b>${count(up)}</b> of ${count(hosts.rows.size)} hosts up</a>
     <a href=${address('health')} title="Replicas and the store" class=${troubles ? 'bad' : ''}>

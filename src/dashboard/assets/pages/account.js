@@ -4,14 +4,13 @@ import { html } from '../ui.js';
 import { address } from '../route.js';
 import { getJson, isAdmin, me, query } from '../api.js';
 import { count, hours, percent, serverNow } from '../format.js';
+import { FAILED, ON_HOSTS } from '../filters.js';
 import { JobsOf } from '../components/joblist.js';
 import { Panel, Tile, Title, useLoad } from '../components/parts.js';
 import { Series } from '../components/series.js';
 import { Limits } from './queue.js';
 
 const DAY = 86_400_000;
-const RUN_STAGES = 'dispatch,boot,setup,wait_peer,running,post_run,manual_check';
-const FAILED = '!success,!cancel,!terminate,!unknown';
 
 /** How many jobs match. */
 const countOf = (filter, stop) => getJson(`jobs${query({ ...filter, limit: 0 })}`, { signal: stop }).then(list => list.total);
@@ -23,7 +22,7 @@ function Tiles({ name }) {
       const [usage, waiting, running, failed] = await Promise.all([
         getJson(`usage${query({ by: 'account', since_ms: since, until_ms: serverNow() })}`, { signal: stop }),
         countOf({ account: name, stage: 'submit' }, stop),
-        countOf({ account: name, stage: RUN_STAGES }, stop),
+        countOf({ account: name, stage: ON_HOSTS }, stop),
         countOf({ account: name, health: FAILED, since_ms: since }, stop),
       ]);
       return { row: usage.rows.find(row => row.name === name), waiting, running, failed };
@@ -34,7 +33,7 @@ function Tiles({ name }) {
   const row = data?.row;
   return html`<div class="tiles">
     <${Tile} label="Wait" value=${count(data?.waiting)} note="jobs of this account" href=${address('jobs', '', { account: name, stage: 'submit' })} />
-    <${Tile} label="Run" value=${count(data?.running)} note="jobs that hosts have" href=${address('jobs', '', { account: name, stage: RUN_STAGES })} />
+    <${Tile} label="Run" value=${count(data?.running)} note="jobs that hosts have" href=${address('jobs', '', { account: name, stage: ON_HOSTS })} />
     <${Tile} label="Failed" value=${count(data?.failed)} note="of those submitted in 24 h"
       href=${address('jobs', '', { account: name, health: FAILED, since_ms: since })} />
         <${Tile} label="Hours in 24 h" value=${hours(row?.busy_ms)} note="that hosts had its jobs" />

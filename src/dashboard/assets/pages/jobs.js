@@ -4,7 +4,7 @@ import { html, signal, useEffect, useMemo, useRef } from '../ui.js';
 import { address, navigate, route, setQuery } from '../route.js';
 import { me } from '../api.js';
 import { count, plural, serverNow } from '../format.js';
-import { filterOf, NAMES, parse, textOf } from '../filters.js';
+import { bodyOf, FAILED, filterOf, NAMES, ON_HOSTS, parse, textOf } from '../filters.js';
 import { openAction } from '../components/action.js';
 import { JobTable, useJobs } from '../components/joblist.js';
 import { Title } from '../components/parts.js';
@@ -18,19 +18,18 @@ const ACTIONS = [
   ['hold', 'Hold'],
   ['release', 'Release'],
 ];
-const RUN_STAGES = 'dispatch,boot,setup,wait_peer,running,post_run,manual_check';
 
 function shortcuts() {
   const mine = me.value?.my_account;
   return [
     ['All', {}],
     ['Wait', { stage: 'submit' }],
-    ['Run', { stage: RUN_STAGES }],
-    ['Failed', { health: '!success,!cancel,!terminate,!unknown' }],
+    ['Run', { stage: ON_HOSTS }],
+    ['Failed', { health: FAILED }],
     ...(mine
       ? [
           ['Mine', { account: mine }],
-          ['Mine that failed', { account: mine, health: '!success,!cancel,!terminate,!unknown' }],
+          ['Mine that failed', { account: mine, health: FAILED }],
         ]
       : []),
   ];
@@ -80,7 +79,7 @@ function ActionBar({ filter, select, total }) {
   const chosen = select.chosen.value;
   const everything = select.everything.value;
   const { order, ...matching } = filter;
-  const act = action => openAction(everything ? { action, filter: matching } : { action, jobs: [...chosen] });
+  const act = action => openAction(everything ? { action, filter: bodyOf(matching) } : { action, jobs: [...chosen] });
   const words = everything ? `all ${count(total)} that match` : chosen.size ? plural(chosen.size, 'job') : 'no job selected';
   return html`<div class="action-bar" role="group" aria-label="Actions on jobs"><span class="chosen" aria-live="polite">${words}</span>
     ${

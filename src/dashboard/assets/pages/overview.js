@@ -5,6 +5,7 @@ import { address } from '../route.js';
 import { isAdmin } from '../api.js';
 import { hosts, lab, queues, ready } from '../live.js';
 import { Ago, count, HOST_STATES, hostStates, Lasts, percent, plural, span, now } from '../format.js';
+import { FAILED, ON_HOSTS } from '../filters.js';
 import { labTroubles } from '../components/shell.js';
 import { openAction } from '../components/action.js';
 import { Empty, num, Panel, Share, Skeleton, Tile, Title, Wide } from '../components/parts.js';
@@ -34,10 +35,10 @@ function Tiles() {
     <${Tile} label="Not ready" value=${n(row?.not_ready)} note="wait for a time or jobs" title="Jobs that wait for a time or for other jobs"
       href=${address('jobs', '', { stage: 'submit' })} />
     <${Tile} label="Run" value=${n(row?.running)} note=${`${n(row?.stages.running)} in their script`} title="Jobs that hosts have"
-      href=${address('jobs', '', { stage: 'dispatch,boot,setup,wait_peer,running,post_run,manual_check' })} />
+      href=${address('jobs', '', { stage: ON_HOSTS })} />
     <${Tile} label="Failed in 24 h" value=${n(failed)} note=${total ? `${percent(Math.round((failed * 1000) / total))} of ${count(total)} that ended` : ' '}
       title="Jobs that ended in 24 hours and did not succeed; cancelled and stopped jobs do not count"
-      href=${address('jobs', '', { health: '!success,!cancel,!terminate,!unknown' })} />
+      href=${address('jobs', '', { health: FAILED })} />
     <${Tile} label="Hosts that are free" value=${n(free)} note=${`of ${n(hosts.rows.size)}`} title="Hosts that are heard of, are open and have no job"
       href=${address('hosts', '', { state: 'waiting,idle' })} /></div>`;
 }

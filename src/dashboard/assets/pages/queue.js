@@ -5,6 +5,7 @@ import { address } from '../route.js';
 import { isAdmin } from '../api.js';
 import { queues, ready } from '../live.js';
 import { count, now, percent, plural, span } from '../format.js';
+import { ON_HOSTS } from '../filters.js';
 import { openAction } from '../components/action.js';
 import { JobsOf } from '../components/joblist.js';
 import { Empty, Panel, Skeleton, Tile, Title } from '../components/parts.js';
@@ -41,7 +42,7 @@ function Tiles({ queue }) {
     <${Tile} label="Oldest" value=${oldest ? span(now.value - oldest) : '–'} note="since it could run"
       href=${address('jobs', '', { queue: queue.name, stage: 'submit', order: 'oldest' })} />
     <${Tile} label="Run" value=${count(queue.running)} note="jobs that hosts have"
-      href=${address('jobs', '', { queue: queue.name, stage: 'dispatch,boot,setup,wait_peer,running,post_run,manual_check' })} />
+      href=${address('jobs', '', { queue: queue.name, stage: ON_HOSTS })} />
         ${got('1 h', queue.got_1h_permille)}${got('24 h', queue.got_24h_permille)}${got('7 d', queue.got_7d_permille)}</div>`;
 }
 

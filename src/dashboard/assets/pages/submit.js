@@ -4,6 +4,7 @@ import { html, useEffect, useMemo } from '../ui.js';
 import { address, route, setQuery } from '../route.js';
 import { getJson, query as toQuery } from '../api.js';
 import { changedJobs } from '../live.js';
+import { bodyOf, FAILED } from '../filters.js';
 import { Ago, count, isOver, plural } from '../format.js';
 import { openAction } from '../components/action.js';
 import { JobsOf } from '../components/joblist.js';
@@ -135,7 +136,7 @@ export default function Submit({ name: id }) {
   const n = kind => kinds[kind]?.length ?? 0;
   const tile = (label, kind, note, query, tone) =>
     html`<${Tile} label=${label} value=${count(n(kind))} note=${note} tone=${n(kind) ? tone : ''}
-      href=${address('jobs', '', { submit_id: id, ...query })} />`;
+      href=${address('jobs', '', { submit_id: id, parts: 'no_shards', ...query })} />`;
   const act = (action, title) => html`<button data-action=${action} onClick=${() => openAction({ action, filter: { submit_id: id } })}>
     ${title} …</button>`;
   const first = data.jobs.reduce((least, job) => Math.min(least, job.submit_ms), Infinity);
@@ -144,12 +145,12 @@ export default function Submit({ name: id }) {
     ${
       n('failed') > 0 &&
       html`<button data-action="rerun"
-      onClick=${() => openAction({ action: 'rerun', filter: { submit_id: id, health: '!success,!cancel,!terminate,!unknown' } })}>Run failed again …</button>`
+      onClick=${() => openAction({ action: 'rerun', filter: bodyOf({ submit_id: id, parts: 'no_shards', health: FAILED }) })}>Run failed again …</button>`
     }`}>
       ${id}</${Title}>
     <p class="subtitle">${plural(data.jobs.length, 'job')}${data.more ? ' and more' : ''}
         ${Number.isFinite(first) && html` · submitted <${Ago} ms=${first} />`}${data.jobs[0] && ` by ${data.jobs[0].my_account}`}</p>
-    <div class="tiles">${tile('Failed', 'failed', 'did not succeed', { health: '!success,!cancel,!terminate,!unknown' }, 'bad')}
+    <div class="tiles">${tile('Failed', 'failed', 'did not succeed', { health: FAILED }, 'bad')}
         ${tile('Passed', 'passed', 'succeeded', { health: 'success' }, 'good')}
         ${tile('Run', 'runs', 'hosts have them', { stage: '!submit', health: 'unknown' }, '')}
         ${tile('Wait', 'waits', 'for a host or other jobs', { stage: 'submit' }, '')}
@@ -157,7 +158,7 @@ export default function Submit({ name: id }) {
     <${Panel} title="Matrix"><${Matrix} id=${id} jobs=${data.jobs} /></${Panel}><${Panel} title="Failures first" note="newest">
         ${
           n('failed')
-            ? html`<${JobsOf} filter=${{ submit_id: id, health: '!success,!cancel,!terminate,!unknown' }}
+            ? html`<${JobsOf} filter=${{ submit_id: id, parts: 'no_shards', health: FAILED }}
           hide=${{ account: true, queue: true }} />`
             : html`<${Empty}>✓ None of its jobs has failed.</${Empty}>`
         }</${Panel}>
