@@ -67,16 +67,16 @@ export function Ago({ ms, prefix = '', suffix = 'ago' }) {
   return html`<time dateTime=${new Date(ms).toISOString()} title=${exact(ms)}>${text}</time>`;
 }
 
-/** How long something has lasted, from a time until another or until now. */
-export function Lasts({ since, until }) {
+/** How long something has lasted, from a time until another or until now; `short`: in one unit. */
+export function Lasts({ since, until, short }) {
   if (!since) return html`<span class="faint">–</span>`;
-  const text = computed(() => span((until ?? now.value) - since));
+  const text = computed(() => (short ? brief : span)((until ?? now.value) - since));
   return html`<time dateTime=${new Date(since).toISOString()} title=${exact(since)}>${text}</time>`;
 }
 
 /** Signs and tones of states of hosts: a state is known by its sign and its word, not by colour alone. */
 export const HOST_STATES = {
-  busy: ['▶', 'work', 'it runs jobs'],
+  busy: ['►', 'work', 'it runs jobs'],
   waiting: ['◦', 'good', 'it asks for work'],
   idle: ['·', 'calm', 'it is heard of and does not ask for work'],
   silent: ['?', 'bad', 'nothing was heard of it for a lease'],
@@ -92,14 +92,14 @@ const OPEN_STAGES = {
   submit: ['◦', 'calm', 'waits'],
   dispatch: ['→', 'work', 'dispatched'],
   boot: ['↑', 'work', 'boots'],
-  setup: ['⚙', 'work', 'sets up'],
+  setup: ['⋯', 'work', 'sets up'],
   wait_peer: ['⇄', 'work', 'waits for peers'],
-  running: ['▶', 'work', 'runs'],
+  running: ['►', 'work', 'runs'],
   post_run: ['⇪', 'work', 'collects results'],
   manual_check: ['☞', 'warn', 'held for a person'],
   renew: ['↻', 'work', 'renewed'],
 };
-const FAILURES = { infra: ['⚡', 'warn'], timeout: ['⏱', 'bad'], oom: ['▲', 'bad'], panic: ['☠', 'bad'], fail: ['✗', 'bad'] };
+const FAILURES = { infra: ['↯', 'warn'], timeout: ['◷', 'bad'], oom: ['▲', 'bad'], panic: ['⊠', 'bad'], fail: ['✗', 'bad'] };
 
 /** Sign, tone and word of a job as it is. */
 export function jobState(job) {

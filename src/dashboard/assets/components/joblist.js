@@ -72,9 +72,9 @@ function JobRow({ row, select, hide }) {
     ${
       !hide?.waited &&
       html`<td class="num" title="From ready to dispatched">
-        <${Lasts} since=${job.ready_ms ?? (job.dispatch_ms && job.submit_ms)} until=${job.dispatch_ms ?? job.end_ms} /></td>`
+        <${Lasts} short since=${job.ready_ms ?? (job.dispatch_ms && job.submit_ms)} until=${job.dispatch_ms ?? job.end_ms} /></td>`
     }
-    ${!hide?.ran && html`<td class="num" title="From dispatched to its end"><${Lasts} since=${job.dispatch_ms} until=${job.end_ms} /></td>`}
+    ${!hide?.ran && html`<td class="num" title="From dispatched to its end"><${Lasts} short since=${job.dispatch_ms} until=${job.end_ms} /></td>`}
     <td class="reason" title=${job.reason}>${job.crash_signature ?? job.reason}</td></tr>`;
 }
 

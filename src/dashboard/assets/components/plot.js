@@ -31,7 +31,7 @@ function options(width, series, unit) {
       { ...axis, size: 46, values: (_, ticks) => ticks.map(tick => unit(tick)) },
     ],
     series: [
-      { value: (_, at) => (at ? new Date(at * 1000).toLocaleTimeString('sv-SE', { hour: '2-digit', minute: '2-digit' }) : '–') },
+      { label: 'at', value: (_, at) => (at ? new Date(at * 1000).toLocaleTimeString('sv-SE', { hour: '2-digit', minute: '2-digit' }) : '–') },
       ...series.map(one => ({
         label: one.label,
         stroke: css.getPropertyValue(one.color).trim(),

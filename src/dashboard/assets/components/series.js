@@ -63,8 +63,8 @@ export function Series({ by, name }) {
         { label: 'failed', color: '--bad', values: rate('failed'), dash: [2, 3] },
       ],
       waits: [
-        { label: 'half waited less', color: '--work', values: of('wait_p50_s') },
-        { label: '95 of 100 waited less', color: '--warn', values: of('wait_p95_s'), dash: [6, 3] },
+        { label: 'half waited', color: '--work', values: of('wait_p50_s') },
+        { label: '95 of 100 waited', color: '--warn', values: of('wait_p95_s'), dash: [6, 3] },
       ],
     };
   }, [data]);

@@ -215,7 +215,7 @@ function Results({ job }) {
     files.length
       ? html`<ul class="files">
         ${files.map(
-          name => html`<li key=${name}><a class="id" href=${`${root}/${name}`} target="_blank" rel="noopener">
+          name => html`<li key=${name}><a class="id" href=${`${root}/${name.split('/').map(encodeURIComponent).join('/')}`} target="_blank" rel="noopener">
               ${name}</a></li>`,
         )}</ul>`
       : html`<${Empty}>${loaded.error.value ? loaded.error.value.message : 'No file yet.'}</${Empty}>`

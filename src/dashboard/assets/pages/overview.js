@@ -110,7 +110,6 @@ function Attention() {
   const troubles = [
     ...labTroubles().map(([tone, text, href]) => ({ tone, text, href, names: [] })),
     ...hostTroubles(),
-    idleTrouble(),
     ...[...queues.rows.values()].flatMap(queue =>
       [
         queue.warning && { tone: 'warn', text: `Queue ${queue.name}: ${queue.warning}`, href: address('queues', queue.name), names: [] },
@@ -123,6 +122,7 @@ function Attention() {
           },
       ].filter(Boolean),
     ),
+    idleTrouble(),
   ].filter(Boolean);
   if (!troubles.length) return html`<${Empty}>✓ Nothing is broken.</${Empty}>`;
   return html`<ul class="troubles">${troubles.map(

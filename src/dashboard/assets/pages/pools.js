@@ -6,7 +6,7 @@ import { getJson } from '../api.js';
 import { Ago, count, memory, plural, span } from '../format.js';
 import { Empty, HostLink, num, Panel, Problem, Skeleton, Title, useLoad, Wide } from '../components/parts.js';
 
-const STATES = { asked: ['…', 'calm'], boots: ['↑', 'calm'], runs: ['▶', 'work'], idle: ['◦', 'good'], closed: ['‖', 'warn'], retires: ['↓', 'off'] };
+const STATES = { asked: ['…', 'calm'], boots: ['↑', 'calm'], runs: ['►', 'work'], idle: ['◦', 'good'], closed: ['‖', 'warn'], retires: ['↓', 'off'] };
 const DECISIONS = 100;
 
 const State = ({ state }) => html`<span class=${`state ${(STATES[state] ?? ['?', 'bad'])[1]}`}><span class="sign" aria-hidden="true">

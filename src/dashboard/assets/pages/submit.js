@@ -72,7 +72,7 @@ function Cell({ id, jobs, pairs }) {
   if (!jobs?.length) return html`<td class="faint">·</td>`;
   const counts = { failed: 0, runs: 0, waits: 0, passed: 0, stopped: 0 };
   for (const job of jobs) counts[kindOf(job)] += 1;
-  const [sign, tone] = counts.failed ? ['✗', 'bad'] : counts.runs || counts.waits ? ['▶', 'calm'] : counts.passed ? ['✓', 'good'] : ['⊘', 'off'];
+  const [sign, tone] = counts.failed ? ['✗', 'bad'] : counts.runs || counts.waits ? ['►', 'calm'] : counts.passed ? ['✓', 'good'] : ['⊘', 'off'];
   const words = Object.entries(counts)
     .filter(([, n]) => n)
     .map(([kind, n]) => `${n} ${kind}`)
