@@ -7,6 +7,22 @@ import { PLACES } from './shell.js';
 const SECOND_KEY_MS = 1500;
 let waitsForPlace = 0;
 
+let wantsFilter = false;
+/** Whether the filter of the page that opens shall have the focus. It is said once. */
+export function takesFilter() {
+  const wanted = wantsFilter;
+  wantsFilter = false;
+  return wanted;
+}
+
+/** Goes to the filter of the page, or to that of jobs where the page has none. */
+function toFilter() {
+  const field = document.querySelector('main [data-filter]');
+  if (field) return field.focus();
+  wantsFilter = true;
+  return navigate(address('jobs'));
+}
+
 const typing = target => target.closest?.('input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]');
 
 function rows() {
@@ -45,7 +61,7 @@ export function listenToKeys(help) {
     if (place) navigate(address(place[0]));
     else if (event.key === 'g') waitsForPlace = Date.now() + SECOND_KEY_MS;
     else if (event.key === '?') help();
-    else if (event.key === '/') document.querySelector('main [data-filter]')?.focus();
+    else if (event.key === '/') toFilter();
     else if (event.key === 'j') moveRow(1);
     else if (event.key === 'k') moveRow(-1);
     else if (!(event.key === 'Enter' || event.key === 'x') || !onRow(event.key)) return;
@@ -54,7 +70,7 @@ export function listenToKeys(help) {
 }
 
 const OTHERS = [
-  ['/', 'go to the filter'],
+  ['/', 'go to the filter, or to that of jobs'],
   ['j  k', 'next and previous row'],
   ['Enter', 'open the row'],
   ['x', 'select the row'],

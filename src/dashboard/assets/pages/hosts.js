@@ -21,37 +21,57 @@ const ACTIONS = [
 const TYPING_MS = 150;
 const collator = new Intl.Collator('en', { numeric: true });
 const SORTS = {
-  name: ['name', (a, b) => collator.compare(a[0], b[0])],
-  lost: ['lost or closed longest', (a, b) => since(a[1]) - since(b[1])],
-  memory: ['most memory used', (a, b) => used(b[1]) - used(a[1])],
-  jobs: ['most jobs', (a, b) => b[1].jobs.length - a[1].jobs.length],
+  name: ['name'],
+  lost: ['lost or closed longest', (a, b) => since(a) - since(b)],
+  memory: ['most memory used', (a, b) => used(b) - used(a)],
+  jobs: ['most jobs', (a, b) => b.jobs.length - a.jobs.length],
 };
 const since = host => host.lost_ms ?? host.closed?.at_ms ?? Infinity;
 const used = host => 1 - host.free_memory_mb / (host.memory_mb || 1);
+
+/** What a host is found by. A row never changes, so that its words are put together once. */
+const words = new WeakMap();
+function wordsOf(name, host) {
+  let text = words.get(host);
+  if (!text) {
+    const parts = [
+      name,
+      host.group,
+      host.arch,
+      ...host.kinds,
+      host.pool,
+      ...(host.reserved?.accounts ?? []),
+      host.reserved?.reason,
+      host.closed?.reason,
+    ];
+    words.set(host, (text = parts.filter(Boolean).join(' ').toLowerCase()));
+  }
+  return text;
+}
 
 /** Hosts that match, sorted; the same list as long as it stays the same. */
 function useFound({ states, group, text, sort, marks }) {
   const filters = !!(states.length || text || marks);
   const version = filters || sort !== 'name' ? hosts.version.value : hosts.keys.value;
   const kept = useMemo(() => ({ names: [] }), []);
+  const byName = useMemo(() => [...hosts.rows.keys()].sort(collator.compare), [hosts.keys.value]);
   return useMemo(() => {
     const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
-    const found = [...hosts.rows].filter(
-      ([name, host]) =>
+    const names = byName.filter(name => {
+      const host = hosts.rows.get(name);
+      return (
+        host &&
         (!states.length || states.includes(host.state)) &&
         (!group || host.group === group) &&
         (!marks || (marks === 'reserved' ? host.reserved : marks === 'loaded' ? host.loaded : host.pool)) &&
-        wanted.every(word =>
-          `${name} ${host.group} ${host.arch} ${host.kinds.join(' ')} ${host.pool ?? ''} ${host.reserved?.accounts.join(' ') ?? ''} ${host.closed?.reason ?? ''}`
-            .toLowerCase()
-            .includes(word),
-        ),
-    );
-    found.sort(SORTS[sort][1]);
-    const names = found.map(([name]) => name);
+        wanted.every(word => wordsOf(name, host).includes(word))
+      );
+    });
+    const [, compare] = SORTS[sort];
+    if (compare) names.sort((a, b) => compare(hosts.rows.get(a), hosts.rows.get(b)));
     if (names.length !== kept.names.length || names.some((name, i) => name !== kept.names[i])) kept.names = names;
     return kept.names;
-  }, [version, states.join(), group, text, sort, marks]);
+  }, [version, byName, states.join(), group, text, sort, marks]);
 }
 
 function StateChips({ states }) {

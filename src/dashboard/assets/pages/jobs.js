@@ -6,6 +6,7 @@ import { me } from '../api.js';
 import { count, plural, serverNow } from '../format.js';
 import { bodyOf, FAILED, filterOf, NAMES, ON_HOSTS, parse, textOf } from '../filters.js';
 import { openAction } from '../components/action.js';
+import { takesFilter } from '../components/keys.js';
 import { JobTable, useJobs } from '../components/joblist.js';
 import { Title } from '../components/parts.js';
 
@@ -42,6 +43,9 @@ function FilterField({ filter }) {
   useEffect(() => {
     field.current.value = text;
   }, [text]);
+  useEffect(() => {
+    if (takesFilter()) field.current.focus();
+  }, []);
   const submit = event => {
     event.preventDefault();
     const typed = field.current.value.trim();
