@@ -74,18 +74,18 @@ export const lab = labTable.row('lab');
 export const ready = signal(false);
 /** Jobs that changed with the last event: ids, how many more, and a number that grows. */
 export const changedJobs = signal({ ids: [], more: 0, serial: 0 });
+const opened = Date.now();
 /** When the stream last said something, by our clock; 0: never. */
 export const heard = signal(0);
 /** Seconds without news once that is worth saying; 0: the page is live. */
 export const silentFor = computed(() => {
-  const past = now.value - skew.peek() - heard.value;
-  return heard.value && past < STALE_MS ? 0 : Math.max(1, Math.round(past / 1000));
+  const past = now.value - skew.peek() - (heard.value || opened);
+  return past < STALE_MS ? 0 : Math.max(1, Math.round(past / 1000));
 });
 
 let place = { run: '', seq: 0 };
 let leads = false;
 let stopReading;
-const opened = Date.now();
 const channel = new BroadcastChannel('fairlead-live');
 const tell = message => channel.postMessage({ ...message, from: tabId });
 

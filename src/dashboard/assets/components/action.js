@@ -1,6 +1,6 @@
 // Actions: what is asked for is shown as the scheduler will do it, then done, and followed to its end.
 
-import { html, signal, useEffect, useRef } from '../ui.js';
+import { html, signal, useEffect, useLayoutEffect, useRef } from '../ui.js';
 import { getJson, postJson } from '../api.js';
 import { address } from '../route.js';
 import { count, percent, plural } from '../format.js';
@@ -161,7 +161,7 @@ function Progress({ shown }) {
   const well = shown.done - shown.failed.length;
   return html`<div class="progress" role="status"><progress max=${shown.total || 1} value=${shown.done} aria-label="Progress"></progress>
     <p>
-        ${over ? html`<b>✓ Done:</b> ${count(well)} of ${plural(shown.total, 'item')}.` : shown.state === 'expired' ? 'This preview is too old. Close it and look again.' : html`${count(shown.done)} of ${count(shown.total)} …`}</p>
+        ${over ? html`<b>✓ Done:</b> ${count(well)} of ${plural(shown.total, 'item')}.` : shown.state === 'expired' ? 'This preview is too old. Close it and look again.' : html`${count(shown.done)} of ${count(shown.total)} … It goes on if you close this.`}</p>
     ${
       shown.failed.length > 0 &&
       html`<ul class="items" tabindex="0" aria-label="What failed, and why">
@@ -177,7 +177,7 @@ export function ActionDialog() {
   const dialog = useRef();
   const asked = request.value;
   const shown = preview.value;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (asked && !dialog.current.open) dialog.current.showModal();
     else if (!asked) dialog.current.close();
   }, [asked]);

@@ -30,13 +30,24 @@ export function useJobs(filter, { limit, after }) {
   useEffect(() => {
     let counted = Date.now();
     let counting;
+    let missed = false;
     const recount = async () => {
       counted = Date.now();
       counting = undefined;
       const list = await getJson(`jobs${query({ ...filter, limit: 0 })}`).catch(() => null);
       if (list && loaded.data.peek()) fresh.value = list.total - loaded.data.peek().total;
     };
+    const seen = () => {
+      if (document.hidden || !missed) return;
+      missed = false;
+      loaded.again();
+    };
+    document.addEventListener('visibilitychange', seen);
     const deaf = changedJobs.subscribe(({ ids, more }) => {
+      if (document.hidden) {
+        missed ||= ids.length > 0 || more > 0;
+        return;
+      }
       for (const id of ids.filter(one => rows.has(one)).slice(0, REFRESH_MOST)) {
         getJson(`jobs/${id}${query({ fields: ROW_FIELDS })}`)
           .then(job => {
@@ -44,12 +55,12 @@ export function useJobs(filter, { limit, after }) {
           })
           .catch(() => {});
       }
-      if ((ids.length || more) && loaded.data.peek() && !document.hidden)
-        counting ??= setTimeout(recount, Math.max(0, counted + COUNT_EVERY_MS - Date.now()));
+      if ((ids.length || more) && loaded.data.peek()) counting ??= setTimeout(recount, Math.max(0, counted + COUNT_EVERY_MS - Date.now()));
     });
     return () => {
       deaf();
       clearTimeout(counting);
+      document.removeEventListener('visibilitychange', seen);
     };
   }, [key]);
   return { ...loaded, fresh };

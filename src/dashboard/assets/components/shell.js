@@ -37,7 +37,7 @@ effect(() => {
 
 function LiveNote() {
   const text = computed(() => {
-    if (!ready.value) return silentFor.value > 3 ? `no answer since ${silentFor.value} s` : 'connecting …';
+    if (!ready.value) return silentFor.value ? `no answer since ${silentFor.value} s` : 'connecting …';
     return silentFor.value ? `no news since ${silentFor.value} s` : 'live';
   });
   const kind = computed(() => `live-note ${ready.value && !silentFor.value ? 'good' : 'bad'}`);

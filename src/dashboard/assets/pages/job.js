@@ -159,7 +159,11 @@ function Facts({ job }) {
       ${pair('Must end', job.deadline_ms && !isOver(job) && html`<${Ago} ms=${job.deadline_ms} />`)}
     ${pair('Used', job.peak_memory_mb && `${memory(job.peak_memory_mb)} at most · ${span(job.cpu_ms)} of CPU`)}
         ${pair('Result of', job.reused_from && html`<${JobLink} id=${job.reused_from} />`)}
-        ${pair('Runs again', job.rerun_of && html`<${JobLink} id=${job.rerun_of} />`)}${pair('Held by', job.held_by)}</dl>`;
+        ${pair('Runs again', job.rerun_of && html`<${JobLink} id=${job.rerun_of} />`)}${pair('Held by', job.held_by)}
+    ${pair(
+      'Nodes',
+      job.cluster_jobs?.map(node => html`<${JobLink} key=${node} id=${node} /> `),
+    )}${pair('Node', job.node_roles)}</dl>`;
 }
 
 function Attempts({ job }) {
