@@ -34,3 +34,36 @@ for (const { name, path, heading, words } of await allPages()) {
     await where.close();
   });
 }
+
+test('an empty lab says so, and nothing breaks', async () => {
+  const where = await context();
+  const lab = {
+    name: 'first',
+    version: '1',
+    waiting: 0,
+    running: 0,
+    stages: {},
+    not_ready: 0,
+    ended_24h: {},
+    store: { name: 'embedded', well: true },
+    hosts_by_state: {},
+  };
+  const snapshot = { run: 'r', seq: 1, at_ms: Date.now(), tables: { lab: { lab }, queues: {}, hosts: {}, replicas: {} } };
+  const body = `event: snapshot\nid: r/1\ndata: ${JSON.stringify(snapshot)}\n\n`;
+  await where.route('**/scheduler/v1/live', route => route.fulfill({ contentType: 'text/event-stream', body }));
+  await where.route('**/scheduler/v1/jobs?*', route => route.fulfill({ json: { jobs: [], total: 0 } }));
+  const cases = [
+    ['/ui/', ['Nothing is broken', 'The first submit makes one']],
+    ['/ui/hosts', ['No host has asked for work yet']],
+    ['/ui/jobs', ['No job matches']],
+    ['/ui/health', ['takes writes']],
+  ];
+  for (const [path, words] of cases) {
+    const { page, faults } = await open(where, path);
+    await settled(page);
+    for (const word of words) await page.waitForFunction(wanted => document.querySelector('main').textContent.includes(wanted), word);
+    assert.deepEqual(faults, []);
+    await page.close();
+  }
+  await where.close();
+});

@@ -46,7 +46,23 @@ function chunk(kind, body) {
   return Buffer.concat([size, named, sum]);
 }
 
-/** The same picture with the colours that are seen most; the others become the nearest of them. */
+/** How far two colours are apart, squared. */
+const apart = (one, other) =>
+  ((one >> 16) - (other >> 16)) ** 2 + (((one >> 8) & 255) - ((other >> 8) & 255)) ** 2 + ((one & 255) - (other & 255)) ** 2;
+
+/** Of colours, most seen first: those that differ most, then those that differ less. */
+function paletteOf(colors) {
+  const palette = [];
+  for (const least of [40, 20, 10, 1]) {
+    for (const color of colors) {
+      if (palette.length === COLORS) return palette;
+      if (palette.every(other => apart(other, color) >= least ** 2)) palette.push(color);
+    }
+  }
+  return palette;
+}
+
+/** The same picture with few colours; the others become the nearest of them. */
 export function smaller(png) {
   const { width, height, channels, plain } = pixelsOf(png);
   const seen = new Map();
@@ -54,16 +70,11 @@ export function smaller(png) {
     const color = plain.readUIntBE(at, 3);
     seen.set(color, (seen.get(color) ?? 0) + 1);
   }
-  const palette = [...seen]
-    .sort((a, b) => b[1] - a[1])
-    .slice(0, COLORS)
-    .map(([color]) => color);
+  const palette = paletteOf([...seen].sort((a, b) => b[1] - a[1]).map(([color]) => color));
   const index = new Map(palette.map((color, i) => [color, i]));
   const closest = color => {
-    const far = other =>
-      ((color >> 16) - (other >> 16)) ** 2 + (((color >> 8) & 255) - ((other >> 8) & 255)) ** 2 + ((color & 255) - (other & 255)) ** 2;
     let best = 0;
-    for (let i = 1; i < palette.length; i += 1) if (far(palette[i]) < far(palette[best])) best = i;
+    for (let i = 1; i < palette.length; i += 1) if (apart(palette[i], color) < apart(palette[best], color)) best = i;
     return best;
   };
   const lines = Buffer.alloc((width + 1) * height);

@@ -192,6 +192,12 @@ function List({ names, select }) {
     ${th('Jobs', 'num', 'Jobs that it has')}${th('Since', 'num', 'Since when it is lost or closed')}${th('Why')}`} />`;
 }
 
+function Nothing() {
+  if (!hosts.rows.size)
+    return html`<${Empty}>No host has asked for work yet. The agent <code>fairlead-testbox</code> makes a machine a host.</${Empty}>`;
+  return html`<${Empty}>No host matches. <a href=${address('hosts')}>Show all hosts</a></${Empty}>`;
+}
+
 export default function Hosts() {
   const { query } = route.value;
   const of = name => query.get(name) ?? '';
@@ -235,8 +241,7 @@ export default function Hosts() {
       !ready.value
         ? html`<${Skeleton} rows=${20} />`
         : !names.length
-          ? html`<${Empty}>No host matches. <a
-        href=${address('hosts')}>Show all hosts</a></${Empty}>`
+          ? html`<${Nothing} />`
           : view === 'map'
             ? html`<${Maps} names=${names} />`
             : html`<${List} names=${names}

@@ -170,6 +170,7 @@ export function QueueRow({ name }) {
 export function QueueTable() {
   queues.keys.value;
   if (!ready.value) return html`<${Skeleton} rows=${13} />`;
+  if (!queues.rows.size) return html`<${Empty}>No queue has jobs yet. The first submit makes one.</${Empty}>`;
   const names = [...queues.rows.values()]
     .sort((a, b) => b.priority - a.priority || b.weight - a.weight || a.name.localeCompare(b.name))
     .map(queue => queue.name);
