@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { context, endBrowser, open, settled, way } from './lab.mjs';
+import { context, endBrowser, get, open, settled, way } from './lab.mjs';
 
 after(endBrowser);
 
@@ -84,4 +84,29 @@ test('a tab that missed an event asks the leader for the whole', async () => {
   for (const page of pages) await isLive(page);
   await where.close();
   road.close();
+});
+
+test('the output of a job holds a connection only while its tab is seen', async () => {
+  const where = await context();
+  const [job] = (await get('jobs?limit=1&stage=finish')).jobs;
+  const isLog = request => /\/jobs\/[^/]+\/log\?/.test(request.url());
+  await where.route(
+    url => url.pathname.endsWith('/log'),
+    () => {},
+  );
+  const first = where.waitForEvent('request', isLog);
+  const { page } = await open(where, `/ui/jobs/${encodeURIComponent(job.job_id)}`);
+  await first;
+  const show = hidden =>
+    page.evaluate(value => {
+      Object.defineProperty(document, 'hidden', { value, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, hidden);
+  const ended = where.waitForEvent('requestfailed', isLog);
+  await show(true);
+  await ended;
+  const again = where.waitForEvent('request', isLog);
+  await show(false);
+  await again;
+  await where.close();
 });

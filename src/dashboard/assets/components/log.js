@@ -8,16 +8,42 @@ import { count } from '../format.js';
 const KEEP = 200_000;
 const RETRY_MS = 2000;
 
-/** Reads the log from the begin and goes on while the attempt runs. */
-async function follow(id, attempt, over, onText, stop) {
+/** Settles when the tab is seen, or when nobody wants to know any more. */
+const seen = stop =>
+  new Promise(resolve => {
+    const look = () => {
+      if (document.hidden && !stop.aborted) return;
+      document.removeEventListener('visibilitychange', look);
+      resolve();
+    };
+    document.addEventListener('visibilitychange', look);
+    stop.addEventListener('abort', look);
+    look();
+  });
+
+/** Stops a connection when its tab is hidden: a browser has few of them for all tabs. */
+function whileSeen(stop) {
+  const connection = new AbortController();
+  const look = () => {
+    if (!document.hidden && !stop.aborted) return;
+    document.removeEventListener('visibilitychange', look);
+    connection.abort();
+  };
+  document.addEventListener('visibilitychange', look);
+  stop.addEventListener('abort', look);
+  return connection.signal;
+}
+
+/** Reads the log from the begin and goes on while the attempt runs and the tab is seen. */
+async function follow(id, attempt, onText, stop) {
   let offset = 0;
-  while (!stop.aborted) {
+  for (;;) {
+    await seen(stop);
+    if (stop.aborted) return;
+    const connection = whileSeen(stop);
     try {
-      const response = await ask(`jobs/${id}/log${query({ follow: over ? undefined : true, attempt, offset: offset || undefined })}`, {
-        stream: true,
-        signal: stop,
-        headers: { accept: 'text/plain' },
-      });
+      const path = `jobs/${encodeURIComponent(id)}/log${query({ follow: true, attempt, offset: offset || undefined })}`;
+      const response = await ask(path, { stream: true, signal: connection, headers: { accept: 'text/plain' } });
       const reader = response.body.getReader();
       const decoder = new TextDecoder();
       for (;;) {
@@ -27,16 +53,15 @@ async function follow(id, attempt, over, onText, stop) {
         onText(decoder.decode(value, { stream: true }));
       }
     } catch (error) {
-      if (stop.aborted) return;
       if (error.status === 404) return;
-      await new Promise(resolve => setTimeout(resolve, RETRY_MS));
+      if (!connection.aborted) await new Promise(resolve => setTimeout(resolve, RETRY_MS));
     }
   }
 }
 
 export function Log({ id, attempt, over }) {
   const box = useRef();
-  const state = useMemo(() => ({ size: signal(0), follows: signal(true), found: signal('') }), [id, attempt]);
+  const state = useMemo(() => ({ size: signal(0), follows: signal(true) }), [id, attempt]);
   useEffect(() => {
     const stop = new AbortController();
     box.current.textContent = '';
@@ -54,7 +79,6 @@ export function Log({ id, attempt, over }) {
     follow(
       id,
       attempt,
-      over,
       text => {
         waiting += text;
         state.size.value += text.length;
@@ -66,7 +90,7 @@ export function Log({ id, attempt, over }) {
       stop.abort();
       cancelAnimationFrame(frame);
     };
-  }, [id, attempt, over]);
+  }, [id, attempt]);
   const scrolled = () => {
     state.follows.value = box.current.scrollHeight - box.current.scrollTop - box.current.clientHeight < 30;
   };
