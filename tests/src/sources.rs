@@ -28,7 +28,11 @@ pub fn sources(endings: &[&str]) -> Vec<Source> {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let hidden = name.starts_with('.') && name != ".ci";
             if path.is_dir() {
-                if !hidden && name != "target" && !name.starts_with("fairlead-") {
+                if !hidden
+                    && name != "target"
+                    && name != "node_modules"
+                    && !name.starts_with("fairlead-")
+                {
                     folders.push(path);
                 }
             } else if !hidden && endings.iter().any(|ending| name.ends_with(ending)) {

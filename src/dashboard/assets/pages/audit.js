@@ -1,0 +1,68 @@
+// Who did what, newest first.
+
+import { html } from '../ui.js';
+import { address, route, setQuery } from '../route.js';
+import { getJson, isAdmin, query as toQuery } from '../api.js';
+import { Ago } from '../format.js';
+import { AccountLink, Empty, Problem, Skeleton, Title, useLoad, Wide } from '../components/parts.js';
+
+const PAGE = 100;
+const FIELDS = [
+  ['who', 'who'],
+  ['what', 'what, such as cordon'],
+  ['subject', 'of what, such as a host'],
+];
+
+/** What an event says besides, as words. */
+const detailOf = detail =>
+  Object.entries(detail ?? {})
+    .map(([name, value]) =>
+      value && typeof value === 'object' && 'now' in value
+        ? `${name}: ${JSON.stringify(value.before)} → ${JSON.stringify(value.now)}`
+        : `${name}: ${Array.isArray(value) ? value.join(', ') : typeof value === 'object' ? JSON.stringify(value) : value}`,
+    )
+    .join(' · ');
+
+const PLACES = { host: 'hosts', queue: 'queues', job: 'jobs', account: 'accounts', pool: 'pools', submit: 'submits' };
+
+/** What was acted on, such as `host rack1-7`, as a link to it. */
+function Subject({ text }) {
+  const [, kind, name] = /^(\w+) (\S+)$/.exec(text) ?? [];
+  return PLACES[kind] ? html`<a href=${address(PLACES[kind], name)}>${text}</a>` : text;
+}
+
+export default function Audit() {
+  const { query } = route.value;
+  const asked = Object.fromEntries([...FIELDS.map(([name]) => name), 'since_ms', 'until_ms', 'after'].map(name => [name, query.get(name) ?? '']));
+  const loaded = useLoad(stop => getJson(`audit${toQuery({ ...asked, limit: PAGE })}`, { signal: stop }), [JSON.stringify(asked)]);
+  const list = loaded.data.value;
+  const submit = event => {
+    event.preventDefault();
+    setQuery({ ...Object.fromEntries(FIELDS.map(([name]) => [name, event.target.elements[name].value.trim()])), after: '' });
+  };
+  return html`<${Title}>Audit</${Title}><form class="filter" onSubmit=${submit}>
+      ${FIELDS.map(
+        ([name, hint], i) => html`<label key=${name} class="unseen" for=${`audit-${name}`}>${name}</label>
+      <input id=${`audit-${name}`} name=${name} data-filter=${i === 0 ? '' : undefined} value=${asked[name]} placeholder=${hint} autocomplete="off" />`,
+      )}
+      <button>Filter</button></form>
+    <div class="pager"><p class="faint">
+          ${isAdmin() ? 'All acts of people on the lab' : 'Your acts, and those on hosts, queues and the lab'}, newest first</p><span class="buttons">
+          <button disabled=${!asked.after} onClick=${() => history.back()}>Newer</button>
+          <button disabled=${!list?.next} onClick=${() => setQuery({ after: list.next }, { replace: false })}>Older</button></span></div>
+    <${Problem} error=${loaded.error.value} retry=${loaded.again} /><div class="main-table">
+        ${
+          !list
+            ? html`<${Skeleton} rows=${20} />`
+            : !list.events.length
+              ? html`<${Empty}>Nothing of this was done.</${Empty}>`
+              : html`<${Wide} label="Acts">
+          <table class="rows"><caption class="unseen">Acts, newest first</caption><thead><tr><th scope="col">When</th><th scope="col">Who</th>
+                <th scope="col">What</th><th scope="col">Of what</th><th scope="col">More</th></tr></thead><tbody>
+              ${list.events.map(
+                (event, i) => html`<tr key=${`${event.at_ms}/${i}`} data-row tabindex="-1"><td><${Ago} ms=${event.at_ms} /></td><td>
+                  <${AccountLink} name=${event.who} /></td><td>${event.what}</td><td class="id"><${Subject} text=${event.subject} /></td>
+                <td class="wrap">${detailOf(event.detail)}</td></tr>`,
+              )}</tbody></table></${Wide}>`
+        }</div>`;
+}
