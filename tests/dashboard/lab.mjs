@@ -42,7 +42,7 @@ export async function context({ loggedIn = true, ...options } = {}) {
   const made = await (await theBrowser()).newContext({ viewport: { width: 1280, height: 800 }, baseURL: address, ...options });
   made.setDefaultTimeout(DEADLINE_MS);
   if (token && loggedIn) {
-    const reply = await made.request.post('/ui/login', { data: { token }, headers: { origin: options.baseURL ?? address } });
+    const reply = await made.request.post('/scheduler/v1/login', { data: { token }, headers: { origin: options.baseURL ?? address } });
     assert.equal(reply.status(), 200, 'the token is of no account');
   }
   return made;

@@ -216,12 +216,12 @@ const refused = (status, code, message, hint = '') => ({ status, code, message, 
 
 async function answer(method, path, query, request) {
   const part = path.replace('/scheduler/v1/', '').split('/').map(decodeURIComponent);
-  if (path === '/ui/login' && method === 'POST') {
+  if (path === '/scheduler/v1/login' && method === 'POST') {
     const { token, my_account } = await body(request);
     if (token === 'wrong') throw refused(401, 'unauthorized', 'the token is of no account', 'ask an admin for a new one');
     return { my_account: my_account ?? 'olga', role, vip: false };
   }
-  if (path === '/ui/logout') return {};
+  if (path === '/scheduler/v1/logout') return {};
   if (path.startsWith('/r/')) return answerJob(lab, part[2]);
   if (path.startsWith('/result/')) return ['dmesg.gz', 'job.yaml', 'ltp.json', 'output', 'stats.json', 'time.log'];
   switch (part[0]) {

@@ -131,7 +131,7 @@ pub struct Preview {
     pub shares: Vec<PreviewShare>,
     /// How far it is.
     pub state: PreviewState,
-    /// How many were changed.
+    /// How many were tried, those of `failed` among them.
     pub done: u64,
     /// Those that were not changed, and why.
     pub failed: Vec<PreviewFailure>,

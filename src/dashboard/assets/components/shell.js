@@ -52,16 +52,7 @@ export function labTroubles() {
   const troubles = [];
   if (!row.store.well)
     troubles.push(['bad', `The store is not well: ${(row.store.writes ?? row.store.reads)?.problem ?? 'it does not answer'}.`, address('health')]);
-  const lost = computedLost();
-  if (lost.length) troubles.push(['bad', `${plural(lost.length, 'replica')} not heard of: ${lost.join(', ')}.`, address('health')]);
   return troubles;
-}
-
-/** A replica is missed when others have not heard of it for so long. */
-export const REPLICA_LOST_MS = 30_000;
-function computedLost() {
-  replicas.version.value;
-  return [...replicas.rows.values()].filter(one => !one.is_me && now.value - one.seen_ms > REPLICA_LOST_MS).map(one => one.name);
 }
 
 function LabLine() {
@@ -88,7 +79,7 @@ function Paused() {
 }
 
 async function logOut() {
-  await postJson('/ui/logout', {}).catch(() => {});
+  await postJson('/scheduler/v1/logout', {}).catch(() => {});
   me.value = null;
   navigate(loginAddress());
 }

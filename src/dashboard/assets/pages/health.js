@@ -4,8 +4,7 @@ import { html } from '../ui.js';
 import { address } from '../route.js';
 import { getJson } from '../api.js';
 import { lab, replicas, ready } from '../live.js';
-import { Ago, count, now, percent, span } from '../format.js';
-import { REPLICA_LOST_MS } from '../components/shell.js';
+import { count, percent, span } from '../format.js';
 import { Meter, Panel, Problem, Skeleton, Title, useLoad, Wide } from '../components/parts.js';
 
 const STAGES = {
@@ -31,18 +30,12 @@ function Side({ name, problem }) {
 
 function Replicas() {
   replicas.version.value;
-  const late = one => !one.is_me && now.value - one.seen_ms > REPLICA_LOST_MS;
   return html`<${Wide} label="Replicas"><table class="rows"><caption class="unseen">Replicas</caption><thead><tr><th scope="col">Replica</th>
-            <th scope="col">State</th><th scope="col">Heard of</th><th scope="col">Version</th><th scope="col">Address</th></tr></thead><tbody>
+            <th scope="col">State</th><th scope="col">Address</th></tr></thead><tbody>
           ${[...replicas.rows.values()].map(
             one => html`<tr key=${one.name} data-row tabindex="-1"><td>${one.name}
-              ${one.is_me && html` <span class="faint">answers this page</span>`}</td><td>${
-                late(one)
-                  ? html`<span class="state bad">
-                <span class="sign" aria-hidden="true">?</span>not heard of</span>`
-                  : html`<span class="state good">
-                <span class="sign" aria-hidden="true">✓</span>there</span>`
-              }</td><td><${Ago} ms=${one.seen_ms} /></td><td>${one.version ?? '–'}</td>
+              ${one.is_me && html` <span class="faint">answers this page</span>`}</td><td><span class="state good">
+                <span class="sign" aria-hidden="true">✓</span>there</span></td>
             <td class="id">${one.url ?? '–'}</td></tr>`,
           )}</tbody></table></${Wide}>`;
 }

@@ -23,7 +23,7 @@ async function logIn(event) {
   busy.value = true;
   problem.value = null;
   try {
-    me.value = await postJson('/ui/login', token ? { token } : { my_account: name });
+    me.value = await postJson('/scheduler/v1/login', token ? { token } : { my_account: name });
     restartLive();
     navigate(next(), { replace: true });
   } catch (error) {

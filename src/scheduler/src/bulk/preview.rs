@@ -123,7 +123,6 @@ impl Core {
         let many = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         let expires_ms = doc.made_ms.saturating_add(LIVES_MS);
         let is_over = doc.state == PreviewState::Previewed && expires_ms <= self.clock.wall_ms();
-        let failed = many(doc.failed.len());
         Preview {
             preview_id: id.to_owned(),
             action: doc.action(),
@@ -142,7 +141,7 @@ impl Core {
             } else {
                 doc.state
             },
-            done: doc.tried.saturating_sub(failed),
+            done: doc.tried,
             failed: doc.failed.clone(),
         }
     }

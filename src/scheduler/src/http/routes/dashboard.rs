@@ -28,7 +28,7 @@ use crate::{
 /// Largest body of an action: 10,000 ids and more, bytes.
 const PREVIEW_MAX: usize = 1 << 20;
 /// By what jobs of an action are found.
-const FILTERS: [&str; 17] = [
+const FILTERS: [&str; 18] = [
     "stage",
     "health",
     "account",
@@ -41,6 +41,7 @@ const FILTERS: [&str; 17] = [
     "tbox_group",
     "kv",
     "signature",
+    "parts",
     "since_ms",
     "until_ms",
     "job_stage",
