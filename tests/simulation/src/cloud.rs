@@ -23,7 +23,7 @@ const STREAM: u64 = 30;
 /// The stream of chance for the floors of a pool.
 const FLOORS_STREAM: u64 = 31;
 /// The name of the pool, and of its provider.
-const POOL: &str = "elastic";
+pub(super) const POOL: &str = "elastic";
 /// So many of a thousand calls are lost before or after the deed, until calm.
 const LOST: u32 = 100;
 /// So many of a thousand machines never boot, until calm.

@@ -313,6 +313,12 @@ impl Pools {
         self.last.get(host).map(|last| *last).unwrap_or_default()
     }
 
+    /// When the last job of a host ended, UTC epoch ms, if it is a machine of a pool: its group bears the name of one.
+    pub(crate) fn used_last(&self, host: &str, group: &str) -> Option<u64> {
+        let is_pool = group != ALL_POOLS && self.with(|docs| docs.get(group).is_some());
+        is_pool.then(|| self.last_job(host).end_ms)
+    }
+
     /// The host is gone.
     pub(crate) fn forget_host(&self, host: &str) {
         self.last.remove(host);
@@ -321,6 +327,8 @@ impl Pools {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_store::Version;
+
     use super::*;
 
     #[test]
@@ -337,6 +345,21 @@ mod tests {
         }
         let boots = fleet.boot_times(&pool);
         assert!(boots.mean_ms.abs_diff(20_000) < 2_000, "{boots:?}");
+    }
+
+    #[test]
+    fn a_machine_of_a_pool_is_known_by_its_group() {
+        let pools = Pools::default();
+        let version = Version {
+            primary_term: 1,
+            seq_no: 1,
+        };
+        pools.with(|docs| docs.wrote("vms", version, Some(PoolDoc::unsaid())));
+        pools.job_over("vms--a", 7);
+        pools.job_over("box--a", 8);
+        assert_eq!(pools.used_last("vms--a", "vms"), Some(7));
+        assert_eq!(pools.used_last("vms--b", "vms"), Some(0));
+        assert_eq!(pools.used_last("box--a", "box"), None);
     }
 
     #[test]
