@@ -302,7 +302,7 @@ impl Core {
 
     /// Does what a list of the provider asks for, once it is stored.
     async fn follow_list(
-        &self,
+        self: &Arc<Self>,
         pool: &str,
         fleet: &FleetDoc,
         found: &Reconciled,
