@@ -29,6 +29,9 @@ const LOST: u32 = 100;
 /// So many of a thousand machines never boot, until calm.
 const HANGS: u32 = 150;
 
+/// After so long no request comes once more, ms.
+const TWINS_MS: u64 = 40_000;
+
 /// What a seed has of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Plan {
@@ -297,6 +300,9 @@ impl World {
             let min = chance.index(plan.max() + 1);
             self.sets_pool(json!({ "min": min })).await;
         }
+        self.sets_pool(json!({ "min": plan.min })).await;
+        // An earlier request that the network brings once more sets an older floor.
+        pause(TWINS_MS).await;
         self.sets_pool(json!({ "min": plan.min })).await;
     }
 
