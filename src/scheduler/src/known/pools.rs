@@ -143,6 +143,9 @@ pub(crate) struct FleetMachine {
     /// Jobs that it has run.
     #[serde(skip_serializing_if = "is_none")]
     pub(crate) jobs: u32,
+    /// Whether it takes the place of a suspect machine: it passes a health check first.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_tried: bool,
 }
 
 #[expect(
@@ -183,6 +186,9 @@ pub(crate) struct FleetDoc {
     pub(crate) decision: u64,
     /// By name.
     pub(crate) machines: BTreeMap<String, FleetMachine>,
+    /// Suspect machines that retired, and whose place no other has taken yet.
+    #[serde(skip_serializing_if = "is_none")]
+    pub(crate) suspects: u32,
     /// Counts of boot times by bucket.
     pub(crate) boots: Vec<(u8, u16)>,
     /// Why the provider failed last; empty: it did not.

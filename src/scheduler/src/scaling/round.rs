@@ -111,7 +111,9 @@ impl Core {
         };
         self.note_news(&mut fleet, remembered);
         let met = remembered.met.clone();
-        let machines = self.machines_of(scaler.since_ms, &met, &pool, &fleet).await;
+        let machines = self
+            .machines_of(scaler.since_ms, &met, &pool, &fleet)
+            .await?;
         let wear = machines.iter().map(|machine| {
             let known = fleet
                 .machines
@@ -149,7 +151,7 @@ impl Core {
         });
     }
 
-    /// Which machines asked for work for the first time, and how many jobs each has run.
+    /// Which machines asked for work for the first time, which passed their health check, and how many jobs each has run.
     fn note_news(&self, fleet: &mut FleetDoc, remembered: &mut Remembered) {
         let now_ms = self.clock.wall_ms();
         let mut boots = Vec::new();
@@ -161,6 +163,9 @@ impl Core {
                 machine.met_ms = now_ms.max(1);
                 remembered.met.insert(name.clone(), now_ms);
                 boots.push(now_ms.saturating_sub(machine.asked_ms));
+            }
+            if machine.met_ms > 0 && self.lab.cordons.of(name).is_none() {
+                machine.is_tried = false;
             }
             let jobs = self.lab.pools.last_job(name).jobs;
             let before = remembered
@@ -278,7 +283,9 @@ impl Core {
             found,
             ..
         } = looked;
-        apply(&mut fleet, &added, &plan.retire, now_ms);
+        let has_check = self.config.health_check.is_some();
+        let is_suspect = |machine: &str| has_check && self.lab.cordons.is_suspect(machine);
+        apply(&mut fleet, &added, &plan.retire, is_suspect, now_ms);
         let before = stored.as_ref().map(|stored| &stored.doc);
         if before != Some(&fleet) {
             match self.docs.put(&name, stored.as_ref(), Some(&fleet)).await {
@@ -296,6 +303,8 @@ impl Core {
         self.follow_list(&name, &fleet, &found).await?;
         let wanted = added.into_iter().map(|(machine, _)| machine);
         let wanted: Vec<String> = wanted.chain(found.again).collect();
+        self.put_on_trial(&fleet, wanted.iter().chain(&found.fresh))
+            .await?;
         self.call_provider(scaler, &name, &pool, &fleet, &wanted);
         Ok(())
     }
