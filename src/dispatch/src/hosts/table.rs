@@ -381,13 +381,10 @@ impl Hosts {
             );
             assert!(group.elastic_mb == 0 || group.elastic_mb == host.view.free_mb);
             assert_eq!(group.crowd, host.crowd(), "listed with an old load");
+            let view = &host.view;
             assert_eq!(
                 (group.free_cpus, group.hw_open, group.shared_open),
-                (
-                    host.view.free_cpus,
-                    host.view.hw_open,
-                    host.view.shared_open
-                )
+                (view.free_cpus, view.hw_open, view.shared_open)
             );
             under_keys += host.view.keys.len();
             under_dirs += host.view.caches.len();

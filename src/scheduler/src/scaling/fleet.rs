@@ -47,10 +47,9 @@ pub(super) fn reconcile(
             if machine.listed_ms == 0 {
                 machine.listed_ms = now_ms;
                 result.fresh.push(found.name.clone());
-                if machine.is_tried && found.name != name {
-                    // Its cordon has the name that it was asked for under.
-                    result.gone.push(name);
-                }
+                // The cordon of one that is tried has the name that it was asked for under.
+                let is_moved = machine.is_tried && found.name != name;
+                result.gone.extend(is_moved.then_some(name));
             }
             missed.remove(&machine.token);
             known.insert(found.name.clone(), machine);

@@ -122,14 +122,13 @@ impl Core {
                 .unwrap_or_default();
             self.wear_of(&machine.name, &known, machine.activity)
         });
-        let wear = wear.collect();
         Ok(Looked {
+            wear: wear.collect(),
             name,
             pool,
             stored,
             fleet,
             machines,
-            wear,
             found,
         })
     }
@@ -283,11 +282,9 @@ impl Core {
             found,
             ..
         } = looked;
-        let has_check = self.config.health_check.is_some();
-        let is_suspect = |machine: &str| has_check && self.lab.cordons.is_suspect(machine);
+        let is_suspect = |machine: &str| self.leaves_a_trial(machine);
         apply(&mut fleet, &added, &plan.retire, is_suspect, now_ms);
-        let before = stored.as_ref().map(|stored| &stored.doc);
-        if before != Some(&fleet) {
+        if stored.as_ref().map(|stored| &stored.doc) != Some(&fleet) {
             match self.docs.put(&name, stored.as_ref(), Some(&fleet)).await {
                 Ok(_) => {}
                 // Somebody else decides, or it is not known: nothing is done that is not stored.

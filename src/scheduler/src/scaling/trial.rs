@@ -15,6 +15,11 @@ use crate::{
 const REASON: &str = "it takes the place of a suspect machine, and passes a health check first";
 
 impl Core {
+    /// Whether the machine in the place of this one is to be tried out.
+    pub(super) fn leaves_a_trial(&self, machine: &str) -> bool {
+        self.config.health_check.is_some() && self.lab.cordons.is_suspect(machine)
+    }
+
     /// Those of these machines that are to be tried out are suspect from now on, before they boot.
     pub(super) async fn put_on_trial(
         &self,
@@ -106,7 +111,7 @@ mod tests {
         core_over(embedded(data), config, clock)
     }
 
-    async fn closure(core: &Core) -> Cordon {
+    fn closure(core: &Core) -> Cordon {
         core.lab
             .cordons
             .of("new")
@@ -150,7 +155,7 @@ mod tests {
             let present = core.docs.read("new").await.unwrap();
             let next = Cordon {
                 check,
-                ..closure(&core).await
+                ..closure(&core)
             };
             let written = core.write_closure("new", present.as_ref(), Some(next));
             assert!(written.await.unwrap());

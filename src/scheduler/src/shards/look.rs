@@ -134,7 +134,7 @@ impl Core {
                     // What was only read may vanish, and what is made of it would stay.
                     let (parent, is_same) = self.confirm(parent).await?;
                     if is_same {
-                        self.make_missing(parent, &numbers, now_ms).await?;
+                        Box::pin(self.make_missing(parent, &numbers, now_ms)).await?;
                     }
                 }
                 Next::Stop(numbers) => self.stop_shards(&parent.state, shards, &numbers).await?,
