@@ -122,6 +122,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "people",
             "placement",
             "jobs",
+            "submission",
             "hosts",
         ],
     ),

@@ -8,7 +8,7 @@ use crate::cache::Cache;
 use crate::coverage::Coverage;
 use crate::event::{Decision, Event, JobFacts, NOT_ON_MAX, Offer};
 use crate::gates::Gates;
-use crate::hosts::{Arrival, Hosts, Standing};
+use crate::hosts::{Arrival, Hosts, Recency, Standing};
 use crate::ids::{BucketId, HostId, JobKey, KeyId, MemberId, Millis, OfferKey};
 use crate::index::{Index, Job, room_for};
 use crate::interner::{Atom, Atoms, Interner};
@@ -300,6 +300,7 @@ impl Engine {
             jobs_max: offer.jobs_max.clamp(1, JOBS_PER_ANSWER_MAX),
             waits_until: offer.waits_until.0,
             load: offer.load,
+            recency: Recency::of(offer.used_last),
         };
         let key = offer.key;
         let is_loaded = offer.load.is_some_and(|load| load.loaded);

@@ -131,6 +131,9 @@ pub struct Offer {
     pub waits_until: Millis,
     /// How loaded it is; none: it did not say, or it offers hw.
     pub load: Option<HostLoad>,
+    /// Of a machine of a pool, when its last job ended, ms by a clock that all offers share; 0: it has had none. Of such
+    /// machines, the one that was used last gets the next job, so that the others fall idle. None: it is always there.
+    pub used_last: Option<u64>,
 }
 
 /// A job that a host already has: told at start (restored from the store) or by another replica.

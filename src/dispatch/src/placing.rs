@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::event::{Decision, Kind, NOT_ON_MAX};
-use crate::hosts::{Crowd, Slot};
+use crate::hosts::{Crowd, Recency, Slot};
 use crate::ids::{BucketId, HostId, JobKey, OfferKey, Owner, Place};
 use crate::interner::{Atom, common};
 use crate::kept_off::Waits;
@@ -80,7 +80,8 @@ impl Engine {
     }
 
     /// The waiting offer for a job: most of its cache directories, then fewest jobs and least pressure, of hosts that say
-    /// how loaded they are, then most free memory, then longest waiting.
+    /// how loaded they are, then hosts that are always there, then the machine of a pool that was used last, then most free
+    /// memory, then longest waiting.
     fn best_offer(&mut self, key: JobKey, class: u8) -> Option<OfferKey> {
         let job = self.index.jobs.get(&key)?;
         let (shape, owner) = self.index.shape_of(job)?;
@@ -97,7 +98,7 @@ impl Engine {
             return with_cache;
         }
         let account = Some(self.ledger.account(owner));
-        let mut best: Option<(Crowd, Slot)> = None;
+        let mut best: Option<(Crowd, Recency, Slot)> = None;
         let mut work = self.work;
         let mut kept_off = None;
         for groups in shape
@@ -109,11 +110,11 @@ impl Engine {
                 work.shapes_checked += 1;
                 for slot in slots.iter().take(SLOTS_LOOKED_AT) {
                     work.entries_visited += 1;
-                    let rank = (group.crowd, *slot);
+                    let rank = (group.crowd, slot.recency, *slot);
                     if best.is_some_and(|best| best <= rank) {
                         break;
                     }
-                    let Some((id, host)) = self.hosts.host_of(slot.2) else {
+                    let Some((id, host)) = self.hosts.host_of(slot.key) else {
                         continue;
                     };
                     let obstacle = first_obstacle(account, &shape, &host.view);
@@ -139,7 +140,7 @@ impl Engine {
         }
         self.work = work;
         self.note_kept_off(kept_off.map(|until| (bucket, until)));
-        best.map(|(_, slot)| slot.2)
+        best.map(|(.., slot)| slot.key)
     }
 
     fn best_with_caches(
@@ -149,19 +150,20 @@ impl Engine {
         shape: &Shape,
         dirs: &[Atom],
     ) -> Option<OfferKey> {
-        let mut best: Option<(Reverse<usize>, Crowd, Slot)> = None;
+        let mut best: Option<(Reverse<usize>, Crowd, Recency, Slot)> = None;
         let mut work = self.work;
         let slots = dirs
             .iter()
             .filter_map(|dir| self.hosts.waiting_with.get(dir));
         for slot in slots.flat_map(|slots| slots.iter().take(SLOTS_LOOKED_AT)) {
             work.entries_visited += 1;
-            let Some((id, host)) = self.hosts.host_of(slot.2) else {
+            let Some((id, host)) = self.hosts.host_of(slot.key) else {
                 continue;
             };
             let rank = (
                 Reverse(common(dirs, &host.view.caches)),
                 host.crowd(),
+                slot.recency,
                 *slot,
             );
             if best.is_some_and(|best| best <= rank) {
@@ -179,7 +181,7 @@ impl Engine {
             }
         }
         self.work = work;
-        best.map(|(.., slot)| slot.2)
+        best.map(|(.., slot)| slot.key)
     }
 
     /// Whether a reservation of this host lets a job in.

@@ -266,6 +266,7 @@ impl<'a> World<'a> {
             },
             waits_until: Millis(u64::MAX),
             load: None,
+            used_last: None,
         })
     }
 

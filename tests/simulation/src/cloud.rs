@@ -23,11 +23,14 @@ const STREAM: u64 = 30;
 /// The stream of chance for the floors of a pool.
 const FLOORS_STREAM: u64 = 31;
 /// The name of the pool, and of its provider.
-const POOL: &str = "elastic";
+pub(super) const POOL: &str = "elastic";
 /// So many of a thousand calls are lost before or after the deed, until calm.
 const LOST: u32 = 100;
 /// So many of a thousand machines never boot, until calm.
 const HANGS: u32 = 150;
+
+/// After so long no request comes once more, ms.
+const TWINS_MS: u64 = 40_000;
 
 /// What a seed has of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -297,6 +300,9 @@ impl World {
             let min = chance.index(plan.max() + 1);
             self.sets_pool(json!({ "min": min })).await;
         }
+        self.sets_pool(json!({ "min": plan.min })).await;
+        // An earlier request that the network brings once more sets an older floor.
+        pause(TWINS_MS).await;
         self.sets_pool(json!({ "min": plan.min })).await;
     }
 

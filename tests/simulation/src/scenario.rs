@@ -264,7 +264,7 @@ pub const WITH_POOLS_FROM: u64 = 120_001;
 fn with_elastic(mut hosts: Vec<HostPlan>, pool: Option<cloud::Plan>) -> Vec<HostPlan> {
     if let Some((pool, like)) = pool.zip(hosts.first().cloned()) {
         hosts.extend((0..pool.machines).map(|n| HostPlan {
-            name: format!("e--{n}"),
+            name: format!("{}--{n}", cloud::POOL),
             jobs_survive: false,
             is_poisoned: false,
             ..like.clone()

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use fairlead_tests::{Http, Scheduler, Site, Store, jobs, on_both_stores, until};
+use fairlead_tests::{Http, Scheduler, Site, Store, Testbox, jobs, on_both_stores, until};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 on_both_stores!(
     a_burst_gets_machines_that_go_again,
     a_provider_that_fails_is_told_and_bad_pools_are_refused,
+    jobs_pack_so_that_machines_fall_idle,
 );
 
 /// How long machines may take to come, run jobs and go, seconds: decisions are made every 15 s.
@@ -171,4 +173,44 @@ async fn a_provider_that_fails_is_told_and_bad_pools_are_refused(store: Store) {
     }
     let unknown = http.get("/scheduler/v1/pools/none").await;
     assert_eq!(unknown.refused(404).code.as_str(), "not_found");
+}
+
+/// The testbox asks for work until it gets some.
+async fn asks(http: &Http, asking: &mut JoinSet<Testbox>, mut testbox: Testbox) {
+    let path = format!("/scheduler/v1/hosts/{}", testbox.host);
+    asking.spawn(async move {
+        while testbox.ask(30).await.is_empty() {}
+        testbox
+    });
+    until("it asks for work", LIMIT_S, async || {
+        let host = http.get(&path).await;
+        (host.status == 200 && host.json()["state"] == "waiting").then_some(())
+    })
+    .await;
+}
+
+async fn jobs_pack_so_that_machines_fall_idle(store: Store) {
+    let site = Site::new();
+    site.script("providers/played", "exec cat >/dev/null");
+    let scheduler = Scheduler::start_with(store, &["--providers", &site.providers()]).await;
+    let http = scheduler.http();
+    set(&http, "vms", json!({"provider": "played", "paused": true})).await;
+    let mut asking = JoinSet::new();
+    for n in 0..3 {
+        let machine = Testbox::dc(&http, &format!("vms--{n}"), 1 << 10);
+        asks(&http, &mut asking, machine).await;
+    }
+    let mut used = Vec::new();
+    for _ in 0..5 {
+        http.submit(&jobs::dc("alice")).await;
+        let asked = asking.join_next().await.expect("three machines ask");
+        let mut machine = asked.expect("its answers are read");
+        for grant in machine.held().to_vec() {
+            machine.finish(&grant).await;
+        }
+        used.push(machine.host.clone());
+        asks(&http, &mut asking, machine).await;
+    }
+    let first = used.first().cloned();
+    assert_eq!(used, vec![first.unwrap_or_default(); 5]);
 }

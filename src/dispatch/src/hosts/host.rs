@@ -3,7 +3,7 @@
 use crate::event::{About, HostLoad, Kind};
 use crate::hosts::crowd::Crowd;
 use crate::hosts::load::{Load, Taken};
-use crate::hosts::offer::Nothing;
+use crate::hosts::offer::{Nothing, Recency};
 use crate::ids::{JobKey, KeyId, OfferKey};
 use crate::interner::Atom;
 use crate::requirement::CPUS_UNCHECKED;
@@ -46,6 +46,8 @@ pub(crate) struct Host {
     pub heard: u64,
     /// How loaded it is, as it said last; none: it does not say.
     pub load: Option<HostLoad>,
+    /// When its last job ended, as its open offer said.
+    pub recency: Recency,
 }
 
 /// A job that its host's open offer does not count.
@@ -80,6 +82,7 @@ impl Host {
             hw_jobs: 0,
             heard: 0,
             load: None,
+            recency: Recency::default(),
         }
     }
 
@@ -87,8 +90,12 @@ impl Host {
         self.load.is_some_and(|load| load.loaded)
     }
 
-    /// Its place among hosts that could have the same job.
+    /// Its place among hosts that could have the same job. What an idle machine of a pool tells of its CPUs its last job has
+    /// left: that does not keep the next one off.
     pub(crate) fn crowd(&self) -> Crowd {
+        if self.recency.is_elastic() && self.runs.is_empty() && !self.is_loaded() {
+            return Crowd::default();
+        }
         let of = |load| Crowd::of(load, self.runs.len());
         self.load.map(of).unwrap_or_default()
     }

@@ -11,5 +11,5 @@ mod waiting;
 pub(crate) use crowd::Crowd;
 pub(crate) use host::Host;
 pub(crate) use load::{Load, Taken};
-pub(crate) use offer::{Arrival, Nothing, OpenOffer, Slot, Standing};
+pub(crate) use offer::{Arrival, Nothing, OpenOffer, Recency, Slot, Standing};
 pub(crate) use table::Hosts;

@@ -87,9 +87,27 @@ pub(crate) struct Arrival {
     pub jobs_max: u32,
     pub waits_until: u64,
     pub load: Option<HostLoad>,
+    pub recency: Recency,
 }
 
-/// Offers that no check but that of memory tells apart.
+/// The order of hosts by their last use: those that are always there first, then machines of pools, the last used first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Recency(u64);
+
+impl Recency {
+    /// That of a machine whose last job ended then; none: the host is always there.
+    pub(crate) fn of(ended: Option<u64>) -> Self {
+        Self(ended.map_or(0, |ended| (u64::MAX - ended).max(1)))
+    }
+
+    /// Whether it is that of a machine of a pool.
+    pub(crate) fn is_elastic(self) -> bool {
+        self.0 > 0
+    }
+}
+
+/// Offers that no check but that of memory tells apart. Those of machines of pools have equal free memory, too, so that they
+/// stand in the order of their last use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Group {
     pub env: Arc<Env>,
@@ -97,7 +115,15 @@ pub(crate) struct Group {
     pub hw_open: bool,
     pub shared_open: bool,
     pub crowd: Crowd,
+    /// Free memory of a machine of a pool; 0: of a host that is always there.
+    pub elastic_mb: u32,
 }
 
-/// A waiting offer in order: most free memory, longest waiting.
-pub(crate) type Slot = (Reverse<u32>, u64, OfferKey);
+/// A waiting offer in the order of its group: most free memory, last used, longest waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Slot {
+    pub free_mb: Reverse<u32>,
+    pub recency: Recency,
+    pub since: u64,
+    pub key: OfferKey,
+}

@@ -135,6 +135,7 @@ impl Hosts {
         }
         let before = host.claimed.iter().map(|claimed| claimed.job).collect();
         host.last_seen = now;
+        host.recency = arrival.recency;
         host.open = Some(key);
         host.left = false;
         host.refresh();
@@ -374,18 +375,16 @@ impl Hosts {
                 panic!("a listed offer without a host")
             };
             assert_eq!(
-                (slot.0, slot.2),
-                (Reverse(host.view.free_mb), *key),
+                (slot.free_mb, slot.key, slot.recency),
+                (Reverse(host.view.free_mb), *key, host.recency),
                 "listed with old free memory"
             );
+            assert!(group.elastic_mb == 0 || group.elastic_mb == host.view.free_mb);
             assert_eq!(group.crowd, host.crowd(), "listed with an old load");
+            let view = &host.view;
             assert_eq!(
                 (group.free_cpus, group.hw_open, group.shared_open),
-                (
-                    host.view.free_cpus,
-                    host.view.hw_open,
-                    host.view.shared_open
-                )
+                (view.free_cpus, view.hw_open, view.shared_open)
             );
             under_keys += host.view.keys.len();
             under_dirs += host.view.caches.len();

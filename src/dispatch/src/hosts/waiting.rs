@@ -1,9 +1,10 @@
 //! Offers that wait under each host key, and the keys that hosts offer. Part of [`Hosts`].
 //!
 //! A waiting offer is listed under each of its keys. Offers are grouped by properties that most hosts share, with the
-//! most free memory first. So the host for a new job is found without a look at every host.
+//! most free memory first. So the host for a new job is found without a look at every host. Machines of pools come with the
+//! last used first.
 
-use crate::hosts::offer::Group;
+use crate::hosts::offer::{Group, Slot};
 use crate::hosts::table::Hosts;
 use crate::ids::{HostId, Millis, OfferKey};
 use crate::interner::Atom;
@@ -30,8 +31,18 @@ impl Hosts {
             hw_open: view.hw_open,
             shared_open: view.shared_open,
             crowd: host.crowd(),
+            elastic_mb: if host.recency.is_elastic() {
+                view.free_mb
+            } else {
+                0
+            },
         };
-        let slot = (Reverse(view.free_mb), offer.since, key);
+        let slot = Slot {
+            free_mb: Reverse(view.free_mb),
+            recency: host.recency,
+            since: offer.since,
+            key,
+        };
         for name in &view.keys {
             self.waiting
                 .entry(Atom::clone(name))

@@ -100,6 +100,7 @@ fn host(n: u64, random: &mut Random) -> Offer {
         jobs_max: 1,
         waits_until: Millis(0),
         load: None,
+        used_last: None,
         about: Arc::new(About {
             group: "g".to_owned(),
             arch: "x".to_owned(),

@@ -81,6 +81,7 @@ pub(crate) fn vm_host(host: &str) -> Offer {
         jobs_max: 1,
         waits_until: Millis(u64::MAX),
         load: None,
+        used_last: None,
         about: Arc::new(About {
             group: "group".to_owned(),
             arch: "x86_64".to_owned(),

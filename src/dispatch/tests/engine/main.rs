@@ -15,6 +15,7 @@ mod loaded;
 mod model;
 mod order;
 mod overtakes;
+mod packing;
 mod peers;
 mod placing;
 mod random;

@@ -357,6 +357,7 @@ impl World {
             Event::HostOffers(offer) => Some(offer.key),
             _ => None,
         };
+        let comes = matches!(event, Event::JobsLearned(_));
         let out = self.lab.on(event).to_vec();
         self.trace.extend(out.iter().cloned());
         for decision in out {
@@ -365,7 +366,12 @@ impl World {
                     job,
                     version,
                     offer,
-                } => self.check_claim(job, version, offer),
+                } => {
+                    if comes {
+                        self.check_packing(job, offer);
+                    }
+                    self.check_claim(job, version, offer);
+                }
                 Decision::Answer { offer, jobs } => {
                     let committed = self.open.remove(&offer);
                     let mut committed = committed

@@ -101,6 +101,8 @@ pub(crate) fn random_offer(host: u8, how: u8, now: u64) -> Offer {
     Offer {
         // Some do not say, and no change of that is told in between.
         load: (host != 0).then(|| random_load(how)),
+        // Some are machines of a pool.
+        used_last: (host > 1).then(|| u64::from(how % 7)),
         free_cpus,
         total_cpus,
         free_memory_mb: 20_000 - 1_000 * u32::from(how / 16),

@@ -94,6 +94,9 @@ impl Core {
         let Some((job, check)) = job.zip(check) else {
             return Ok(());
         };
+        if self.is_retired(host).await? {
+            return Ok(());
+        }
         // Also one that was only read, and is still to be made: what is only read may vanish.
         let closure = Cordon {
             check: Some(check),
@@ -286,6 +289,32 @@ mod tests {
         assert_eq!(checks(&core).await.len(), 2);
         let open = core_beside(&core);
         assert_eq!(look(&open).await, None, "for everybody");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_health_check_waits_for_a_host_that_is_gone() {
+        let template = check_of(json!({"script": "true"}));
+        let (_data, core) = lab(Some(template.clone())).await;
+        let state = async |core: &Core| checks(core).await.remove(0).state;
+        look(&core).await;
+        assert_eq!(state(&core).await.stage, Stage::Submit);
+        core.forget_documents("h").await.unwrap();
+        let ended = state(&core).await;
+        assert_eq!(
+            (ended.stage, ended.reason.as_str()),
+            (Stage::Cancel, "host h is gone")
+        );
+        // A replica made it that did not know that the machine retired.
+        let (_data, core) = lab(Some(template)).await;
+        look(&core).await;
+        core.end_stray_checks().await.unwrap();
+        assert_eq!(state(&core).await.stage, Stage::Submit, "it is there");
+        assert!(core.retire_host("h").await.unwrap());
+        core.end_stray_checks().await.unwrap();
+        assert_eq!(state(&core).await.stage, Stage::Cancel);
+        tokio::time::advance(Duration::from_millis(PAUSE_FIRST_MS)).await;
+        look(&core).await;
+        assert_eq!(checks(&core).await.len(), 1, "a machine that retired");
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,6 +1,6 @@
 //! Machines that go for good: from then on no replica gives them a job.
 
-use fairlead_store::{ItemError, JobState};
+use fairlead_store::{ItemError, JobState, StoreError};
 
 use crate::{
     base::errors::Refusal,
@@ -63,6 +63,12 @@ impl Core {
         Ok(found.iter().flatten().any(|job| holds(&job.state)))
     }
 
+    /// Whether a machine of this name goes for good.
+    pub(crate) async fn is_retired(&self, host: &str) -> Result<bool, Refusal> {
+        let read = self.docs.read::<TurnDoc>(host).await?;
+        Ok(read.is_some_and(|read| read.doc.retired))
+    }
+
     /// A new machine may have the name of one that retired.
     pub(crate) async fn welcome_host(&self, host: &str) -> Result<(), Refusal> {
         let read = self.docs.read::<TurnDoc>(host).await?;
@@ -74,7 +80,7 @@ impl Core {
     }
 
     /// Forgets machines that retired a day ago.
-    pub(crate) async fn forget_old_turns(&self) -> Result<(), fairlead_store::StoreError> {
+    pub(crate) async fn forget_old_turns(&self) -> Result<(), StoreError> {
         self.docs.forget_due::<TurnDoc>(self.clock.wall_ms()).await
     }
 }

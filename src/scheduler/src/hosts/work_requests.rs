@@ -243,6 +243,7 @@ impl Core {
             jobs_max: if hw { 1 } else { ask.jobs_max },
             waits_until,
             load: host.load.filter(|_| !hw).map(engine_load),
+            used_last: self.lab.pools.used_last(name, &host.group),
         };
         let (answer, told) = oneshot::channel();
         let hurry = Arc::new(Notify::new());

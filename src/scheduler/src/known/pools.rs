@@ -143,6 +143,9 @@ pub(crate) struct FleetMachine {
     /// Jobs that it has run.
     #[serde(skip_serializing_if = "is_none")]
     pub(crate) jobs: u32,
+    /// Whether it takes the place of a suspect machine: it passes a health check first.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_tried: bool,
 }
 
 #[expect(
@@ -183,6 +186,9 @@ pub(crate) struct FleetDoc {
     pub(crate) decision: u64,
     /// By name.
     pub(crate) machines: BTreeMap<String, FleetMachine>,
+    /// Suspect machines that retired, and whose place no other has taken yet.
+    #[serde(skip_serializing_if = "is_none")]
+    pub(crate) suspects: u32,
     /// Counts of boot times by bucket.
     pub(crate) boots: Vec<(u8, u16)>,
     /// Why the provider failed last; empty: it did not.
@@ -313,6 +319,12 @@ impl Pools {
         self.last.get(host).map(|last| *last).unwrap_or_default()
     }
 
+    /// When the last job of a host ended, UTC epoch ms, if it is a machine of a pool: its group bears the name of one.
+    pub(crate) fn used_last(&self, host: &str, group: &str) -> Option<u64> {
+        let is_pool = group != ALL_POOLS && self.with(|docs| docs.get(group).is_some());
+        is_pool.then(|| self.last_job(host).end_ms)
+    }
+
     /// The host is gone.
     pub(crate) fn forget_host(&self, host: &str) {
         self.last.remove(host);
@@ -321,6 +333,8 @@ impl Pools {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_store::Version;
+
     use super::*;
 
     #[test]
@@ -337,6 +351,21 @@ mod tests {
         }
         let boots = fleet.boot_times(&pool);
         assert!(boots.mean_ms.abs_diff(20_000) < 2_000, "{boots:?}");
+    }
+
+    #[test]
+    fn a_machine_of_a_pool_is_known_by_its_group() {
+        let pools = Pools::default();
+        let version = Version {
+            primary_term: 1,
+            seq_no: 1,
+        };
+        pools.with(|docs| docs.wrote("vms", version, Some(PoolDoc::unsaid())));
+        pools.job_over("vms--a", 7);
+        pools.job_over("box--a", 8);
+        assert_eq!(pools.used_last("vms--a", "vms"), Some(7));
+        assert_eq!(pools.used_last("vms--b", "vms"), Some(0));
+        assert_eq!(pools.used_last("box--a", "box"), None);
     }
 
     #[test]

@@ -113,20 +113,25 @@ impl Core {
         if wanted.not_on.is_empty() || wanted.not_on == before.not_on {
             return wanted;
         }
-        let (wants, mut others) = (Wants::of(&wanted), Nearest::default());
+        if self.has_elsewhere(&wanted) {
+            return wanted;
+        }
+        anywhere(&wanted, "no other known host could run it")
+    }
+
+    /// Whether a known, open host could run a job that it is not kept off.
+    pub(crate) fn has_elsewhere(&self, state: &JobState) -> bool {
+        let (wants, mut others) = (Wants::of(state), Nearest::default());
         self.lab.hosts.each(|name, host| {
-            let is_kept = |reservation: Reservation| !reservation.serves(&wanted.account);
-            let is_out = wanted.not_on.iter().any(|not| not == name)
+            let is_kept = |reservation: Reservation| !reservation.serves(&state.account);
+            let is_out = state.not_on.iter().any(|not| not == name)
                 || self.lab.cordons.of(name).is_some()
                 || self.reserved(name).is_some_and(is_kept);
             if !is_out {
                 others.look(&wants, name, host);
             }
         });
-        if others.with_all > 0 {
-            return wanted;
-        }
-        anywhere(&wanted, "no other known host could run it")
+        others.with_all > 0
     }
 
     /// That fewer known hosts could be nodes of a cluster than it has nodes which want a whole machine; `None`: enough

@@ -127,7 +127,7 @@ impl Core {
     }
 
     /// A machine is gone: nothing is left of it. One that comes back all the same gets no job.
-    pub(super) async fn forget_machine(&self, pool: &str, name: &str) {
+    pub(super) async fn forget_machine(self: &Arc<Self>, pool: &str, name: &str) {
         self.lab.pools.forget_host(name);
         let forgotten = match self.retire_host(name).await {
             Ok(true) => self.forget_documents(name).await,

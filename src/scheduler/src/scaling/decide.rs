@@ -125,8 +125,10 @@ impl Picture {
         }
         plan.retire = self.worn();
         let waiting = &self.waiting;
+        // Those that retire still live.
         let limits = fairlead_scaler::Pool {
             step_max: self.step_left,
+            max: self.pool.max.saturating_sub(self.retiring),
             ..self.pool.limits()
         };
         plan.need = queue_time(
@@ -381,6 +383,16 @@ mod tests {
             many.sentence
                 .ends_with("30 were wanted, and max 10 or max_step 100 allows no more")
         );
+    }
+
+    #[test]
+    fn a_machine_that_retires_counts_until_it_is_gone() {
+        let mut full = picture("a", &[BUSY, BUSY], 5);
+        (full.pool.max, full.retiring) = (4, 1);
+        assert_eq!(decided(&[full], u32::MAX)[0].add, 1);
+        let mut floor = picture("a", &[BUSY], 0);
+        (floor.pool.min, floor.pool.max, floor.retiring) = (4, 4, 2);
+        assert_eq!(decided(&[floor], u32::MAX)[0].add, 1);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairlead_scaler::{Activity, left_ms};
+use fairlead_scaler::{Activity, Machine, left_ms};
 use fairlead_store::JobState;
 
 use crate::{
@@ -23,17 +23,25 @@ impl Core {
                 continue;
             };
             let fleet = read.map(|read| read.doc).unwrap_or_default();
-            words.push(self.pool_says(&name, &pool, &fleet).await);
+            let machines = self.machines_of(0, &BTreeMap::new(), &pool, &fleet).await;
+            if let Ok(machines) = machines {
+                words.push(self.pool_says(&name, &pool, &fleet, &machines));
+            }
         }
         words
     }
 
-    async fn pool_says(&self, name: &str, pool: &PoolDoc, fleet: &FleetDoc) -> String {
+    fn pool_says(
+        &self,
+        name: &str,
+        pool: &PoolDoc,
+        fleet: &FleetDoc,
+        machines: &[Machine],
+    ) -> String {
         let could = format!("a machine of pool {name} could run it");
         if pool.paused {
             return format!("{could}, but the pool is paused");
         }
-        let machines = self.machines_of(0, &BTreeMap::new(), pool, fleet).await;
         let boots = fleet.boot_times(pool);
         let now_ms = self.clock.wall_ms();
         let ready_in = machines

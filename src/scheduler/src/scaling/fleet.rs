@@ -47,6 +47,9 @@ pub(super) fn reconcile(
             if machine.listed_ms == 0 {
                 machine.listed_ms = now_ms;
                 result.fresh.push(found.name.clone());
+                // The cordon of one that is tried has the name that it was asked for under.
+                let is_moved = machine.is_tried && found.name != name;
+                result.gone.extend(is_moved.then_some(name));
             }
             missed.remove(&machine.token);
             known.insert(found.name.clone(), machine);
@@ -86,27 +89,33 @@ pub(super) fn reconcile(
     result
 }
 
-/// Notes the machines that are asked for (names and tokens), and those that retire (names, and why).
+/// Notes the machines that retire (names, and why), and those that are asked for (names and tokens). The first of these take
+/// the places of machines that were suspect when they retired.
 pub(super) fn apply(
     fleet: &mut FleetDoc,
     added: &[(String, String)],
     retired: &[(String, String)],
+    is_suspect: impl Fn(&str) -> bool,
     now_ms: u64,
 ) {
-    for (machine, token) in added {
-        let asked = FleetMachine {
-            token: token.clone(),
-            asked_ms: now_ms,
-            ..FleetMachine::default()
-        };
-        fleet.machines.insert(machine.clone(), asked);
-    }
     for (machine, why) in retired {
         let known = fleet.machines.get_mut(machine);
         if let Some(known) = known.filter(|known| !known.retires()) {
             known.retired_ms = now_ms;
             known.why.clone_from(why);
+            let more = u32::from(is_suspect(machine));
+            fleet.suspects = fleet.suspects.saturating_add(more);
         }
+    }
+    for (machine, token) in added {
+        let asked = FleetMachine {
+            token: token.clone(),
+            asked_ms: now_ms,
+            is_tried: fleet.suspects > 0,
+            ..FleetMachine::default()
+        };
+        fleet.suspects = fleet.suspects.saturating_sub(1);
+        fleet.machines.insert(machine.clone(), asked);
     }
 }
 
@@ -183,6 +192,37 @@ mod tests {
         reconcile(&mut all, &[], &mut missed, BOOTS, 5_000);
         let gone = reconcile(&mut all, &[], &mut missed, BOOTS, 6_000);
         assert_eq!(gone.gone, ["p--a"]);
+    }
+
+    #[test]
+    fn who_takes_the_place_of_a_suspect_machine_is_tried() {
+        let named = |names: &[&str]| -> Vec<(String, String)> {
+            let pair = |name: &&str| ((*name).to_owned(), (*name).to_owned());
+            names.iter().map(pair).collect()
+        };
+        let mut all = fleet(&[("ill", asked("i", 1)), ("old", asked("o", 1))]);
+        let is_suspect = |name: &str| name == "ill";
+        for _ in 0..2 {
+            apply(&mut all, &[], &named(&["ill", "old"]), is_suspect, 1_000);
+        }
+        assert_eq!(all.suspects, 1, "each counts once");
+        apply(&mut all, &named(&["a", "b"]), &[], is_suspect, 2_000);
+        let tried: Vec<bool> = ["a", "b"]
+            .iter()
+            .map(|name| all.machines[*name].is_tried)
+            .collect();
+        assert_eq!((tried, all.suspects), (vec![true, false], 0));
+        // Under another name its cordon is another's.
+        let list = [listed("a", "vm-1"), listed("b", "vm-2")];
+        let found = reconcile(&mut all, &list, &mut BTreeMap::new(), BOOTS, 3_000);
+        assert_eq!(
+            (found.fresh, found.gone),
+            (
+                vec!["vm-1".to_owned(), "vm-2".to_owned()],
+                vec!["a".to_owned()],
+            )
+        );
+        assert!(all.machines["vm-1"].is_tried);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fairlead_dispatch::JobKind;
 use fairlead_job::TboxType;
 use fairlead_scaler::{Activity, Machine, RUN_UNKNOWN_MS, Wear, left_ms};
-use fairlead_store::JobState;
+use fairlead_store::{JobState, StoreError};
 
 use super::memory::Scaler;
 use crate::{
@@ -89,18 +89,19 @@ impl Core {
     }
 
     /// The machines of a pool that count: those that do not retire. They are idle since `since_ms` at the earliest, or since
-    /// they were met.
+    /// they were met. One that is tried out boots as long as that takes.
     pub(super) async fn machines_of(
         &self,
         since_ms: u64,
         met: &BTreeMap<String, u64>,
         pool: &PoolDoc,
         fleet: &FleetDoc,
-    ) -> Vec<Machine> {
+    ) -> Result<Vec<Machine>, StoreError> {
+        let tried = self.tried_of(fleet).await?;
         let counts = fleet.machines.iter().filter(|(_, one)| !one.retires());
         let mut machines = Vec::new();
         for (name, one) in counts {
-            let activity = if one.met_ms == 0 {
+            let activity = if one.met_ms == 0 || tried.contains(name) {
                 Activity::Boots {
                     since_ms: one.asked_ms,
                 }
@@ -114,7 +115,7 @@ impl Core {
                 activity,
             });
         }
-        machines
+        Ok(machines)
     }
 
     /// Hosts of no pool that could run jobs of this one, and live.

@@ -13,4 +13,5 @@ mod machines;
 mod memory;
 mod people;
 mod round;
+mod trial;
 mod work;

@@ -111,7 +111,9 @@ impl Core {
         };
         self.note_news(&mut fleet, remembered);
         let met = remembered.met.clone();
-        let machines = self.machines_of(scaler.since_ms, &met, &pool, &fleet).await;
+        let machines = self
+            .machines_of(scaler.since_ms, &met, &pool, &fleet)
+            .await?;
         let wear = machines.iter().map(|machine| {
             let known = fleet
                 .machines
@@ -120,14 +122,13 @@ impl Core {
                 .unwrap_or_default();
             self.wear_of(&machine.name, &known, machine.activity)
         });
-        let wear = wear.collect();
         Ok(Looked {
+            wear: wear.collect(),
             name,
             pool,
             stored,
             fleet,
             machines,
-            wear,
             found,
         })
     }
@@ -149,7 +150,7 @@ impl Core {
         });
     }
 
-    /// Which machines asked for work for the first time, and how many jobs each has run.
+    /// Which machines asked for work for the first time, which passed their health check, and how many jobs each has run.
     fn note_news(&self, fleet: &mut FleetDoc, remembered: &mut Remembered) {
         let now_ms = self.clock.wall_ms();
         let mut boots = Vec::new();
@@ -161,6 +162,9 @@ impl Core {
                 machine.met_ms = now_ms.max(1);
                 remembered.met.insert(name.clone(), now_ms);
                 boots.push(now_ms.saturating_sub(machine.asked_ms));
+            }
+            if machine.met_ms > 0 && self.lab.cordons.of(name).is_none() {
+                machine.is_tried = false;
             }
             let jobs = self.lab.pools.last_job(name).jobs;
             let before = remembered
@@ -278,9 +282,9 @@ impl Core {
             found,
             ..
         } = looked;
-        apply(&mut fleet, &added, &plan.retire, now_ms);
-        let before = stored.as_ref().map(|stored| &stored.doc);
-        if before != Some(&fleet) {
+        let is_suspect = |machine: &str| self.leaves_a_trial(machine);
+        apply(&mut fleet, &added, &plan.retire, is_suspect, now_ms);
+        if stored.as_ref().map(|stored| &stored.doc) != Some(&fleet) {
             match self.docs.put(&name, stored.as_ref(), Some(&fleet)).await {
                 Ok(_) => {}
                 // Somebody else decides, or it is not known: nothing is done that is not stored.
@@ -296,13 +300,15 @@ impl Core {
         self.follow_list(&name, &fleet, &found).await?;
         let wanted = added.into_iter().map(|(machine, _)| machine);
         let wanted: Vec<String> = wanted.chain(found.again).collect();
+        self.put_on_trial(&fleet, wanted.iter().chain(&found.fresh))
+            .await?;
         self.call_provider(scaler, &name, &pool, &fleet, &wanted);
         Ok(())
     }
 
     /// Does what a list of the provider asks for, once it is stored.
     async fn follow_list(
-        &self,
+        self: &Arc<Self>,
         pool: &str,
         fleet: &FleetDoc,
         found: &Reconciled,

@@ -130,13 +130,13 @@ impl Core {
                     self.wait_for_shards(&parent.state, until_ms, now_ms);
                     return Ok(());
                 }
-                Next::Make(numbers) => match self.make_shards(&parent.state, &numbers).await {
-                    Err(Refusal::Job(JobError::Unknown(_))) if is_without_body(&read, now_ms) => {
-                        let end = never_planned(&read, Health::AbortInvalid, now_ms, NO_BODY);
-                        self.set_parent(parent, end).await?;
+                Next::Make(numbers) => {
+                    // What was only read may vanish, and what is made of it would stay.
+                    let (parent, is_same) = self.confirm(parent).await?;
+                    if is_same {
+                        Box::pin(self.make_missing(parent, &numbers, now_ms)).await?;
                     }
-                    made => made?,
-                },
+                }
                 Next::Stop(numbers) => self.stop_shards(&parent.state, shards, &numbers).await?,
                 Next::Note(wanted) => self.set_parent(parent, *wanted).await?,
                 Next::Plan => {
@@ -157,6 +157,22 @@ impl Core {
         let again = self.clock.now().0.saturating_add(AGAIN_MS);
         self.waiting.parents.look_at(id, Millis(again));
         Ok(())
+    }
+
+    /// Makes these shards of a parent, which is the store's for sure. One without a body ends.
+    async fn make_missing(
+        self: &Arc<Self>,
+        parent: StoredJob,
+        numbers: &[u16],
+        now_ms: u64,
+    ) -> Result<(), Refusal> {
+        match self.make_shards(&parent.state, numbers).await {
+            Err(Refusal::Job(JobError::Unknown(_))) if is_without_body(&parent.state, now_ms) => {
+                let end = never_planned(&parent.state, Health::AbortInvalid, now_ms, NO_BODY);
+                self.set_parent(parent, end).await
+            }
+            made => made,
+        }
     }
 
     /// Looks again when time alone changes something.

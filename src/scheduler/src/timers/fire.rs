@@ -6,27 +6,17 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use fairlead_job::{JobId, Overlap, Shards, Spec, Stage};
-use fairlead_store::{
-    DocKind, DocWrite, DueDoc, Expect, ItemError, JobState, NewJob, StoreError, Version,
-};
+use fairlead_job::{JobId, Overlap, Shards, Stage};
+use fairlead_store::{DocKind, DocWrite, DueDoc, Expect, ItemError, JobState, StoreError, Version};
 use futures_util::{StreamExt, stream};
-use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
 use crate::{
-    base::{
-        clock::utc_text,
-        errors::{Refusal, TimerError},
-    },
     core::Core,
     jobs::alarms::AHEAD_MS,
     known::timers::{Known, Run, Stored, Timer, id_of},
     lifecycle::attempt::{cancelled, to_be_stopped},
-    submission::{
-        built_jobs::{BuiltJobs, Ids},
-        rules::say_rule,
-    },
+    submission::built_jobs::{BuiltJobs, Ids},
     waiting::alarms::TICK_MS,
 };
 
@@ -47,7 +37,7 @@ const STOPS_ABREAST: usize = 32;
 /// A timer of a batch whose run is to be made.
 pub(super) struct Begun {
     version: Version,
-    timer: Timer,
+    pub(super) timer: Timer,
     pub(super) run: Run,
 }
 
@@ -335,7 +325,9 @@ impl Core {
     /// Makes the jobs, and writes that they are there.
     pub(super) async fn run_begun(self: &Arc<Self>, begun: Vec<Begun>) {
         self.stop_replaced(&begun).await;
-        let made = begun.iter().map(|begun| self.make_run(begun));
+        let made = begun
+            .iter()
+            .map(|begun| self.job_of_run(&begun.timer, begun.run));
         let mut made: Vec<_> = made.collect();
         if let Err(refusal) = self.check_inputs(&mut made, false).await {
             tracing::warn!(error = %refusal, "the inputs of timers could not be looked up");
@@ -410,27 +402,6 @@ impl Core {
         }
     }
 
-    /// The job of a run: what a submit of its owner would make now.
-    pub(super) fn make_run(&self, begun: &Begun) -> Result<NewJob, Refusal> {
-        let Begun { timer, run, .. } = begun;
-        let who = self
-            .people
-            .accounts
-            .named(&timer.submitter)
-            .ok_or_else(|| TimerError::NoSubmitter(timer.submitter.clone()))?;
-        let mut spec = timer.job.clone();
-        self.sealer.open_secrets(&mut spec)?;
-        spec.insert("timer".to_owned(), json!(timer.name));
-        spec.insert("timer_due".to_owned(), json!(utc_text(run.due_ms)));
-        wait_for_the_last(&mut spec, timer);
-        let ruled = self.apply_rules(&mut spec, &who);
-        let mut job = self.make_job_of(spec, who, run.job_id)?;
-        if let Some(ruled) = ruled {
-            say_rule(&mut job, &ruled);
-        }
-        Ok(job)
-    }
-
     /// Stops the runs that a new one replaces. What cannot be stopped now is waited for all the same.
     async fn stop_replaced(self: &Arc<Self>, begun: &[Begun]) {
         let replaces = |begun: &&Begun| {
@@ -471,19 +442,5 @@ impl Core {
                 tracing::warn!(job_id = %id, error = %refusal, "the old run could not be stopped; the timer waits for its end");
             }
         }
-    }
-}
-
-/// A run that is queued or replaces others begins when the last one has ended, however it ended.
-fn wait_for_the_last(spec: &mut Spec, timer: &Timer) {
-    let Some(last) = timer.open.last() else {
-        return;
-    };
-    let waits = spec.entry("wait_on").or_insert(Value::Null);
-    if !waits.is_object() {
-        *waits = Value::Object(Map::new());
-    }
-    if let Some(waits) = waits.as_object_mut() {
-        waits.insert(last.to_string(), Value::Null);
     }
 }

@@ -219,7 +219,7 @@ async fn what_a_replica_that_died_began_another_one_ends() {
     let now_ms = a.clock.wall_ms();
     let next = a.next_of(&before.timer, &[(id, true)].into(), now_ms);
     let begun = a.begin(vec![before], vec![next]).await;
-    let run = BuiltJobs::from(vec![a.make_run(&begun[0])]);
+    let run = BuiltJobs::from(vec![a.job_of_run(&begun[0].timer, begun[0].run)]);
     a.create(run, Ids::WrittenDown).await;
     step(700).await;
     look(&b).await;

@@ -42,6 +42,8 @@ enum Chore {
     Cordons,
     /// Makes health checks of suspect hosts.
     HealthChecks,
+    /// Ends health checks of machines that are gone.
+    StrayChecks,
     /// Reads reserved hosts.
     Reservations,
     /// Sums up hours of testboxes.
@@ -98,6 +100,7 @@ const CHORES: &[(Chore, &str, u64, u64)] = &[
     (Chore::Pools, "pools", 2, 1),
     (Chore::Cordons, "cordons", 2, 0),
     (Chore::HealthChecks, "health_checks", 2, 0),
+    (Chore::StrayChecks, "stray_checks", 10, 0),
     (Chore::Reservations, "reservations", 2, 0),
     (Chore::Hours, "hours", 5, 0),
     (Chore::Hosts, "hosts", 10, 0),
@@ -227,6 +230,8 @@ impl Rounds {
             Chore::Pools => core.reload_pools().await?,
             Chore::Cordons => core.reload_closures().await?,
             Chore::HealthChecks => core.check_suspects().await?,
+            Chore::StrayChecks if core.providers.any() => core.end_stray_checks().await?,
+            Chore::StrayChecks => {}
             Chore::Reservations => core.reload_reservations().await?,
             Chore::Hours => core.sum_up_hours().await?,
             Chore::Hosts => core.load_hosts().await?,

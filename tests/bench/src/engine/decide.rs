@@ -324,6 +324,7 @@ fn host(n: u64, mix: Mix) -> Offer {
         jobs_max: 1,
         waits_until: Millis(0),
         load: None,
+        used_last: None,
         about: Arc::new(About {
             accounts: vec![],
             group: format!("group{}", n % 10),

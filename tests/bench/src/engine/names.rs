@@ -385,6 +385,7 @@ fn host(n: u64, key: OfferKey, waits_until: u64) -> Offer {
         jobs_max: 4,
         waits_until: Millis(waits_until),
         load: None,
+        used_last: None,
         about: Arc::new(About {
             accounts: vec![],
             group: "group".to_owned(),

@@ -129,6 +129,36 @@ impl World {
         }
     }
 
+    fn is_idle(&self, host: &str) -> bool {
+        let has = |place: &Place| match place {
+            Place::InFlight(offer) => self.offers[offer].0.host == host,
+            Place::Held(name) => name == host,
+            Place::Waiting | Place::Over => false,
+        };
+        !self.jobs.values().any(|known| has(&known.place))
+    }
+
+    /// A job that comes goes to the idle machine of a pool that was used last.
+    pub(super) fn check_packing(&self, key: JobKey, offer: OfferKey) {
+        let (job, host) = (&self.jobs[&key].facts, &self.offers[&offer].0);
+        let likes = !job.cache_dirs.is_empty() || !job.prefer.is_empty();
+        let Some(used) = host.used_last.filter(|_| !likes && self.complete) else {
+            return;
+        };
+        if self.loaded.contains(&host.host) || !self.is_idle(&host.host) {
+            return;
+        }
+        for other in self.open.keys().map(|offer| &self.offers[offer].0) {
+            let is_better = other.used_last > Some(used) && other.waits_until.0 > self.lab.now;
+            let is_free = !self.loaded.contains(&other.host) && self.is_idle(&other.host);
+            assert!(
+                !is_better || !is_free || !able(job, other),
+                "{key:?} on {} that was used at {used}, while {other:?} waits",
+                host.host
+            );
+        }
+    }
+
     /// I3, hw alone, memory never more than there is, each job claimed once and at its present version.
     pub(super) fn check_claim(&mut self, key: JobKey, version: Version, offer: OfferKey) {
         let known = self

@@ -5,7 +5,7 @@ use fairlead_api::SubmitItem;
 use super::*;
 use crate::{
     lifecycle::{
-        parent::closed,
+        parent::{closed, counted},
         shards::{Next, next},
     },
     shards::rerun::Again,
@@ -153,6 +153,32 @@ async fn a_number_that_no_job_has_is_filled() {
     let over = read(&core, id).await;
     assert_eq!(over.health, Health::Success);
     assert_eq!(over.shards.unwrap().ends[&Health::Success], 2);
+}
+
+/// What is only read may vanish: then the group is open again, and a job joins it under that number.
+#[tokio::test]
+async fn a_number_is_filled_only_after_a_close_that_stays() {
+    let data = tempfile::tempdir().unwrap();
+    let store = Arc::new(FaultStore::new(embedded(&data), []));
+    let config = Config::embedded(data.path().to_owned());
+    let a = core_over(Arc::clone(&store) as _, config, Clock::system());
+    join(&a, &json!("g")).await;
+    let id = parent_of(&a, "g").await;
+    a.waiting.parents.numbers_taken(id, 2);
+    id_of(&join(&a, &json!("g")).await);
+    let close = |state: &JobState| Ok(Some(counted(&closed(state, 5), 3)));
+    a.change(id, close).await.unwrap();
+    let b = core_beside(&a);
+    let filled = async || a.stored_job(id.behind(2)).await.is_ok();
+    store.then(Step {
+        on: On::Patch,
+        fault: Fault::Unavailable,
+        times: 1,
+    });
+    let looked = Box::pin(b.look_at_parent(id, None)).await;
+    assert!(looked.is_err() && !filled().await, "it was only read");
+    Box::pin(b.look_at_parent(id, None)).await.unwrap();
+    assert!(filled().await);
 }
 
 #[tokio::test]
