@@ -210,6 +210,8 @@ mod tests {
             share_permille: 755,
             got_1h_permille: Some(600),
             got_24h_permille: None,
+            got_7d_permille: None,
+            oldest_ready_ms: None,
             set: true,
             users: Some(QueueUsers::All),
             warning: String::new(),

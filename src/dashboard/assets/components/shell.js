@@ -3,8 +3,8 @@
 import { html, computed, effect, signal, useEffect, useRef } from '../ui.js';
 import { address, navigate, route } from '../route.js';
 import { isAdmin, loginAddress, me, postJson } from '../api.js';
-import { lab, hosts, ready, replicas, silentFor } from '../live.js';
-import { Ago, count, now, plural } from '../format.js';
+import { lab, hosts, ready, silentFor } from '../live.js';
+import { Ago, count, plural } from '../format.js';
 import { ON_HOSTS } from '../filters.js';
 import { openAction } from './action.js';
 
