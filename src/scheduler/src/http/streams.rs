@@ -74,6 +74,10 @@ fn body(file: OpenFile, content_type: &'static str, length: u64) -> Response {
         "x-content-type-options",
         HeaderValue::from_static("nosniff"),
     );
+    headers.insert(
+        "content-security-policy",
+        HeaderValue::from_static("sandbox"),
+    );
     response
 }
 

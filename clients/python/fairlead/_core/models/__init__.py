@@ -4,6 +4,8 @@ from .account_change import AccountChange
 from .account_view import AccountView
 from .answer_format import AnswerFormat
 from .attempt_view import AttemptView
+from .audit_event import AuditEvent
+from .audit_list import AuditList
 from .bounds import Bounds
 from .cancel_item import CancelItem
 from .cancel_report import CancelReport
@@ -12,6 +14,11 @@ from .cancel_request_filter import CancelRequestFilter
 from .case_totals import CaseTotals
 from .change_request import ChangeRequest
 from .change_request_set import ChangeRequestSet
+from .changed_tables import ChangedTables
+from .changed_tables_hosts import ChangedTablesHosts
+from .changed_tables_lab import ChangedTablesLab
+from .changed_tables_queues import ChangedTablesQueues
+from .changed_tables_replicas import ChangedTablesReplicas
 from .closed_view import ClosedView
 from .conflict_view import ConflictView
 from .content_care_request import ContentCareRequest
@@ -24,6 +31,7 @@ from .content_pin import ContentPin
 from .content_urls import ContentUrls
 from .content_urls_request import ContentUrlsRequest
 from .content_view import ContentView
+from .delta import Delta
 from .edit_view import EditView
 from .error_body import ErrorBody
 from .executor_said import ExecutorSaid
@@ -33,6 +41,7 @@ from .host_close import HostClose
 from .host_load import HostLoad
 from .host_reserve import HostReserve
 from .host_reset import HostReset
+from .host_row import HostRow
 from .host_verdict import HostVerdict
 from .host_view import HostView
 from .host_view_facts import HostViewFacts
@@ -47,20 +56,35 @@ from .job_view_shards_by_health import JobViewShardsByHealth
 from .job_view_waits_type_0 import JobViewWaitsType0
 from .jobs_order import JobsOrder
 from .jobs_parts import JobsParts
+from .lab_row import LabRow
+from .lab_row_ended_24h import LabRowEnded24H
+from .lab_row_hosts_by_state import LabRowHostsByState
+from .lab_row_stages import LabRowStages
 from .limits import Limits
 from .limits_change import LimitsChange
+from .login import Login
 from .missing_chunk import MissingChunk
 from .nearest_run import NearestRun
 from .nearest_run_differs import NearestRunDiffers
+from .paused_view import PausedView
 from .pool_change import PoolChange
 from .pool_decision import PoolDecision
 from .pool_machine import PoolMachine
 from .pool_machine_view import PoolMachineView
 from .pool_view import PoolView
+from .preview import Preview
+from .preview_failure import PreviewFailure
+from .preview_item import PreviewItem
+from .preview_request import PreviewRequest
+from .preview_request_filter import PreviewRequestFilter
+from .preview_request_set import PreviewRequestSet
+from .preview_request_weights import PreviewRequestWeights
+from .preview_share import PreviewShare
 from .queue_change import QueueChange
 from .queue_users_type_0 import QueueUsersType0
 from .queue_view import QueueView
 from .registered_view import RegisteredView
+from .replica_row import ReplicaRow
 from .rerun_request import RerunRequest
 from .rerun_request_set import RerunRequestSet
 from .reserved_view import ReservedView
@@ -73,15 +97,25 @@ from .reuse_settings import ReuseSettings
 from .rule_applied import RuleApplied
 from .rule_applied_changes import RuleAppliedChanges
 from .scaling_settings import ScalingSettings
+from .series import Series
+from .series_by import SeriesBy
+from .series_point import SeriesPoint
 from .shard_answer import ShardAnswer
 from .shard_counts import ShardCounts
 from .signed import Signed
+from .snapshot import Snapshot
 from .store_problem import StoreProblem
+from .store_row import StoreRow
 from .submit_item import SubmitItem
 from .submit_rule import SubmitRule
 from .submit_rule_then import SubmitRuleThen
 from .submit_rules import SubmitRules
 from .suite_reuse import SuiteReuse
+from .tables import Tables
+from .tables_hosts import TablesHosts
+from .tables_lab import TablesLab
+from .tables_queues import TablesQueues
+from .tables_replicas import TablesReplicas
 from .terminate_request import TerminateRequest
 from .test_history import TestHistory
 from .timer_list import TimerList
@@ -110,6 +144,8 @@ __all__ = (
     "AccountView",
     "AnswerFormat",
     "AttemptView",
+    "AuditEvent",
+    "AuditList",
     "Bounds",
     "CancelItem",
     "CancelReport",
@@ -118,6 +154,11 @@ __all__ = (
     "CaseTotals",
     "ChangeRequest",
     "ChangeRequestSet",
+    "ChangedTables",
+    "ChangedTablesHosts",
+    "ChangedTablesLab",
+    "ChangedTablesQueues",
+    "ChangedTablesReplicas",
     "ClosedView",
     "ConflictView",
     "ContentCareRequest",
@@ -130,6 +171,7 @@ __all__ = (
     "ContentUrls",
     "ContentUrlsRequest",
     "ContentView",
+    "Delta",
     "EditView",
     "ErrorBody",
     "ExecutorSaid",
@@ -139,6 +181,7 @@ __all__ = (
     "HostLoad",
     "HostReserve",
     "HostReset",
+    "HostRow",
     "HostVerdict",
     "HostView",
     "HostViewFacts",
@@ -153,20 +196,35 @@ __all__ = (
     "JobViewWaitsType0",
     "JobsOrder",
     "JobsParts",
+    "LabRow",
+    "LabRowEnded24H",
+    "LabRowHostsByState",
+    "LabRowStages",
     "Limits",
     "LimitsChange",
+    "Login",
     "MissingChunk",
     "NearestRun",
     "NearestRunDiffers",
+    "PausedView",
     "PoolChange",
     "PoolDecision",
     "PoolMachine",
     "PoolMachineView",
     "PoolView",
+    "Preview",
+    "PreviewFailure",
+    "PreviewItem",
+    "PreviewRequest",
+    "PreviewRequestFilter",
+    "PreviewRequestSet",
+    "PreviewRequestWeights",
+    "PreviewShare",
     "QueueChange",
     "QueueUsersType0",
     "QueueView",
     "RegisteredView",
+    "ReplicaRow",
     "RerunRequest",
     "RerunRequestSet",
     "ReservedView",
@@ -179,15 +237,25 @@ __all__ = (
     "RuleApplied",
     "RuleAppliedChanges",
     "ScalingSettings",
+    "Series",
+    "SeriesBy",
+    "SeriesPoint",
     "ShardAnswer",
     "ShardCounts",
     "Signed",
+    "Snapshot",
     "StoreProblem",
+    "StoreRow",
     "SubmitItem",
     "SubmitRule",
     "SubmitRuleThen",
     "SubmitRules",
     "SuiteReuse",
+    "Tables",
+    "TablesHosts",
+    "TablesLab",
+    "TablesQueues",
+    "TablesReplicas",
     "TerminateRequest",
     "TestHistory",
     "TimerList",

@@ -35,6 +35,10 @@ class QueueView:
         got_1h_permille (int | None | Unset): Its part of the testbox time of the last hour, in thousandths; absent:
             nothing ran.
         got_24h_permille (int | None | Unset): The same of the last 24 hours.
+        got_7d_permille (int | None | Unset): The same of the last 7 days; only in snapshots.
+        oldest_ready_ms (int | None | Unset): Since when the job that waits longest for a host could run, UTC epoch ms;
+            absent: none waits, or nobody counted
+            lately. Only in snapshots, counted every tenth second.
         limits (Limits | Unset): The limits of an account or a queue.
         users (list[str] | None | QueueUsersType0 | Unset): Who may submit into it, as an admin said. Absent: nobody
             said so.
@@ -52,6 +56,8 @@ class QueueView:
     background_permille: int | Unset = UNSET
     got_1h_permille: int | None | Unset = UNSET
     got_24h_permille: int | None | Unset = UNSET
+    got_7d_permille: int | None | Unset = UNSET
+    oldest_ready_ms: int | None | Unset = UNSET
     limits: Limits | Unset = UNSET
     users: list[str] | None | QueueUsersType0 | Unset = UNSET
     warning: str | Unset = UNSET
@@ -88,6 +94,18 @@ class QueueView:
         else:
             got_24h_permille = self.got_24h_permille
 
+        got_7d_permille: int | None | Unset
+        if isinstance(self.got_7d_permille, Unset):
+            got_7d_permille = UNSET
+        else:
+            got_7d_permille = self.got_7d_permille
+
+        oldest_ready_ms: int | None | Unset
+        if isinstance(self.oldest_ready_ms, Unset):
+            oldest_ready_ms = UNSET
+        else:
+            oldest_ready_ms = self.oldest_ready_ms
+
         limits: dict[str, Any] | Unset = UNSET
         if not isinstance(self.limits, Unset):
             limits = self.limits.to_dict()
@@ -123,6 +141,10 @@ class QueueView:
             field_dict["got_1h_permille"] = got_1h_permille
         if got_24h_permille is not UNSET:
             field_dict["got_24h_permille"] = got_24h_permille
+        if got_7d_permille is not UNSET:
+            field_dict["got_7d_permille"] = got_7d_permille
+        if oldest_ready_ms is not UNSET:
+            field_dict["oldest_ready_ms"] = oldest_ready_ms
         if limits is not UNSET:
             field_dict["limits"] = limits
         if users is not UNSET:
@@ -173,6 +195,24 @@ class QueueView:
 
         got_24h_permille = _parse_got_24h_permille(d.pop("got_24h_permille", UNSET))
 
+        def _parse_got_7d_permille(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        got_7d_permille = _parse_got_7d_permille(d.pop("got_7d_permille", UNSET))
+
+        def _parse_oldest_ready_ms(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        oldest_ready_ms = _parse_oldest_ready_ms(d.pop("oldest_ready_ms", UNSET))
+
         _limits = d.pop("limits", UNSET)
         limits: Limits | Unset
         if isinstance(_limits, Unset):
@@ -219,6 +259,8 @@ class QueueView:
             background_permille=background_permille,
             got_1h_permille=got_1h_permille,
             got_24h_permille=got_24h_permille,
+            got_7d_permille=got_7d_permille,
+            oldest_ready_ms=oldest_ready_ms,
             limits=limits,
             users=users,
             warning=warning,

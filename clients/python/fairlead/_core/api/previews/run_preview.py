@@ -1,0 +1,175 @@
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.error_body import ErrorBody
+from ...models.preview import Preview
+from ...types import UNSET, Response, Unset
+
+
+def _get_kwargs(
+    preview: str,
+    *,
+    my_account: str | Unset = UNSET,
+) -> dict[str, Any]:
+
+    params: dict[str, Any] = {}
+
+    params["my_account"] = my_account
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/scheduler/v1/previews/{preview}/run".format(
+            preview=quote(str(preview), safe=""),
+        ),
+        "params": params,
+    }
+
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> ErrorBody | Preview:
+    if response.status_code == 200:
+        response_200 = Preview.from_dict(response.json())
+
+        return response_200
+
+    response_default = ErrorBody.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[ErrorBody | Preview]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    preview: str,
+    *,
+    client: AuthenticatedClient,
+    my_account: str | Unset = UNSET,
+) -> Response[ErrorBody | Preview]:
+    """does what a preview shows, on nothing else; it goes on if the replica dies
+
+    Args:
+        preview (str):
+        my_account (str | Unset):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[ErrorBody | Preview]
+    """
+
+    kwargs = _get_kwargs(
+        preview=preview,
+        my_account=my_account,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    preview: str,
+    *,
+    client: AuthenticatedClient,
+    my_account: str | Unset = UNSET,
+) -> ErrorBody | Preview | None:
+    """does what a preview shows, on nothing else; it goes on if the replica dies
+
+    Args:
+        preview (str):
+        my_account (str | Unset):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        ErrorBody | Preview
+    """
+
+    return sync_detailed(
+        preview=preview,
+        client=client,
+        my_account=my_account,
+    ).parsed
+
+
+async def asyncio_detailed(
+    preview: str,
+    *,
+    client: AuthenticatedClient,
+    my_account: str | Unset = UNSET,
+) -> Response[ErrorBody | Preview]:
+    """does what a preview shows, on nothing else; it goes on if the replica dies
+
+    Args:
+        preview (str):
+        my_account (str | Unset):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[ErrorBody | Preview]
+    """
+
+    kwargs = _get_kwargs(
+        preview=preview,
+        my_account=my_account,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    preview: str,
+    *,
+    client: AuthenticatedClient,
+    my_account: str | Unset = UNSET,
+) -> ErrorBody | Preview | None:
+    """does what a preview shows, on nothing else; it goes on if the replica dies
+
+    Args:
+        preview (str):
+        my_account (str | Unset):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        ErrorBody | Preview
+    """
+
+    return (
+        await asyncio_detailed(
+            preview=preview,
+            client=client,
+            my_account=my_account,
+        )
+    ).parsed

@@ -1,0 +1,16 @@
+from typing import Literal
+
+SeriesBy = Literal["account", "host", "queue", "suite"]
+
+SERIES_BY_VALUES: set[SeriesBy] = {
+    "account",
+    "host",
+    "queue",
+    "suite",
+}
+
+
+def check_series_by(value: str) -> SeriesBy:
+    if value in SERIES_BY_VALUES:
+        return value
+    raise TypeError(f"Unexpected value {value!r}. Expected one of {SERIES_BY_VALUES!r}")
