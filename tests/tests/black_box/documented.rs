@@ -250,6 +250,7 @@ async fn every_field_of_every_answer_is_documented(store: Store) {
     look_at_the_lab(&mut busy).await;
     set_the_lab(&mut busy).await;
     look_at_pools(&mut busy).await;
+    look_at_the_dashboard(&mut busy).await;
     let described = busy.described;
     assert!(
         described.problems.is_empty(),
@@ -260,6 +261,8 @@ async fn every_field_of_every_answer_is_documented(store: Store) {
     let elsewhere = [
         "get /scheduler/v1/submits/{submit}/events",
         "post /scheduler/v1/jobs/{id}/wait_peer",
+        // Only pages of the scheduler log in.
+        "post /scheduler/v1/login",
     ];
     let unseen: Vec<String> = described
         .all()
@@ -267,6 +270,23 @@ async fn every_field_of_every_answer_is_documented(store: Store) {
         .filter(|one| !described.seen.contains(one) && !elsewhere.contains(&one.as_str()))
         .collect();
     assert!(unseen.is_empty(), "{unseen:?}");
+}
+
+/// What the dashboard is answered.
+async fn look_at_the_dashboard(busy: &mut Busy) {
+    let v1 = "/scheduler/v1";
+    for name in ["overview", "series", "audit"] {
+        let path = format!("{v1}/{name}");
+        busy.get(&path, &path).await;
+    }
+    let path = format!("{v1}/previews");
+    let asked = json!({"action": "weights", "weights": {"alice": 20}});
+    let shown = busy.post(&path, &path, asked).await;
+    let id = shown["preview_id"].as_str().expect("an id");
+    let (path, at) = (format!("{path}/{{preview}}"), format!("{path}/{id}"));
+    busy.get(&path, &at).await;
+    let (path, at) = (format!("{path}/run"), format!("{at}/run"));
+    busy.post(&path, &at, json!({})).await;
 }
 
 /// What is answered of machines that come and go.

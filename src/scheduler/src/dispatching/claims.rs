@@ -4,7 +4,7 @@
 //! connection are all *unknown*. Then the job is read back, and only one more acknowledged write decides (I2): a read
 //! may show a write that later vanishes.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use fairlead_dispatch::{Event, JobKey, Millis, OfferKey, Refusal as ClaimRefusal};
 use fairlead_job::{JobId, Stage};
@@ -86,10 +86,15 @@ impl Core {
             .queues
             .are_fresh(Millis(now.0.saturating_sub(PAUSE_KNOWN_MS)))
         {
-            match self.reread_queue(LAB).await {
-                Ok(()) => self.people.queues.were_read(now),
-                Err(_) => return false,
+            // Nobody is passed over meanwhile: the store that does not answer takes no claim either.
+            while let Err(error) = self.reread_queue(LAB).await {
+                tracing::debug!(%error, "claims wait: nobody knows whether the lab is paused");
+                if self.draining.is_cancelled() {
+                    return false;
+                }
+                self.clock.sleep(Duration::from_millis(REST_MS)).await;
             }
+            self.people.queues.were_read(now);
         }
         self.people.queues.lab_pause().is_none()
     }

@@ -119,7 +119,7 @@ const CHORES: &[(Chore, &str, u64, u64)] = &[
     (Chore::OldKeys, "old_keys", 3_600, 0),
     (Chore::OldSequences, "old_sequences", 3_600, 0),
     (Chore::OldMachines, "old_machines", 3_600, 0),
-    (Chore::Previews, "previews", 5, 2),
+    (Chore::Previews, "previews", 10, 7),
     (Chore::OldPreviews, "old_previews", 3_600, 0),
 ];
 
