@@ -16,6 +16,7 @@ mod content_care;
 mod content_puts;
 mod daily;
 mod dashboard;
+mod described;
 mod documented;
 mod dry_runs;
 mod facts;
