@@ -1,7 +1,5 @@
 //! The pages of the dashboard in a real browser, by their own tests, against a lab with hosts and jobs.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
-
 use std::{path::Path, process::Command};
 
 use fairlead_tests::{Agent, Scheduler, Store, jobs, settings, until};

@@ -180,7 +180,8 @@ impl Events {
                 let fields: BTreeMap<String, String> = lines
                     .map(|(name, value)| (name.to_owned(), value.to_owned()))
                     .collect();
-                self.text = rest.to_owned();
+                let rest = rest.to_owned();
+                self.text = rest;
                 if let (Some(id), Some(name), Some(data)) =
                     (fields.get("id"), fields.get("event"), fields.get("data"))
                 {
