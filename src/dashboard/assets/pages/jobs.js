@@ -1,6 +1,6 @@
 // Jobs by any filter, a page at a time. The address is the filter, so that a link shows the same.
 
-import { html, signal, useEffect, useMemo, useRef } from '../ui.js';
+import { html, signal, useEffect, useLayoutEffect, useMemo, useRef } from '../ui.js';
 import { address, navigate, route, setQuery } from '../route.js';
 import { me } from '../api.js';
 import { count, plural, serverNow } from '../format.js';
@@ -40,7 +40,8 @@ function FilterField({ filter }) {
   const field = useRef();
   const unknown = useMemo(() => signal([]), []);
   const text = textOf(filter);
-  useEffect(() => {
+  // Before the next key: later it would replace what somebody types by then.
+  useLayoutEffect(() => {
     field.current.value = text;
   }, [text]);
   useEffect(() => {
