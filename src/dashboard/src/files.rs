@@ -28,6 +28,10 @@ pub(crate) const FILES: &[(&str, &[u8])] = &[
         include_bytes!("../assets/components/log.js"),
     ),
     (
+        "components/news.js",
+        include_bytes!("../assets/components/news.js"),
+    ),
+    (
         "components/parts.js",
         include_bytes!("../assets/components/parts.js"),
     ),

@@ -4,7 +4,7 @@ import { html, signal, useEffect, useLayoutEffect, useRef } from '../ui.js';
 import { getJson, postJson } from '../api.js';
 import { address } from '../route.js';
 import { count, percent, plural } from '../format.js';
-import { announce } from './shell.js';
+import { announce } from './news.js';
 import { Problem } from './parts.js';
 
 const POLL_MS = 1000;

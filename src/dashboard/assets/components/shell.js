@@ -1,12 +1,13 @@
 // What surrounds every page: the state of the lab in one line, the places to go to, and whether the page is live.
 
-import { html, computed, effect, signal, useEffect, useRef } from '../ui.js';
+import { html, computed, effect, useEffect, useRef } from '../ui.js';
 import { address, navigate, route } from '../route.js';
 import { isAdmin, loginAddress, me, postJson } from '../api.js';
 import { lab, hosts, ready, silentFor } from '../live.js';
 import { Ago, count, plural } from '../format.js';
 import { ON_HOSTS } from '../filters.js';
 import { openAction } from './action.js';
+import { announce, said } from './news.js';
 
 export const PLACES = [
   ['overview', 'Overview', 'o'],
@@ -20,12 +21,6 @@ export const PLACES = [
   ['health', 'Lab health', 'l'],
 ];
 const PARENTS = { accounts: 'use', submits: 'jobs' };
-
-/** What was last said to people who do not see the page change. */
-const said = signal('');
-export function announce(text) {
-  said.value = said.peek() === text ? `${text} ` : text;
-}
 
 /** Says when the page stops or begins again to be live. */
 let wasSilent = false;

@@ -4,7 +4,7 @@ import { html, signal } from '../ui.js';
 import { address, route, setQuery } from '../route.js';
 import { getJson, me, postJson, query as toQuery } from '../api.js';
 import { Ago, count, momentOf, plural } from '../format.js';
-import { announce } from '../components/shell.js';
+import { announce } from '../components/news.js';
 import { AccountLink, Empty, JobLink, num, Problem, Skeleton, Title, useLoad, Wide } from '../components/parts.js';
 
 const PAGE = 100;

@@ -24,6 +24,8 @@ use crate::{
 const PLAIN: &str = "secrets";
 /// The field that is stored instead.
 const SEALED: &str = "secrets_sealed";
+/// The purpose of sealed secrets: none is named, as in all that were ever stored.
+const SECRETS: &str = "";
 /// Bytes of a nonce.
 const NONCE_BYTES: usize = 24;
 
@@ -83,17 +85,8 @@ impl Sealer {
         let Some(secrets) = spec.shift_remove(PLAIN) else {
             return;
         };
-        let nonce = random_bytes::<NONCE_BYTES>();
-        let text = secrets.to_string();
-        let ring = self.ring();
-        let sealed = ring.active(self.clock.wall_ms()).and_then(|key| {
-            let nonce = XNonce::from_slice(&nonce);
-            cipher(key).encrypt(nonce, text.as_bytes()).ok()
-        });
-        if let Some(sealed) = sealed {
-            let mut bytes = nonce.to_vec();
-            bytes.extend(sealed);
-            spec.insert(SEALED.to_owned(), Value::String(to_hex(&bytes)));
+        if let Some(sealed) = self.seal_text(SECRETS, &secrets.to_string()) {
+            spec.insert(SEALED.to_owned(), Value::String(sealed));
         }
     }
 
@@ -102,15 +95,9 @@ impl Sealer {
         let Some(sealed) = spec.get(SEALED) else {
             return Ok(());
         };
-        let bytes = sealed.as_str().and_then(from_hex).ok_or(NoKey)?;
-        let (nonce, sealed) = bytes.split_at_checked(NONCE_BYTES).ok_or(NoKey)?;
-        let ring = self.ring();
-        let mut opened = ring.newest_first().filter_map(|key| {
-            let nonce = XNonce::from_slice(nonce);
-            let plain = cipher(key).decrypt(nonce, sealed).ok()?;
-            serde_json::from_slice(&plain).ok()
-        });
-        let secrets: Value = opened.next().ok_or(NoKey)?;
+        let plain = sealed.as_str().and_then(|it| self.open_text(SECRETS, it));
+        let plain = plain.ok_or(NoKey)?;
+        let secrets: Value = serde_json::from_str(&plain).map_err(|_| NoKey)?;
         spec.shift_remove(SEALED);
         spec.insert(PLAIN.to_owned(), secrets);
         Ok(())

@@ -165,7 +165,7 @@ fn pausing(pauses: bool, is_paused: bool) -> Result<String, String> {
 }
 
 /// Whether only an admin may do it.
-fn is_for_admins(action: BulkAction) -> bool {
+pub(super) fn is_for_admins(action: BulkAction) -> bool {
     use BulkAction as A;
     !matches!(
         action,

@@ -6,7 +6,7 @@ use fairlead_api::{ErrorCode, Preview, PreviewFailure, PreviewState};
 use fairlead_store::StoreError;
 use futures_util::{StreamExt, stream};
 
-use super::preview::{LIVES_MS, unknown};
+use super::preview::{LIVES_MS, is_for_admins, unknown};
 use crate::{
     base::errors::Refusal,
     core::Core,
@@ -29,7 +29,7 @@ impl Core {
         who: &Who,
         id: &str,
     ) -> Result<Preview, Refusal> {
-        let now_ms = self.clock.wall_ms();
+        let (now_ms, runner) = (self.clock.wall_ms(), self.new_runner());
         // Rights are looked at here; those of each job again when it is touched.
         self.preview(who, id).await?;
         let next = async |known: Option<PreviewDoc>| -> Result<PreviewDoc, Refusal> {
@@ -44,27 +44,24 @@ impl Core {
                     "make a new preview, and look at it",
                 ));
             }
-            Ok(PreviewDoc {
-                state: PreviewState::Running,
-                runner: self.others.run.clone(),
-                at_ms: now_ms.saturating_add(SILENT_MS),
-                ..doc
-            })
+            Ok(taken_by(&runner, doc, now_ms))
         };
         let stored = self.docs.change(id, next).await?;
-        if stored.doc.state == PreviewState::Running
-            && stored.doc.runner == self.others.run
-            && stored.doc.tried == 0
-        {
-            self.begin_preview(id);
+        if stored.doc.runner == runner {
+            self.begin_preview(id, runner.clone());
         }
         Ok(self.shown(id, &stored.doc))
     }
 
-    fn begin_preview(self: &Arc<Self>, id: &str) {
+    /// Names one who does an action: each begin has a name of its own, so no two of them go on beside each other.
+    fn new_runner(&self) -> String {
+        format!("{}/{}", self.others.run, uuid::Uuid::new_v4().simple())
+    }
+
+    fn begin_preview(self: &Arc<Self>, id: &str, runner: String) {
         let (core, id) = (Arc::clone(self), id.to_owned());
         self.tasks.spawn(async move {
-            if let Err(error) = core.carry_on(&id).await {
+            if let Err(error) = core.carry_on(&id, &runner).await {
                 tracing::warn!(preview = id, %error, "an action was interrupted; a replica goes on with it soon");
             }
         });
@@ -75,20 +72,17 @@ impl Core {
         let now_ms = self.clock.wall_ms();
         let kind = fairlead_store::DocKind::Preview;
         for due in self.store.due_docs(kind, now_ms, DUE_MAX).await? {
+            let runner = self.new_runner();
             let next = async |known: Option<PreviewDoc>| -> Result<PreviewDoc, Refusal> {
                 let doc = known.ok_or_else(|| unknown(&due.id))?;
                 if doc.state != PreviewState::Running || doc.at_ms > now_ms {
                     return Ok(doc);
                 }
-                Ok(PreviewDoc {
-                    runner: self.others.run.clone(),
-                    at_ms: now_ms.saturating_add(SILENT_MS),
-                    ..doc
-                })
+                Ok(taken_by(&runner, doc, now_ms))
             };
             match self.docs.change(&due.id, next).await {
-                Ok(stored) if stored.doc.runner == self.others.run && stored.doc.at_ms > now_ms => {
-                    self.begin_preview(&due.id);
+                Ok(stored) if stored.doc.runner == runner => {
+                    self.begin_preview(&due.id, runner.clone());
                 }
                 Ok(_) => {}
                 Err(error) => {
@@ -99,12 +93,12 @@ impl Core {
         Ok(())
     }
 
-    /// Does piece after piece, as long as this replica is the one that does.
-    async fn carry_on(self: &Arc<Self>, id: &str) -> Result<(), Refusal> {
+    /// Does piece after piece, as long as this is the runner.
+    async fn carry_on(self: &Arc<Self>, id: &str, runner: &str) -> Result<(), Refusal> {
         loop {
             let stored = self.docs.read::<PreviewDoc>(id).await?;
             let doc = stored.ok_or_else(|| unknown(id))?.doc;
-            if doc.state != PreviewState::Running || doc.runner != self.others.run {
+            if doc.state != PreviewState::Running || doc.runner != runner {
                 return Ok(());
             }
             if self.draining.is_cancelled() {
@@ -116,7 +110,7 @@ impl Core {
             let now_ms = self.clock.wall_ms();
             let next = async |known: Option<PreviewDoc>| -> Result<PreviewDoc, Refusal> {
                 let mut doc = known.ok_or_else(|| unknown(id))?;
-                if doc.runner != self.others.run {
+                if doc.runner != runner {
                     return Ok(doc);
                 }
                 doc.tried = u64::try_from(tried.saturating_add(piece.len())).unwrap_or(u64::MAX);
@@ -141,13 +135,16 @@ impl Core {
         piece: &[String],
     ) -> Vec<PreviewFailure> {
         let Some(who) = self.people.accounts.named(&doc.by) else {
-            let why = format!("account '{}' is gone", doc.by);
-            let failed = piece.iter().map(|id| PreviewFailure {
-                id: id.clone(),
-                why: why.clone(),
-            });
-            return failed.collect();
+            return all_failed(piece, &format!("account '{}' is gone", doc.by));
         };
+        let may = if is_for_admins(doc.action()) {
+            who.require_admin()
+        } else {
+            Ok(())
+        };
+        if let Err(refusal) = may {
+            return all_failed(piece, &refusal.to_string());
+        }
         let who = &who;
         let acts = stream::iter(piece.to_vec()).map(|id| async move {
             let outcome = Box::pin(self.act(preview, doc, who, &id)).await;
@@ -174,4 +171,22 @@ impl Core {
         }
         Ok(())
     }
+}
+
+/// The preview, done by this runner from now on.
+fn taken_by(runner: &str, doc: PreviewDoc, now_ms: u64) -> PreviewDoc {
+    PreviewDoc {
+        state: PreviewState::Running,
+        runner: runner.to_owned(),
+        at_ms: now_ms.saturating_add(SILENT_MS),
+        ..doc
+    }
+}
+
+fn all_failed(piece: &[String], why: &str) -> Vec<PreviewFailure> {
+    let failed = piece.iter().map(|id| PreviewFailure {
+        id: id.clone(),
+        why: why.to_owned(),
+    });
+    failed.collect()
 }

@@ -11,8 +11,10 @@ use crate::{
 
 /// Acts that every account may see: they are about what all share.
 const SHARED: [&str; 5] = ["host.*", "queue.*", "pool.*", "lab.*", "scaling.*"];
-/// Most entries of a page.
+/// Most entries of a page, and of one read.
 const PAGE_MAX: u32 = 1_000;
+/// Most reads for one page: of many entries of others a page may be short, and the next one goes on.
+const READS_MAX: u32 = 10;
 
 /// Which entries somebody asks for.
 #[derive(Debug, Clone, Default)]
@@ -33,36 +35,33 @@ impl Core {
         if !asked.after.is_empty() {
             (find.until_ms, find.skip) = place_of(&asked.after)?;
         }
-        find.limit = find.limit.clamp(1, PAGE_MAX);
+        let wanted = usize::try_from(find.limit.clamp(1, PAGE_MAX)).unwrap_or(1);
+        find.limit = PAGE_MAX;
         let mut shown = Vec::new();
-        loop {
+        for _ in 0..READS_MAX {
             let read = self.store.read_events(&find).await?;
-            let is_last = read.len() < usize::try_from(find.limit).unwrap_or(usize::MAX);
-            let mut read = read.into_iter();
-            for event in read.by_ref() {
+            let is_last = read.len() < usize::try_from(PAGE_MAX).unwrap_or(usize::MAX);
+            for event in read {
+                if shown.len() == wanted {
+                    return Ok(page(shown, Some(&find)));
+                }
                 (find.until_ms, find.skip) = behind(&find, &event);
                 if is_shown(who, &event) {
                     shown.push(view(event));
                 }
-                if shown.len() >= usize::try_from(find.limit).unwrap_or(usize::MAX) {
-                    break;
-                }
             }
-            if is_last && read.len() == 0 {
-                return Ok(AuditList {
-                    events: shown,
-                    next: None,
-                });
-            }
-            if shown.len() >= usize::try_from(find.limit).unwrap_or(usize::MAX) {
-                let next = format!("{}-{}", find.until_ms.saturating_sub(1), find.skip);
-                return Ok(AuditList {
-                    events: shown,
-                    next: Some(next),
-                });
+            if is_last {
+                return Ok(page(shown, None));
             }
         }
+        Ok(page(shown, Some(&find)))
     }
+}
+
+/// A page, and where the next one begins, if there is one.
+fn page(events: Vec<AuditEvent>, next: Option<&EventFind>) -> AuditList {
+    let next = next.map(|find| format!("{}-{}", find.until_ms.saturating_sub(1), find.skip));
+    AuditList { events, next }
 }
 
 /// Where a search goes on behind an event: until its millisecond, without those of it that were read.

@@ -38,9 +38,11 @@ impl Core {
             }
             let listener = changes.get_or_insert_with(|| self.jobs.changes.listen());
             let (jobs, more) = changed_jobs(listener);
+            let one = self.board.making.lock().await;
             if let Err(error) = self.next_snapshot(jobs, more).await {
                 tracing::debug!(%error, "no snapshot could be made; the next second tries again");
             }
+            drop(one);
             tokio::select! {
                 biased;
                 () = self.draining.cancelled() => return,
@@ -55,13 +57,16 @@ impl Core {
         if let Some(fresh) = self.board.since(since) {
             return Ok(fresh);
         }
-        // Streams that are open are told with the next one.
-        self.next_snapshot(Vec::new(), 0).await
+        let _one = self.board.making.lock().await;
+        // Somebody else may have made one in between: those who come together share it.
+        match self.board.since(since) {
+            Some(fresh) => Ok(fresh),
+            None => self.next_snapshot(Vec::new(), 0).await,
+        }
     }
 
-    /// Makes a snapshot, unless somebody just did, and tells what changed.
+    /// Makes a snapshot, and tells what changed. The caller is the one who makes it.
     async fn next_snapshot(&self, jobs: Vec<String>, more: u64) -> Result<Arc<Snapshot>, Refusal> {
-        let _one = self.board.making.lock().await;
         let now = self.clock.now().0;
         let tables = self.tables().await?;
         let before = self.board.since(0);

@@ -4,4 +4,4 @@
 pub(crate) mod audit_log;
 pub(crate) mod live;
 mod series;
-mod snapshot;
+pub(crate) mod snapshot;

@@ -8,17 +8,13 @@ use fairlead_store::{Condition, StageCounts, StoreError};
 use crate::{
     base::errors::Refusal,
     core::Core,
-    known::{cordons::Cordon, hosts::Host, reservations::Reservation},
+    known::{cordons::Cordon, hosts::Host, reservations::Reservation, usage::DAY_MS},
 };
 
 /// Stages are counted so often, ms.
 const STAGES_MS: u64 = 10_000;
 /// Shares of a week are worked out so often, ms.
 const WEEK_SHARES_MS: u64 = 600_000;
-/// A week, ms.
-const WEEK_MS: u64 = 7 * 24 * 3_600_000;
-/// A day, ms.
-const DAY_MS: u64 = 24 * 3_600_000;
 
 impl Core {
     /// All rows, as they are now.
@@ -97,7 +93,7 @@ impl Core {
         if let Some(fresh) = self.board.week_since(now.saturating_sub(WEEK_SHARES_MS)) {
             return Ok(fresh);
         }
-        let shares = Arc::new(self.shares_of(WEEK_MS).await?);
+        let shares = Arc::new(self.shares_of(7 * DAY_MS).await?);
         self.board.keep_week(now, Arc::clone(&shares));
         Ok(shares)
     }
@@ -184,18 +180,19 @@ impl Core {
 
     fn store_row(&self) -> StoreRow {
         let health = self.store.health();
-        let problem = |side: &Condition| {
-            let problem = StoreProblem {
-                problem: side.problem.clone(),
-                seconds: side.lasts.as_secs(),
-            };
-            (!side.is_well()).then_some(problem)
-        };
         StoreRow {
             well: health.is_well(),
-            reads: problem(&health.reads),
-            writes: problem(&health.writes),
+            reads: problem_of(&health.reads),
+            writes: problem_of(&health.writes),
             name: health.name,
         }
     }
+}
+
+/// What is wrong with one side of the store; `None`: nothing.
+pub(crate) fn problem_of(side: &Condition) -> Option<StoreProblem> {
+    (!side.is_well()).then(|| StoreProblem {
+        problem: side.problem.clone(),
+        seconds: side.lasts.as_secs(),
+    })
 }

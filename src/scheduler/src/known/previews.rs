@@ -27,7 +27,7 @@ pub(crate) struct PreviewDoc {
     pub(crate) left_out_more: u64,
     pub(crate) shares: Vec<PreviewShare>,
     pub(crate) state: PreviewState,
-    /// The run of the replica that does it.
+    /// Who does it: the run of a replica, and a word of its own for each begin.
     pub(crate) runner: String,
     /// How many of `ids` were tried.
     pub(crate) tried: u64,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     cluster::Cluster,
-    query::{all_of, states, waiting},
+    query::{all_of, either, states, waiting},
     reply::Found,
 };
 use crate::{EventFind, EventRecord, StageCounts, StoreError, query::ends, store::QUEUES_MAX};
@@ -114,7 +114,7 @@ fn counting(since_ms: u64) -> Value {
     let since = json!({"range": {"submit_ms": {"gte": since_ms}}});
     let has_ended = all_of(&[since.clone(), json!({"terms": {"stage": ends()}})]);
     let no_parents = json!({"bool": {"must_not": {"exists": {"field": "shards.count"}}}});
-    let looked_at = json!({"bool": {"should": [is_open, has_ended], "minimum_should_match": 1}});
+    let looked_at = either(&[is_open.clone(), has_ended.clone()]);
     let is_not_ready = all_of(&[
         json!({"term": {"stage": "submit"}}),
         json!({"term": {"ready": false}}),
@@ -155,7 +155,7 @@ pub(super) async fn events(
             None => json!({"term": {field: name}}),
         };
         let ways: Vec<Value> = wanted.iter().map(way).collect();
-        filters.push(json!({"bool": {"should": ways, "minimum_should_match": 1}}));
+        filters.push(either(&ways));
     }
     let asc = |field: &str| json!({field: {"order": "asc", "unmapped_type": "keyword"}});
     let body = json!({

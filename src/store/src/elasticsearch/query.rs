@@ -200,7 +200,7 @@ fn takeable(offer: &Find) -> Value {
     json!({"bool": {"filter": filters, "must_not": never}})
 }
 
-fn either(sides: &[Value; 2]) -> Value {
+pub(super) fn either(sides: &[Value]) -> Value {
     json!({"bool": {"should": sides, "minimum_should_match": 1}})
 }
 

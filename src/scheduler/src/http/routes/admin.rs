@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 use fairlead_api::{
     AccountChange, HealthView, QueueChange, RetentionChange, StoreProblem, SubmitRules, Version,
 };
-use fairlead_store::Condition;
 use serde_json::{Value, json};
 use warp::reply::Response;
 
@@ -13,6 +12,7 @@ use crate::http::reply::{done, json, ok, paged, text, typed};
 use crate::{
     base::{budget::Purse, errors::Refusal},
     core::Core,
+    dashboard::snapshot::problem_of,
     http::{request::Request, signed::parsed},
     known::accounts::Who,
     peers::hints::BODY_MAX as HINTS_MAX,
@@ -64,18 +64,13 @@ pub(super) fn health(core: &Core, request: &Request) -> Response {
     }
     let peers = peers_of(core);
     if request.accepts("application/json") {
-        let problem = |side: &Condition| {
-            let seconds = side.lasts.as_secs();
-            let problem = side.problem.clone();
-            (!side.is_well()).then_some(StoreProblem { problem, seconds })
-        };
         let view = HealthView {
             well: status == 200,
             replica: core.config.replica.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             time_ms: core.clock.wall_ms(),
-            reads: problem(&store.reads),
-            writes: problem(&store.writes),
+            reads: problem_of(&store.reads),
+            writes: problem_of(&store.writes),
             store: store.name,
             content: core.content_problem(),
             peers,

@@ -22,7 +22,7 @@ use crate::{
         request::Request,
         streams::event_stream,
     },
-    known::samples::By,
+    known::{samples::By, usage::HOUR_MS},
 };
 
 /// Largest body of an action: 10,000 ids and more, bytes.
@@ -48,8 +48,6 @@ const FILTERS: [&str; 18] = [
     "job_health",
     "host_machine",
 ];
-/// An hour, ms.
-const HOUR_MS: u64 = 3_600_000;
 /// Most hours of a plot: 60 days.
 const HOURS_MAX: u64 = 60 * 24;
 
@@ -187,19 +185,14 @@ async fn run_preview(core: Arc<Core>, request: Request, id: &str) -> Result<Resp
 
 async fn audit(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     let who = core.people.accounts.identify(&request.credentials(None))?;
-    let words = |name: &str| {
-        let said = request.query.get(name).unwrap_or_default().split(',');
-        let words = said.filter(|word| !word.is_empty()).map(str::to_owned);
-        words.collect::<Vec<_>>()
-    };
     let latest = u64::MAX >> 1;
     let limit = request.query.number("limit", 0..=1_000, 100)?;
     let find = EventFind {
         since_ms: request.query.number("since_ms", 0..=latest, 0)?,
         until_ms: request.query.number("until_ms", 0..=latest, latest)?,
-        who: words("who"),
-        what: words("what"),
-        subjects: words("subject"),
+        who: request.query.list("who"),
+        what: request.query.list("what"),
+        subjects: request.query.list("subject"),
         skip: 0,
         limit: u32::try_from(limit).unwrap_or(1),
     };
