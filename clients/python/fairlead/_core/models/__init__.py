@@ -14,11 +14,6 @@ from .cancel_request_filter import CancelRequestFilter
 from .case_totals import CaseTotals
 from .change_request import ChangeRequest
 from .change_request_set import ChangeRequestSet
-from .changed_tables import ChangedTables
-from .changed_tables_hosts import ChangedTablesHosts
-from .changed_tables_lab import ChangedTablesLab
-from .changed_tables_queues import ChangedTablesQueues
-from .changed_tables_replicas import ChangedTablesReplicas
 from .closed_view import ClosedView
 from .conflict_view import ConflictView
 from .content_care_request import ContentCareRequest
@@ -31,7 +26,6 @@ from .content_pin import ContentPin
 from .content_urls import ContentUrls
 from .content_urls_request import ContentUrlsRequest
 from .content_view import ContentView
-from .delta import Delta
 from .edit_view import EditView
 from .error_body import ErrorBody
 from .executor_said import ExecutorSaid
@@ -154,11 +148,6 @@ __all__ = (
     "CaseTotals",
     "ChangeRequest",
     "ChangeRequestSet",
-    "ChangedTables",
-    "ChangedTablesHosts",
-    "ChangedTablesLab",
-    "ChangedTablesQueues",
-    "ChangedTablesReplicas",
     "ClosedView",
     "ConflictView",
     "ContentCareRequest",
@@ -171,7 +160,6 @@ __all__ = (
     "ContentUrls",
     "ContentUrlsRequest",
     "ContentView",
-    "Delta",
     "EditView",
     "ErrorBody",
     "ExecutorSaid",

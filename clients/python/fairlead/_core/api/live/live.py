@@ -1,10 +1,9 @@
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...models.delta import Delta
 from ...models.error_body import ErrorBody
 from ...types import UNSET, Response, Unset
 
@@ -31,10 +30,9 @@ def _get_kwargs(
 
 def _parse_response(
     *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Delta | ErrorBody:
+) -> Any | ErrorBody:
     if response.status_code == 200:
-        response_200 = Delta.from_dict(response.text)
-
+        response_200 = cast(Any, response.text)
         return response_200
 
     response_default = ErrorBody.from_dict(response.json())
@@ -44,7 +42,7 @@ def _parse_response(
 
 def _build_response(
     *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[Delta | ErrorBody]:
+) -> Response[Any | ErrorBody]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -57,7 +55,7 @@ def sync_detailed(
     *,
     client: AuthenticatedClient,
     my_account: str | Unset = UNSET,
-) -> Response[Delta | ErrorBody]:
+) -> Response[Any | ErrorBody]:
     """a stream of that: a snapshot first, then what changed, once a second
 
     Args:
@@ -68,7 +66,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[Delta | ErrorBody]
+        Response[Any | ErrorBody]
     """
 
     kwargs = _get_kwargs(
@@ -86,7 +84,7 @@ def sync(
     *,
     client: AuthenticatedClient,
     my_account: str | Unset = UNSET,
-) -> Delta | ErrorBody | None:
+) -> Any | ErrorBody | None:
     """a stream of that: a snapshot first, then what changed, once a second
 
     Args:
@@ -97,7 +95,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Delta | ErrorBody
+        Any | ErrorBody
     """
 
     return sync_detailed(
@@ -110,7 +108,7 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient,
     my_account: str | Unset = UNSET,
-) -> Response[Delta | ErrorBody]:
+) -> Response[Any | ErrorBody]:
     """a stream of that: a snapshot first, then what changed, once a second
 
     Args:
@@ -121,7 +119,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[Delta | ErrorBody]
+        Response[Any | ErrorBody]
     """
 
     kwargs = _get_kwargs(
@@ -137,7 +135,7 @@ async def asyncio(
     *,
     client: AuthenticatedClient,
     my_account: str | Unset = UNSET,
-) -> Delta | ErrorBody | None:
+) -> Any | ErrorBody | None:
     """a stream of that: a snapshot first, then what changed, once a second
 
     Args:
@@ -148,7 +146,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Delta | ErrorBody
+        Any | ErrorBody
     """
 
     return (
