@@ -162,7 +162,12 @@ async fn what_others_have_set_up_is_left_alone() {
     );
     let there = |version: u64| {
         move |asked: &Asked| {
-            let format = if asked.1.ends_with("-jobs") { 2 } else { 1 };
+            // The other templates are those of a newer release of the same format.
+            let (format, version) = if asked.1.ends_with("-jobs") {
+                (2, version)
+            } else {
+                (1, 1_000)
+            };
             let there = format!(
                 r#"{{"index_templates":[{{"index_template":{{"version":{version},"_meta":{{"format":{format}}}}}}}]}}"#
             );
@@ -172,7 +177,7 @@ async fn what_others_have_set_up_is_left_alone() {
                 .or_else(|| refused(asked))
         }
     };
-    // That of version 7 has the form of before, which may stay.
+    // That of states of version 7 has the form of before, which may stay.
     for version in [7, 8, 9, 10, 11] {
         stub.answer(there(version));
         ElasticStore::open(config(vec![stub.url.clone()]))

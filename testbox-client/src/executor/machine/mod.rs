@@ -127,7 +127,8 @@ impl MachinePlan {
             );
         }
         let console = self.qemu.console();
-        let words = format!("console={console} panic=-1 {}", image.command_line);
+        let own = self.qemu.kernel_words();
+        let words = format!("console={console} panic=-1{own} {}", image.command_line);
         command.arg("-append").arg(words.trim_end());
         Ok(())
     }

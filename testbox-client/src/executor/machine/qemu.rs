@@ -121,6 +121,18 @@ impl Qemu {
         Ok(qemu)
     }
 
+    /// Words for Linux about the machine that it boots on.
+    pub(crate) fn kernel_words(&self) -> &'static str {
+        let is_pc = matches!(self.arch.as_str(), "x86_64" | "i386");
+        // A translated guest may get no time while Linux tests the timer, and then it panics. Under KVM Linux knows that,
+        // and tests nothing.
+        if is_pc && self.accelerator == Accelerator::Tcg {
+            " no_timer_check"
+        } else {
+            ""
+        }
+    }
+
     /// The machine and processor of its guests.
     pub(crate) fn machine(&self) -> [String; 6] {
         let machine = match self.arch.as_str() {
