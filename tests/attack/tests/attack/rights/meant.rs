@@ -60,6 +60,10 @@ fn is_everybodys(row: &Endpoint) -> bool {
                 | "/scheduler/v1/tests"
                 | "/scheduler/v1/webhooks"
                 | "/scheduler/v1/usage"
+                | "/scheduler/v1/overview"
+                | "/scheduler/v1/live"
+                | "/scheduler/v1/series"
+                | "/scheduler/v1/audit"
                 | "/scheduler/v1/pools"
                 | "/scheduler/v1/pools/:name"
                 | "/scheduler/v1/pools/:name/decisions"
@@ -68,7 +72,7 @@ fn is_everybodys(row: &Endpoint) -> bool {
                 | "/scheduler/v1/content"
         ) | (
             "POST",
-            "/scheduler/v1/jobs/wait" | "/scheduler/v1/webhooks/test"
+            "/scheduler/v1/jobs/wait" | "/scheduler/v1/webhooks/test" | "/scheduler/v1/previews"
         )
     )
 }
@@ -88,6 +92,7 @@ fn names_its_account(row: &Endpoint) -> bool {
 fn hides_others(row: &Endpoint) -> bool {
     row.path == "/scheduler/v1/webhooks/:webhook/redeliver"
         || row.path.contains(":group")
+        || row.path.contains(":preview")
         || reads_content(row)
 }
 
