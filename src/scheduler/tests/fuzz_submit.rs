@@ -1,6 +1,6 @@
 //! The body of a submit, fuzzed: whatever arrives is read or refused with code, message and hint.
 //!
-//! 30,000 cases; `FAIRLEAD_FUZZ_CASES` asks for more. Half of them are arbitrary bytes, half are real
+//! 100,000 cases; `FAIRLEAD_FUZZ_CASES` asks for more. Half of them are arbitrary bytes, half are real
 //! bodies with pieces cut, doubled, swapped or replaced.
 
 use fairlead_scheduler::{Limits, read_submit};
@@ -21,7 +21,7 @@ fn cases() -> u32 {
     asked
         .ok()
         .and_then(|text| text.parse().ok())
-        .unwrap_or(30_000)
+        .unwrap_or(100_000)
 }
 
 fn mutated() -> impl Strategy<Value = Vec<u8>> {

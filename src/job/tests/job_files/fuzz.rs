@@ -27,7 +27,7 @@ use crate::common;
 /// Bytes of the stack that a case runs on: what test threads and tokio's workers have.
 const STACK_BYTES: usize = 2 * 1024 * 1024;
 /// Cases unless the environment says otherwise.
-const CASES: u32 = 30_000;
+const CASES: u32 = 100_000;
 
 /// Pieces that job files are made of, and some that break them.
 const PIECES: [&str; 59] = [
