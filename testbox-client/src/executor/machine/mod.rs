@@ -127,9 +127,10 @@ impl MachinePlan {
             );
         }
         let console = self.qemu.console();
-        let own = self.qemu.kernel_words();
-        let words = format!("console={console} panic=-1{own} {}", image.command_line);
-        command.arg("-append").arg(words.trim_end());
+        let own = format!("console={console} panic=-1");
+        let words = [&own, self.qemu.kernel_words(), &image.command_line];
+        let words: Vec<&str> = words.into_iter().filter(|text| !text.is_empty()).collect();
+        command.arg("-append").arg(words.join(" "));
         Ok(())
     }
 }

@@ -121,13 +121,13 @@ impl Qemu {
         Ok(qemu)
     }
 
-    /// Words for Linux about the machine that it boots on.
+    /// Words for the command line of Linux about this machine; empty: it needs none.
     pub(crate) fn kernel_words(&self) -> &'static str {
         let is_pc = matches!(self.arch.as_str(), "x86_64" | "i386");
         // A translated guest may get no time while Linux tests the timer, and then it panics. Under KVM Linux knows that,
         // and tests nothing.
         if is_pc && self.accelerator == Accelerator::Tcg {
-            " no_timer_check"
+            "no_timer_check"
         } else {
             ""
         }

@@ -3,7 +3,7 @@
 mod meant;
 
 use fairlead_api::{Caller, ConsumeRequest, ENDPOINTS, Endpoint, Grant, JOB_TOKEN_HEADER};
-use fairlead_tests::{Guarded, Http, Store, Testbox, content::Input, jobs};
+use fairlead_tests::{Guarded, Http, Store, Testbox, content::Input, header, jobs};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -126,12 +126,7 @@ impl Walk {
         self.made += 1;
         let name = format!("n{}", self.made);
         let (mut token, mut body, mut more) = (String::new(), Value::Null, String::new());
-        let (mut id, mut webhook) = (String::new(), String::new());
-        let preview = if row.path.contains(":preview") {
-            self.preview().await
-        } else {
-            String::new()
-        };
+        let (mut id, mut webhook, mut preview) = (String::new(), String::new(), String::new());
         if takes_jobs(row)
             || matches!(
                 row.path,
@@ -148,6 +143,8 @@ impl Walk {
             id = self.waiting().await;
         } else if row.path.contains(":webhook") {
             webhook = self.webhook().await;
+        } else if row.path.contains(":preview") {
+            preview = self.preview().await;
         } else if row.path.contains(":group") {
             let more = json!({"need_memory": "9000g", "group": name});
             self.owner
@@ -304,9 +301,9 @@ impl Walk {
             .await
             .unwrap_or_else(|error| panic!("{}: {error:?}", asked.path));
         let status = answer.status().as_u16();
-        // A stream of the lab has no end.
-        let is_endless = row.path == "/scheduler/v1/live" && status == 200;
-        let text = if is_endless {
+        // A stream of events need not end.
+        let is_stream = header(&answer, "content-type") == "text/event-stream";
+        let text = if is_stream {
             String::new()
         } else {
             answer.text().await.unwrap_or_default()
