@@ -220,6 +220,16 @@ pub struct ReplicaRow {
     pub url: String,
     /// Whether it is the one that answers.
     pub is_me: bool,
+    /// Of its program; empty: it has not told.
+    pub version: String,
+    /// How long ago it knew all changes of the store, s. A replica that keeps up has 0 to 2.
+    pub lag_s: u64,
+    /// Messages that its engine has not processed.
+    pub inbox: u64,
+    /// Jobs on testboxes, as it knows.
+    pub held: u64,
+    /// Its requests that the store has not answered.
+    pub store_requests: u64,
 }
 
 /// What ran in each step of a time, for plots.

@@ -213,8 +213,8 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     ),
     one_of(
         "by",
-        &["account", "queue", "host", "suite"],
-        "Names of which kind are counted. Default account.",
+        &["account", "queue", "host", "suite", "class"],
+        "Names of which kind are counted; class: priorities of queues, 0 to 9. Default account.",
     ),
     switch(
         "strict",

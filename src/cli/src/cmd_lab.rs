@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use fairlead_api::{BulkAction, Preview, PreviewRequest, PreviewState, Snapshot, client::Client};
+use fairlead_api::{
+    BulkAction, LabRow, Preview, PreviewRequest, PreviewState, ReplicaRow, Snapshot, client::Client,
+};
+use fairlead_job::units::counted;
 
 use crate::{
     clock,
@@ -13,6 +16,16 @@ use crate::{
 
 /// Between two looks at an action that is being done.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// A replica that has not read the changes of the store for so long is behind, s.
+const BEHIND_S: u64 = 5;
+
+/// The lab as JSON, with its replicas.
+#[derive(Debug, serde::Serialize)]
+struct LabNow<'a> {
+    lab: Option<&'a LabRow>,
+    replicas: &'a BTreeMap<String, ReplicaRow>,
+}
 
 /// Arguments of `fairlead lab`.
 #[derive(Debug, clap::Args)]
@@ -39,7 +52,11 @@ pub(crate) async fn run(args: &LabArgs, context: &Context) -> anyhow::Result<u8>
         None => {
             let snapshot = client.overview().await.map_err(Failure::from)?;
             let paper = context.output.paper();
-            context.print(&snapshot.tables.lab, |_| shown(&snapshot, paper))?;
+            let now = LabNow {
+                lab: snapshot.tables.lab.values().next(),
+                replicas: &snapshot.tables.replicas,
+            };
+            context.print(&now, |_| shown(&snapshot, paper))?;
             return Ok(exit::OK);
         }
         Some(What::Pause { reason }) => PreviewRequest {
@@ -77,6 +94,32 @@ async fn do_it(client: &Client, asked: &PreviewRequest) -> Result<Preview, Failu
     }
 }
 
+/// How a replica is: whether it keeps up, and what it waits for.
+fn words_of_replica(name: &str, replica: &ReplicaRow) -> String {
+    let pace = if replica.lag_s < BEHIND_S {
+        "keeps up".to_owned()
+    } else {
+        format!("is {} s behind the store", replica.lag_s)
+    };
+    let requests = counted(
+        replica.store_requests,
+        "request at the store",
+        "requests at the store",
+    );
+    let version = if replica.version.is_empty() {
+        "of an unknown version"
+    } else {
+        &replica.version
+    };
+    format!(
+        "{} {}: {pace}, {requests}, {} in its inbox, {} jobs on hosts",
+        harmless(name),
+        harmless(version),
+        replica.inbox,
+        replica.held
+    )
+}
+
 fn shown(snapshot: &Snapshot, paper: Paper) -> String {
     let lab = snapshot
         .tables
@@ -112,13 +155,9 @@ fn shown(snapshot: &Snapshot, paper: Paper) -> String {
             ));
         }
     }
-    let replicas: Vec<String> = snapshot
-        .tables
-        .replicas
-        .keys()
-        .map(|name| harmless(name))
-        .collect();
-    lines.push(format!("replicas  {}", replicas.join(", ")));
+    for (name, replica) in &snapshot.tables.replicas {
+        lines.push(format!("replica   {}", words_of_replica(name, replica)));
+    }
     lines.push(format!(
         "jobs      {} wait for a host, {} run, {} wait for a time or other jobs",
         lab.waiting, lab.running, lab.not_ready

@@ -1,4 +1,4 @@
-//! `fairlead usage`: who used the lab, by account, queue, host or suite.
+//! `fairlead usage`: who used the lab, by account, queue, host, suite or class of queues.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +27,8 @@ pub(crate) struct UsageArgs {
     /// End, this long ago [default: now]
     #[arg(long, value_name = "TIME", value_parser = length_ms)]
     until: Option<u64>,
-    /// Names of which kind are counted
-    #[arg(long, value_name = "KIND", default_value = "account", value_parser = ["account", "queue", "host", "suite"])]
+    /// Names of which kind are counted; class: priorities of queues
+    #[arg(long, value_name = "KIND", default_value = "account", value_parser = ["account", "queue", "host", "suite", "class"])]
     by: String,
 }
 

@@ -48,6 +48,7 @@ mod run_times;
 mod runs;
 mod serve;
 mod shape;
+mod wait_report;
 
 pub use counted::NAMES_MAX;
 pub use engine::Engine;
@@ -69,3 +70,4 @@ pub use requirement::{
     Alternative, CPUS_UNCHECKED, HostProperties, JobRequirements, Name, Requirement,
 };
 pub use run_times::{BUCKETS, Histogram, JobKind, RunTimes, StoredTimes};
+pub use wait_report::{WAIT_REPORT_LOOKS_MAX, WaitReason};

@@ -23,18 +23,46 @@ use crate::{
         providers::Providers, sealing::Sealer, tasks::Tasks,
     },
     known::{
-        accounts::Accounts, alarms::Alarms, board::Board, changes::Changes, clusters::Clusters,
-        content::KnownContent, cordons::Cordons, dependants::Dependants, feasibility::Feasibility,
-        feed::Feed, host_turns::HostTurns, hosts::Hosts, instances::Instances, leases::Renewals,
-        live_jobs::LiveJobs, log_sizes::LogSizes, open_requests::Waiters, outbox::Outbox,
-        parents::Parents, pools::Pools, queues::Queues, replicas::Replicas,
-        reservations::Reservations, reuse::PendingResults, reuse_settings::ReuseRules,
-        rules::Rules, run_times::PendingEnds, samples::Samples, seen_versions::Seen,
-        sequences::Sequences, test_times::PendingTimes, timers::Timers,
-        unknown_machines::UnknownMachines, usage::Usage, vanished_writes::VanishedWrites,
+        accounts::Accounts,
+        alarms::Alarms,
+        board::Board,
+        changes::Changes,
+        clusters::Clusters,
+        content::KnownContent,
+        cordons::Cordons,
+        dependants::Dependants,
+        feasibility::Feasibility,
+        feed::Feed,
+        host_turns::HostTurns,
+        hosts::Hosts,
+        instances::Instances,
+        leases::Renewals,
+        live_jobs::LiveJobs,
+        log_sizes::LogSizes,
+        open_requests::Waiters,
+        outbox::Outbox,
+        parents::Parents,
+        pools::Pools,
+        queues::Queues,
+        replicas::{Replicas, Vitals},
+        reservations::Reservations,
+        reuse::PendingResults,
+        reuse_settings::ReuseRules,
+        rules::Rules,
+        run_times::PendingEnds,
+        samples::Samples,
+        seen_versions::Seen,
+        sequences::Sequences,
+        test_times::PendingTimes,
+        timers::Timers,
+        unknown_machines::UnknownMachines,
+        usage::Usage,
+        vanished_writes::VanishedWrites,
         webhooks::Webhooks,
     },
-    storage::{group_commit::Writer, group_reads::Reader, small_doc::SmallDocs},
+    storage::{
+        group_commit::Writer, group_reads::Reader, small_doc::SmallDocs, timed_store::TimedStore,
+    },
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -220,9 +248,11 @@ impl Core {
         } = parts;
         let run = format!("{}.{run}", config.replica);
         let tasks = Tasks::default();
+        let metrics = Metrics::new();
+        let times = metrics.times.store.clone();
+        let store: Arc<dyn JobStore> = Arc::new(TimedStore::new(store, times));
         let writer = Writer::start(&store, &clock, stop, &tasks);
         let reader = Reader::start(&store, &clock, stop, &tasks);
-        let metrics = Metrics::new();
         let unread = metrics.unreadable_documents.clone();
         let docs = SmallDocs::new(Arc::clone(&store), Some(writer.clone()), unread);
         let budget = Arc::new(Budget::new(&config.limits));
@@ -313,6 +343,25 @@ impl Core {
             return Ok(place);
         }
         Err(RequestError::TooManyWait(limit))
+    }
+
+    /// How this replica is now.
+    pub(crate) fn vitals(&self) -> Vitals {
+        let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        Vitals {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            lag_ms: self.lag_ms(),
+            inbox: count(self.engine.depth()),
+            held: count(self.jobs.live.len()),
+            store_requests: self.metrics.times.store.all_in_flight(),
+        }
+    }
+
+    /// How long ago all changes of the store were known here, ms.
+    pub(crate) fn lag_ms(&self) -> u64 {
+        let now = self.clock.now();
+        let lag_ms = self.jobs.feed.lag_ms(now);
+        lag_ms.unwrap_or_else(|| self.clock.age_ms())
     }
 
     /// Waits until one of these jobs changes, or too many change to tell; at `deadline`, and when the replica stops, no

@@ -137,3 +137,53 @@ async fn haproxy_speaks_for_a_scheduler_that_is_away() {
     assert_eq!(said["code"], "unavailable", "{}", refusal.text);
     assert!(said["hint"].is_string(), "{}", refusal.text);
 }
+
+/// The next event of a stream; `None`: it ended.
+async fn next_event(stream: &mut reqwest::Response, text: &mut String) -> Option<String> {
+    loop {
+        if let Some((event, rest)) = text.split_once("\n\n") {
+            let (event, rest) = (event.to_owned(), rest.to_owned());
+            *text = rest;
+            return Some(event);
+        }
+        let piece = stream.chunk().await.ok()??;
+        text.push_str(&String::from_utf8_lossy(&piece));
+    }
+}
+
+/// The id of an event.
+fn id_of(event: &str) -> String {
+    let id = event.lines().find_map(|line| line.strip_prefix("id: "));
+    id.unwrap_or_else(|| panic!("no id in {event}")).to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn behind_haproxy_a_dashboard_goes_on_when_its_replica_dies() {
+    const LIVE: &str = "/scheduler/v1/live";
+    let replicas = Replicas::up(3, &[]).await;
+    let proxy = Proxy::start(&replicas).await;
+    let http = Http::new(&proxy.url);
+    let mut stream = http.get_with(LIVE, &[]).await;
+    let mut text = String::new();
+    let first = next_event(&mut stream, &mut text).await.expect("an event");
+    assert!(first.contains("event: snapshot"), "{first}");
+    // Its id begins with the run of the replica that answers: its name and what tells runs apart.
+    let mut id = id_of(&first);
+    let run = |id: &str| id.rsplit_once('/').map(|(run, _)| run.to_owned());
+    let dying = run(&id).expect("a run");
+    let number = (1..=replicas.count)
+        .find(|number| dying.starts_with(&format!("replica-{number}.")))
+        .unwrap_or_else(|| panic!("{dying} is no replica"));
+    replicas.done(&["kill", &number.to_string()]).await;
+    // The stream ends at once: the page need not wait until it has been silent for long.
+    while let Some(event) = next_event(&mut stream, &mut text).await {
+        id = id_of(&event);
+    }
+    let last = [("last-event-id", id.as_str())];
+    let mut again = http.get_with(LIVE, &last).await;
+    assert_eq!(again.status(), 200);
+    let mut text = String::new();
+    let event = next_event(&mut again, &mut text).await.expect("an event");
+    assert!(event.contains("event: snapshot"), "{event}");
+    assert_ne!(run(&id_of(&event)), Some(dying), "another run begins anew");
+}

@@ -5,7 +5,7 @@ import { address } from '../route.js';
 import { getJson } from '../api.js';
 import { lab, replicas, ready } from '../live.js';
 import { count, percent, span } from '../format.js';
-import { Meter, Panel, Problem, Skeleton, Title, useLoad, Wide } from '../components/parts.js';
+import { Meter, num, Panel, Problem, Skeleton, Title, useLoad, Wide } from '../components/parts.js';
 
 const STAGES = {
   submit: 'wait',
@@ -28,15 +28,27 @@ function Side({ name, problem }) {
   }</p>`;
 }
 
+/** A replica that has not read the changes of the store for so long is behind, s. */
+const BEHIND_S = 5;
+
+function Pace({ lag }) {
+  return lag < BEHIND_S
+    ? html`<span class="state good"><span class="sign" aria-hidden="true">✓</span>keeps up</span>`
+    : html`<span class="state bad"><span class="sign" aria-hidden="true">✗</span>is behind</span>`;
+}
+
 function Replicas() {
   replicas.version.value;
   return html`<${Wide} label="Replicas"><table class="rows"><caption class="unseen">Replicas</caption><thead><tr><th scope="col">Replica</th>
-            <th scope="col">State</th><th scope="col">Address</th></tr></thead><tbody>
+            <th scope="col">State</th><th scope="col" title="How long ago it knew all changes of the store">Behind</th>
+            <th scope="col" class="num" title="Its requests that the store has not answered">At the store</th>
+            <th scope="col" class="num" title="Messages that its engine has not processed">Inbox</th><th scope="col">Version</th>
+            <th scope="col">Address</th></tr></thead><tbody>
           ${[...replicas.rows.values()].map(
             one => html`<tr key=${one.name} data-row tabindex="-1"><td>${one.name}
-              ${one.is_me && html` <span class="faint">answers this page</span>`}</td><td><span class="state good">
-                <span class="sign" aria-hidden="true">✓</span>there</span></td>
-            <td class="id">${one.url ?? '–'}</td></tr>`,
+              ${one.is_me && html` <span class="faint">answers this page</span>`}</td><td><${Pace} lag=${one.lag_s} /></td>
+            <td>${span(one.lag_s * 1000)}</td>${num(count(one.store_requests))}${num(count(one.inbox))}<td>${one.version || '–'}</td>
+            <td class="id">${one.url || '–'}</td></tr>`,
           )}</tbody></table></${Wide}>`;
 }
 

@@ -9,6 +9,7 @@ import { Empty, Meter, num, Panel, Problem, Skeleton, Title, useLoad, Wide } fro
 const BY = [
   ['account', 'Accounts'],
   ['queue', 'Queues'],
+  ['class', 'Classes'],
   ['suite', 'Suites'],
   ['host', 'Hosts'],
 ];
@@ -21,7 +22,7 @@ const SPANS = [
 const DAY = 86_400_000;
 
 function linkOf(by, name) {
-  if (name.startsWith('(')) return name;
+  if (by === 'class' || name.startsWith('(')) return name;
   const to = {
     account: address('accounts', name),
     queue: address('queues', name),

@@ -113,3 +113,47 @@ fn who_has_had_all_waits_until_there_is_more() {
     lab.on(Event::PolicyChanged(of_account("a", soft(0))));
     assert_eq!(lab.claims(), [(1, offer.0)]);
 }
+
+#[test]
+fn waiting_jobs_are_summed_up_by_queue_and_by_what_keeps_them_back() {
+    let mut policy = of_account("a", hard(1));
+    let paused = QueuePolicy {
+        paused: true,
+        ..QueuePolicy::default()
+    };
+    policy.queues.insert("held".to_owned(), paused);
+    let mut lab = lab(policy.clone());
+    lab.learn([job(1, "a"), job(2, "a"), job(3, "b"), job(4, "b")]);
+    lab.learn([queued("held", job(5, "b"))]);
+    let impossible = JobFacts {
+        memory_mb: u32::MAX,
+        ..job(6, "b")
+    };
+    lab.learn([impossible]);
+    let by_reason = |lab: &Lab| -> Vec<(String, WaitReason, u64)> {
+        let all = lab.engine.waiting_by_reason();
+        all.into_iter()
+            .map(|((queue, why), jobs)| (queue, why, jobs))
+            .collect()
+    };
+    let of = |queue: &str, why, jobs| (queue.to_owned(), why, jobs);
+    // No host is known yet.
+    let all = by_reason(&lab);
+    assert!(all.contains(&of("b", WaitReason::NoHost, 3)), "{all:?}");
+    let offer = lab.offer(host(0));
+    assert_eq!(lab.claims(), [(1, offer.0)]);
+    let expected = [
+        of("a", WaitReason::Limit, 1),
+        of("b", WaitReason::NoHost, 1),
+        of("b", WaitReason::Host, 2),
+        of("held", WaitReason::Paused, 1),
+    ];
+    assert_eq!(by_reason(&lab), expected);
+    policy.paused = true;
+    lab.on(Event::PolicyChanged(policy));
+    let all = by_reason(&lab);
+    assert!(
+        all.iter().all(|(_, why, _)| *why == WaitReason::Paused),
+        "{all:?}"
+    );
+}

@@ -147,6 +147,22 @@ fn wall_ms() -> u64 {
         .map_or(0, saturating_ms)
 }
 
+/// Measures how long something takes, finer than a millisecond: for metrics alone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// From now on.
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Since it was made.
+    pub(crate) fn elapsed(self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
 fn saturating_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

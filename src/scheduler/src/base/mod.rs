@@ -5,6 +5,7 @@ pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod errors;
 pub(crate) mod file_modes;
+pub(crate) mod gzip;
 pub(crate) mod health_check;
 pub(crate) mod host_names;
 pub(crate) mod keyring;

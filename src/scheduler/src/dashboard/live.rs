@@ -9,7 +9,7 @@ use serde::Serialize;
 use tokio::sync::broadcast::{self, error::TryRecvError};
 
 use crate::{
-    base::errors::Refusal,
+    base::{errors::Refusal, gzip},
     core::{Core, WaitPlace},
     known::board::Frame,
 };
@@ -86,17 +86,20 @@ impl Core {
                 jobs,
                 jobs_more: more,
             };
-            Frame {
-                seq: snapshot.seq,
-                text: event("delta", &snapshot.run, snapshot.seq, &delta),
-            }
+            let text = event("delta", &snapshot.run, snapshot.seq, &delta);
+            Frame::new(snapshot.seq, text)
         });
         self.board.keep(now, Arc::clone(&snapshot), frame);
         Ok(snapshot)
     }
 
     /// A stream that goes on behind the event of this id, or begins.
-    pub(crate) fn watch(self: &Arc<Self>, last: Option<&str>) -> Result<Watcher, Refusal> {
+    /// `is_packed`: as a gzip stream.
+    pub(crate) fn watch(
+        self: &Arc<Self>,
+        last: Option<&str>,
+        is_packed: bool,
+    ) -> Result<Watcher, Refusal> {
         let place = self.wait_place()?;
         let news = self.board.listen();
         let behind = last.and_then(|last| {
@@ -113,6 +116,8 @@ impl Core {
             news,
             has,
             ready: ready.into_iter().collect(),
+            is_packed,
+            has_begun: false,
             _place: place,
         })
     }
@@ -141,17 +146,34 @@ pub(crate) struct Watcher {
     /// The number of what it has; `None`: nothing, a snapshot comes first.
     has: Option<u64>,
     ready: std::collections::VecDeque<Frame>,
+    is_packed: bool,
+    /// Whether the head of a gzip stream was sent.
+    has_begun: bool,
     _place: WaitPlace,
 }
 
 impl Watcher {
+    /// What says that the connection lives.
+    fn alive(&self) -> Bytes {
+        if self.is_packed {
+            gzip::piece(&ALIVE)
+        } else {
+            ALIVE
+        }
+    }
+
     /// The next piece of the stream; `None`: the replica stops.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
+        if self.is_packed && !std::mem::replace(&mut self.has_begun, true) {
+            return Ok(Some(gzip::HEAD));
+        }
         let Some(has) = self.has else {
             let snapshot = self.core.overview().await?;
             self.has = Some(snapshot.seq);
-            let text = event("snapshot", &snapshot.run, snapshot.seq, &*snapshot);
-            return Ok(Some(text));
+            let frame = self.core.board.whole(&snapshot, || {
+                event("snapshot", &snapshot.run, snapshot.seq, &*snapshot)
+            });
+            return Ok(Some(frame.bytes(self.is_packed)));
         };
         loop {
             let frame = if let Some(frame) = self.ready.pop_front() {
@@ -164,16 +186,16 @@ impl Watcher {
                         let Ok(frame) = news else {
                             // It fell behind, and begins again.
                             self.has = None;
-                            return Ok(Some(ALIVE));
+                            return Ok(Some(self.alive()));
                         };
                         frame
                     }
-                    () = self.core.clock.sleep(Duration::from_millis(QUIET_MS)) => return Ok(Some(ALIVE)),
+                    () = self.core.clock.sleep(Duration::from_millis(QUIET_MS)) => return Ok(Some(self.alive())),
                 }
             };
             if frame.seq > has {
                 self.has = Some(frame.seq);
-                return Ok(Some(frame.text));
+                return Ok(Some(frame.bytes(self.is_packed)));
             }
         }
     }

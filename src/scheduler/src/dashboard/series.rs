@@ -6,20 +6,21 @@ use fairlead_store::StoreError;
 use crate::{
     core::Core,
     known::samples::{By, Row},
+    samples::usage::Kind,
 };
 
 impl Core {
     /// What ran between two times, of one name of a kind or of all.
     pub(crate) async fn series(
         &self,
-        of: Option<(By, &str)>,
+        of: Option<(Kind, &str)>,
         since_ms: u64,
         until_ms: u64,
     ) -> Result<Series, StoreError> {
         let (step_ms, steps) = self.samples_by_step(since_ms, until_ms).await?;
         let points = steps.into_iter().filter_map(|(at_ms, sample)| {
-            let row = if let Some((by, name)) = of {
-                sample.rows.get(&by)?.get(name)?.clone()
+            let row = if let Some((kind, name)) = of {
+                self.rows_of(kind, &sample).remove(name)?
             } else {
                 let mut sum = Row::default();
                 let queues = sample.rows.get(&By::Queue)?.values();

@@ -8,7 +8,9 @@ use fairlead_store::{Condition, StageCounts, StoreError};
 use crate::{
     base::errors::Refusal,
     core::Core,
-    known::{cordons::Cordon, hosts::Host, reservations::Reservation, usage::DAY_MS},
+    known::{
+        cordons::Cordon, hosts::Host, replicas::Vitals, reservations::Reservation, usage::DAY_MS,
+    },
 };
 
 /// Stages are counted so often, ms.
@@ -132,16 +134,10 @@ impl Core {
     fn replica_rows(&self) -> BTreeMap<String, ReplicaRow> {
         let peers = self.others.replicas.peers(self.clock.now()).into_iter();
         let others = peers.map(|peer| {
-            let row = ReplicaRow {
-                url: peer.url,
-                is_me: false,
-            };
-            (peer.name, row)
+            let vitals = self.others.replicas.vitals(&peer.run);
+            (peer.name, replica_row(peer.url, vitals, false))
         });
-        let me = ReplicaRow {
-            url: self.others.url.clone(),
-            is_me: true,
-        };
+        let me = replica_row(self.others.url.clone(), self.vitals(), true);
         others.chain([(self.config.replica.clone(), me)]).collect()
     }
 
@@ -186,6 +182,19 @@ impl Core {
             writes: problem_of(&health.writes),
             name: health.name,
         }
+    }
+}
+
+fn replica_row(url: String, vitals: Vitals, is_me: bool) -> ReplicaRow {
+    ReplicaRow {
+        url,
+        is_me,
+        version: vitals.version,
+        // Not finer than people can use: rows that do not change are not sent.
+        lag_s: vitals.lag_ms / 1000,
+        inbox: vitals.inbox,
+        held: vitals.held,
+        store_requests: vitals.store_requests,
     }
 }
 

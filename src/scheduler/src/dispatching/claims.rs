@@ -11,7 +11,7 @@ use fairlead_job::{JobId, Stage};
 use fairlead_store::{ItemError, Patch, StatePatch, StoredJob, Version};
 
 use crate::{
-    base::metrics::Claimed,
+    base::{clock::Stopwatch, metrics::Claimed},
     core::Core,
     known::{
         open_requests::{KnownClaim, Requester},
@@ -71,7 +71,9 @@ impl Core {
                 set,
             });
         }
+        let watch = Stopwatch::start();
         let outcomes = self.writer.claim(patches).await;
+        self.metrics.times.claimed(watch.elapsed());
         for ((claim, token), outcome) in sent.into_iter().zip(outcomes) {
             self.claim_ended(claim, token, outcome);
         }

@@ -10,8 +10,13 @@ use warp::{
 };
 
 use super::request::Request;
-use crate::{base::errors::Refusal, files::read::names_tag};
+use crate::{
+    base::{errors::Refusal, gzip},
+    files::read::names_tag,
+};
 
+/// Shorter answers are not compressed, bytes.
+const PACKED_MIN: usize = 4096;
 /// Characters of a tag.
 const TAG_CHARS: usize = 32;
 /// Most entries of a page.
@@ -32,6 +37,14 @@ pub(super) fn json<T: Serialize>(status: u16, body: &T) -> Response {
     }
 }
 
+/// Says that a body is compressed.
+pub(super) fn packed(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert("content-encoding", HeaderValue::from_static("gzip"));
+    headers.insert("vary", HeaderValue::from_static("accept-encoding"));
+    response
+}
+
 /// A JSON answer with its `ETag`; nothing but that, if whoever asks has it.
 pub(super) fn tagged<T: Serialize>(request: &Request, body: &T) -> Response {
     let Ok(bytes) = serde_json::to_vec(body) else {
@@ -40,10 +53,13 @@ pub(super) fn tagged<T: Serialize>(request: &Request, body: &T) -> Response {
     let hash = blake3::hash(&bytes).to_hex();
     let tag = format!("\"{}\"", &hash[..TAG_CHARS]);
     let known = request.header("if-none-match").unwrap_or_default();
-    let mut response = if names_tag(known, &tag) {
-        typed(304, "application/json", Vec::new())
-    } else {
-        typed(200, "application/json", bytes)
+    let is_known = names_tag(known, &tag);
+    let short = request.takes_gzip() && bytes.len() >= PACKED_MIN && !is_known;
+    let short = short.then(|| gzip::whole(&bytes)).flatten();
+    let mut response = match short {
+        _ if is_known => typed(304, "application/json", Vec::new()),
+        Some(short) => packed(typed(200, "application/json", short)),
+        None => typed(200, "application/json", bytes),
     };
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         response.headers_mut().insert("etag", tag);
@@ -125,6 +141,8 @@ pub(super) fn refuse(refusal: &Refusal) -> Response {
 
 /// The same, with `retry-after` where trying again helps.
 pub(super) fn say_when(code: ErrorCode, mut response: Response) -> Response {
+    // Counted where the answer leaves.
+    response.extensions_mut().insert(code);
     let again = matches!(
         code,
         ErrorCode::Unavailable | ErrorCode::Unknown | ErrorCode::TooMany

@@ -183,6 +183,12 @@ impl Request {
             .is_some_and(|types| types.contains(media_type))
     }
 
+    /// Whether the answer may be compressed by gzip.
+    pub(super) fn takes_gzip(&self) -> bool {
+        let takes = self.header("accept-encoding").unwrap_or_default();
+        takes.split(',').any(|one| one.trim().starts_with("gzip"))
+    }
+
     /// The address of the page behind `after` of the same list, without what says who asks.
     pub(super) fn with_after(&self, after: &str) -> String {
         let escaped = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();

@@ -25,7 +25,10 @@ use super::{
     request::{Came, Request},
     sessions, traced,
 };
-use crate::{base::errors::Refusal, core::Core};
+use crate::{
+    base::{clock::Stopwatch, errors::Refusal},
+    core::Core,
+};
 
 mod admin;
 mod changes;
@@ -82,9 +85,12 @@ where
     let request = Request::new(&core, method, path.as_str(), &query, headers, body);
     let is_h2 = came.as_ref().is_some_and(|came| came.is_h2);
     let request = request.map(|request| request.by(came));
-    let (mut response, is_read) = answer_to(core, request, path.as_str())
+    let (mut response, is_read) = answer_to(Arc::clone(&core), request, path.as_str())
         .instrument(span)
         .await;
+    if let Some(code) = response.extensions().get::<ErrorCode>() {
+        core.metrics.times.refused(*code);
+    }
     let headers = response.headers_mut();
     if !is_read && !is_h2 {
         // The connection ends with this answer: the client must not send another request into it.
@@ -125,10 +131,28 @@ async fn answer_to(
     (response, unread.is_read())
 }
 
-async fn route(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     let path = request.path.clone();
     let segments: Vec<&str> = path.iter().map(String::as_str).collect();
     let found = Route::find(request.method.as_str(), &segments);
+    let endpoint = found.ok().map(|route| route.endpoint());
+    let (watch, of) = (Stopwatch::start(), Arc::clone(&core));
+    let answered = answer_on(core, request, &segments, found).await;
+    let status = match &answered {
+        Ok(response) => response.status().as_u16(),
+        Err(refusal) => refusal.status(),
+    };
+    of.metrics.times.answered(endpoint, status, watch.elapsed());
+    answered
+}
+
+/// The answer to a request on a path; `found`: its route, or the methods that the path has.
+async fn answer_on<'a>(
+    core: Arc<Core>,
+    mut request: Request,
+    segments: &[&str],
+    found: Result<Route<'a>, &'static [&'static str]>,
+) -> Result<Response, Refusal> {
     refuse_pages(&core, &request, found.ok())?;
     request.session = sessions::credentials(&core, &request, found.ok())?;
     if core.people.accounts.knows(&request.credentials(None)) {
@@ -144,7 +168,7 @@ async fn route(core: Arc<Core>, mut request: Request) -> Result<Response, Refusa
     }
     let route = match found {
         Ok(route) => route,
-        Err(methods) => return Ok(no_route(&request.method, &segments, methods)),
+        Err(methods) => return Ok(no_route(&request.method, segments, methods)),
     };
     traced::name_in_span(&route);
     if let Err(refusal) = refuse_unknown(&route, &request.query) {
@@ -163,7 +187,7 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::Alive | R::Health => ready(Ok(admin::health(&core, &request))).boxed(),
         R::Version => ready(Ok(admin::version(&core))).boxed(),
         R::OpenApi => ready(Ok(admin::openapi())).boxed(),
-        R::Metrics => async move { Ok(admin::metrics(&core).await) }.boxed(),
+        R::Metrics => async move { Ok(admin::metrics(&core, &request).await) }.boxed(),
         R::Submit | R::OldSubmit => jobs::submit(core, request).boxed(),
         R::Jobs => jobs::list(core, request).boxed(),
         R::Dispatch => testboxes::dispatch(core, request, None).boxed(),

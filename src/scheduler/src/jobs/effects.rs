@@ -10,7 +10,7 @@ use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{JobState, StoredJob, Version};
 
 use crate::{
-    base::{mailbox::Mailbox, metrics::Invariant},
+    base::mailbox::Mailbox,
     core::Core,
     known::{
         live_jobs::Sight,
@@ -19,9 +19,8 @@ use crate::{
         seen_versions::Noted,
     },
     lifecycle::{
-        changed::{Changed, attempt_ended},
+        changed::Changed,
         engine_facts::{engine_version, facts, running},
-        invariants::{broken_by_change, broken_by_claim},
     },
 };
 
@@ -135,22 +134,12 @@ impl Core {
     /// This replica changed a state, and the store acknowledged it.
     pub(crate) fn changed(&self, changed: &Changed) {
         let (before, after) = (&changed.before.state, &changed.after.state);
-        self.count_violation(after, broken_by_change(before, after));
+        self.count_change(before, after);
         let shared = Arc::new(changed.after.clone());
         let mut news = EngineNews::default();
         self.apply(&shared, &Source::Changed(before), &mut news);
         news.tell(&self.engine);
         self.jobs.changes.announce(after.job_id);
-        if let Some(health) = attempt_ended(before, after) {
-            let last_ms = after.attempts.last().map_or(0, |attempt| attempt.end_ms);
-            let end_ms = if after.end_ms > 0 {
-                after.end_ms
-            } else {
-                last_ms
-            };
-            self.jobs.samples.ended(before, health, end_ms);
-            self.metrics.attempt_ended(health.cause());
-        }
         if after.stage.is_terminal() && !before.stage.is_terminal() {
             self.waiting.sequences.stirred(after);
         }
@@ -217,8 +206,7 @@ impl Core {
     pub(crate) fn claim_committed(&self, offer: OfferKey, job: &Arc<StoredJob>) -> bool {
         let (state, version) = (&job.state, job.version);
         let id = state.job_id;
-        self.count_violation(state, broken_by_claim(state));
-        self.jobs.samples.dispatched(state);
+        self.count_claim(state);
         let is_news = self.apply(job, &Source::Claimed, &mut EngineNews::default());
         if !is_news && self.newest(id) == Some(version) {
             // It was read before this answer came, perhaps at this very moment. The request must find it held.
@@ -240,14 +228,6 @@ impl Core {
             version: engine_version(version),
         });
         waits
-    }
-
-    fn count_violation(&self, state: &JobState, broken: Option<Invariant>) {
-        if let Some(invariant) = broken {
-            let number = invariant.word();
-            tracing::error!(job_id = %state.job_id, invariant = number, "a written state breaks an invariant; please report it");
-            self.metrics.violated(invariant);
-        }
     }
 
     /// Applies a state that is newer than all that was seen of its job, and collects what the engine is to be told.

@@ -3,6 +3,7 @@
 pub(crate) mod alarms;
 pub(crate) mod change;
 pub(crate) mod effects;
+mod figures;
 pub(crate) mod hand_back;
 pub(crate) mod host_failures;
 pub(crate) mod observe;

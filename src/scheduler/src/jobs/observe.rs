@@ -24,6 +24,7 @@ impl Core {
     /// Reads the changes that nobody told, as far as searches see them. True: there were too many new jobs to read them
     /// all.
     pub(crate) async fn catch_up(&self) -> Result<bool, StoreError> {
+        let began = self.clock.now();
         let visible = self.store.change_mark().await?;
         let now = self.clock.now();
         let within = self.jobs.feed.due(&visible, now);
@@ -37,6 +38,9 @@ impl Core {
         } else {
             Event::NewsRead
         });
+        if !missed {
+            self.jobs.feed.caught_up(began);
+        }
         Ok(missed)
     }
 

@@ -362,6 +362,11 @@ impl Accounts {
         self.identify(&token).is_ok()
     }
 
+    /// Whether who asks may see names of queues and groups of hosts: anybody in an open lab, else who has a token.
+    pub(crate) fn sees_names(&self, credentials: &Credentials) -> bool {
+        self.access == Access::Open || self.knows(credentials)
+    }
+
     /// Who an account is, as it is now; for what it asked for before. `None`: there is no such account any more.
     pub(crate) fn named(&self, name: &str) -> Option<Who> {
         if self.access == Access::Open {

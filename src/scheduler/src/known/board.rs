@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -13,6 +13,8 @@ use fairlead_api::Snapshot;
 use fairlead_store::StageCounts;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, broadcast};
+
+use crate::base::gzip;
 
 /// Changes that a stream may miss and still go on, one a second at most.
 const FRAMES_KEPT: usize = 64;
@@ -25,7 +27,27 @@ pub(crate) struct Frame {
     /// The number of the snapshot that it leads to.
     pub(crate) seq: u64,
     /// A server-sent event.
-    pub(crate) text: Bytes,
+    text: Bytes,
+    /// The same as a piece of a gzip stream, once somebody takes it so.
+    packed: Arc<OnceLock<Bytes>>,
+}
+
+impl Frame {
+    pub(crate) fn new(seq: u64, text: Bytes) -> Self {
+        Self {
+            seq,
+            text,
+            packed: Arc::default(),
+        }
+    }
+
+    /// As it is sent: compressed once for all who take it so.
+    pub(crate) fn bytes(&self, is_packed: bool) -> Bytes {
+        if !is_packed {
+            return self.text.clone();
+        }
+        self.packed.get_or_init(|| gzip::piece(&self.text)).clone()
+    }
 }
 
 /// What was worked out, and when on this replica's clock, ms.
@@ -44,6 +66,8 @@ pub(crate) struct Waiting {
 #[derive(Debug)]
 pub(crate) struct Board {
     latest: Mutex<Kept<Snapshot>>,
+    /// The last snapshot that somebody took as an event.
+    whole: Mutex<Option<Frame>>,
     frames: Mutex<VecDeque<Frame>>,
     news: broadcast::Sender<Frame>,
     /// Somebody began to look.
@@ -60,6 +84,7 @@ impl Default for Board {
     fn default() -> Self {
         Self {
             latest: Mutex::default(),
+            whole: Mutex::default(),
             frames: Mutex::default(),
             news: broadcast::Sender::new(FRAMES_BEHIND),
             looked: Notify::new(),
@@ -107,6 +132,18 @@ impl Board {
         drop(frames);
         // Nobody listening is fine.
         let _ = self.news.send(frame);
+    }
+
+    /// A snapshot as an event: those who come together share it.
+    pub(crate) fn whole(&self, snapshot: &Snapshot, text: impl FnOnce() -> Bytes) -> Frame {
+        let mut whole = self.whole.lock();
+        let known = whole.as_ref().filter(|frame| frame.seq == snapshot.seq);
+        if let Some(known) = known {
+            return known.clone();
+        }
+        let frame = Frame::new(snapshot.seq, text());
+        *whole = Some(frame.clone());
+        frame
     }
 
     /// What changed behind a number; `None`: that is too long ago, or was never a number of this run.
@@ -164,10 +201,7 @@ mod tests {
             seq,
             ..Snapshot::default()
         };
-        let frame = Frame {
-            seq,
-            text: Bytes::from(seq.to_string()),
-        };
+        let frame = Frame::new(seq, Bytes::from(seq.to_string()));
         board.keep(seq, Arc::new(snapshot), Some(frame));
     }
 

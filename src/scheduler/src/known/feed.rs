@@ -6,7 +6,10 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use fairlead_dispatch::Millis;
@@ -190,12 +193,16 @@ impl Track {
 
 /// The changes of all places.
 #[derive(Debug, Default)]
-pub(crate) struct Feed(Mutex<BTreeMap<Arc<str>, Track>>);
+pub(crate) struct Feed {
+    tracks: Mutex<BTreeMap<Arc<str>, Track>>,
+    /// On this replica's clock; 0: never.
+    caught_up_ms: AtomicU64,
+}
 
 impl Feed {
     /// What is not behind these marks is known, or need not be.
     pub(crate) fn begin(&self, marks: &ChangeMark) {
-        let mut all = self.0.lock();
+        let mut all = self.tracks.lock();
         for (place, last) in &marks.0 {
             all.entry(place.as_str().into()).or_default().next = last + 1;
         }
@@ -203,7 +210,7 @@ impl Feed {
 
     /// The store acknowledged a write in this place, here or to a peer, and its effects are known here.
     pub(crate) fn acknowledge(&self, place: &Arc<str>, version: Version) {
-        let mut all = self.0.lock();
+        let mut all = self.tracks.lock();
         let track = match all.get_mut(place) {
             Some(track) => track,
             None => all.entry(Arc::clone(place)).or_default(),
@@ -211,9 +218,20 @@ impl Feed {
         track.acknowledge(version);
     }
 
+    /// All changes that searches saw at this time are known here.
+    pub(crate) fn caught_up(&self, at: Millis) {
+        self.caught_up_ms.fetch_max(at.0, Ordering::Relaxed);
+    }
+
+    /// For how long nobody knows that all changes are known here, ms; `None`: they never were.
+    pub(crate) fn lag_ms(&self, now: Millis) -> Option<u64> {
+        let at_ms = self.caught_up_ms.load(Ordering::Relaxed);
+        (at_ms > 0).then(|| now.0.saturating_sub(at_ms))
+    }
+
     /// Changes that must be read now, where searches see changes up to these marks.
     pub(crate) fn due(&self, visible: &ChangeMark, now: Millis) -> ChangeRanges {
-        let mut all = self.0.lock();
+        let mut all = self.tracks.lock();
         all.retain(|place, _| visible.0.contains_key(&**place));
         let each = visible.0.iter().map(|(place, last)| {
             let track = all.entry(place.as_str().into()).or_default();
@@ -225,7 +243,7 @@ impl Feed {
 
     /// What [`Self::due`] answered at this time has been read: all of it, or up to these marks.
     pub(crate) fn was_read(&self, now: Millis, ends: Option<&ChangeMark>) {
-        let mut all = self.0.lock();
+        let mut all = self.tracks.lock();
         for (place, track) in &mut *all {
             let end = ends.map(|ends| ends.0.get(&**place).copied().unwrap_or(0));
             track.was_read(now, end);

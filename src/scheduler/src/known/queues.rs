@@ -6,7 +6,7 @@ use std::{
 };
 
 use fairlead_api::{Limits, PausedView, QueueUsers};
-use fairlead_dispatch::{Millis, Policy, QueuePolicy};
+use fairlead_dispatch::{Millis, Policy, QueuePolicy, labels};
 use fairlead_store::{DocKind, StoreError};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -134,9 +134,9 @@ impl Queues {
         limits.filter(|(_, limits)| !limits.is_none()).collect()
     }
 
-    /// Class of a queue.
+    /// Class of a queue, or of a stored label of one.
     pub(crate) fn class(&self, queue: &str) -> u8 {
-        self.policy_of(queue).priority
+        self.policy_of(labels::queue_of(queue)).priority
     }
 
     fn policy_of(&self, queue: &str) -> QueuePolicy {

@@ -48,7 +48,33 @@ pub(crate) struct Peer {
     pub(crate) url: String,
 }
 
+/// How a replica was when it last renewed its document.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Vitals {
+    /// Of its program.
+    pub(crate) version: String,
+    /// How long ago it knew all changes of the store, ms.
+    pub(crate) lag_ms: u64,
+    /// Messages that its engine had not processed.
+    pub(crate) inbox: u64,
+    /// Jobs on testboxes, as it knew.
+    pub(crate) held: u64,
+    /// Its requests that the store had not answered.
+    pub(crate) store_requests: u64,
+}
+
 impl Replicas {
+    /// How another run was when it was last heard of.
+    pub(crate) fn vitals(&self, run: &str) -> Vitals {
+        self.with(|known| {
+            let seen = known.others.get(run);
+            let vitals = seen.and_then(|seen| seen.body.get("vitals").cloned());
+            let vitals = vitals.and_then(|vitals| serde_json::from_value(vitals).ok());
+            vitals.unwrap_or_default()
+        })
+    }
+
     /// The others that live.
     pub(crate) fn peers(&self, now: Millis) -> Vec<Peer> {
         self.with(|known| {

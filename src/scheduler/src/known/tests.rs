@@ -4,7 +4,6 @@ use std::{fmt::Debug, future::ready};
 
 use fairlead_api::{ErrorCode, QueueUsers};
 use fairlead_store::{DocWrite, Expect};
-use prometheus_client::encoding::text::encode;
 use serde_json::{Value, json};
 
 use crate::{
@@ -87,8 +86,7 @@ async fn is_unreadable<T: SmallDoc + Clone + Debug>(core: &Core, body: &Value) -
         "fairlead_unreadable_documents_total{{kind=\"{}\"}}",
         T::KIND.as_str()
     );
-    let mut text = String::new();
-    encode(&mut text, &core.metrics.registry.lock()).unwrap();
+    let text = core.metrics.text(None, true);
     assert!(text.contains(&told), "{told}");
     error
 }

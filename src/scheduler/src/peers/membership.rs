@@ -53,7 +53,7 @@ impl Core {
             expect: Expect::Any,
             body: Some(json!({
                 "name": self.config.replica, "url": self.others.url, "beat_ms": self.clock.wall_ms(),
-                "version": env!("CARGO_PKG_VERSION"), "number": self.others.replicas.number(),
+                "number": self.others.replicas.number(), "vitals": self.vitals(),
             })),
         };
         let version = self.put_replica(write).await;

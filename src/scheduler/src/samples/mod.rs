@@ -2,5 +2,5 @@
 
 mod ids;
 mod run_times;
-mod usage;
+pub(crate) mod usage;
 mod write;

@@ -7,7 +7,7 @@ use fairlead_store::StoreError;
 
 use crate::{
     core::Core,
-    known::samples::{By, MINUTE_MS, Row, Sample, SharesGot},
+    known::samples::{By, MINUTE_MS, OTHERS, Row, Sample, SharesGot},
     samples::ids::{HOUR, MINUTE, hour_id, minute_id, moment_of},
 };
 
@@ -25,12 +25,12 @@ impl Core {
     /// is more than two hours ago.
     pub(crate) async fn usage(
         &self,
-        by: By,
+        by: Kind,
         since_ms: u64,
         until_ms: u64,
     ) -> Result<UsageReport, StoreError> {
         let (since, sample) = self.sum_of_samples(since_ms, until_ms).await?;
-        let rows = sample.rows.get(&by).cloned().unwrap_or_default();
+        let rows = self.rows_of(by, &sample);
         let all_ms: u64 = rows.values().map(|row| row.busy_ms).sum();
         let mut rows: Vec<UsageRow> = rows
             .into_iter()
@@ -45,6 +45,28 @@ impl Core {
             until_ms,
             rows,
         })
+    }
+
+    /// The rows of a sample by names of one kind. A class is the sum of the queues that are in it now.
+    pub(crate) fn rows_of(&self, kind: Kind, sample: &Sample) -> BTreeMap<String, Row> {
+        let by = match kind {
+            Kind::Of(by) => by,
+            Kind::Class => By::Queue,
+        };
+        let rows = sample.rows.get(&by).cloned().unwrap_or_default();
+        if kind != Kind::Class {
+            return rows;
+        }
+        let mut classes: BTreeMap<String, Row> = BTreeMap::new();
+        for (queue, row) in rows {
+            let class = if queue == OTHERS {
+                queue
+            } else {
+                self.people.queues.class(&queue).to_string()
+            };
+            classes.entry(class).or_default().add(&row);
+        }
+        classes
     }
 
     /// The sum of all samples between two times, and when it begins.
@@ -186,18 +208,26 @@ impl Core {
     pub(crate) async fn shares_of(&self, for_ms: u64) -> Result<BTreeMap<String, u32>, StoreError> {
         let now_ms = self.clock.wall_ms();
         let since_ms = now_ms.saturating_sub(for_ms);
-        let report = self.usage(By::Queue, since_ms, now_ms).await?;
+        let report = self.usage(Kind::Of(By::Queue), since_ms, now_ms).await?;
         let share = |row: UsageRow| (row.name, row.share_permille);
         Ok(report.rows.into_iter().map(share).collect())
     }
 }
 
-fn word_of(by: By) -> &'static str {
-    match by {
-        By::Account => "account",
-        By::Queue => "queue",
-        By::Host => "host",
-        By::Suite => "suite",
+/// What people ask for: names of a kind that samples have, or classes of queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Of(By),
+    Class,
+}
+
+fn word_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Of(By::Account) => "account",
+        Kind::Of(By::Queue) => "queue",
+        Kind::Of(By::Host) => "host",
+        Kind::Of(By::Suite) => "suite",
+        Kind::Class => "class",
     }
 }
 

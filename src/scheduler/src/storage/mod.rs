@@ -8,3 +8,4 @@ pub(crate) mod group_commit;
 pub(crate) mod group_reads;
 pub(crate) mod open;
 pub(crate) mod small_doc;
+pub(crate) mod timed_store;

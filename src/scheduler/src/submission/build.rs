@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use fairlead_dispatch::labels;
 use fairlead_job::{
     Cause, Group, Input, InputOf, JobFields, JobId, Sequence, Spec, Waits, fingerprint, keywords,
     parameters,
@@ -81,7 +80,7 @@ impl Core {
         let principal = Some(who.name).filter(|name| *name != account);
         let state = JobState {
             ready: state.ready && times.start_ms == 0,
-            class: self.people.queues.class(labels::queue_of(&place.queue)),
+            class: self.people.queues.class(&place.queue),
             principal: principal.unwrap_or_default(),
             account,
             queue: place.queue,

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use fairlead_dispatch::labels;
 use fairlead_job::{EDITABLE, JobFields, JobId, Spec, set_fields};
 use fairlead_store::JobState;
 use serde_json::{Value, json};
@@ -120,7 +119,7 @@ impl Core {
         let times = fields.times(self.clock.wall_ms())?;
         let count = |list: &[String]| u16::try_from(list.len()).unwrap_or(u16::MAX);
         Ok(JobState {
-            class: self.people.queues.class(labels::queue_of(&place.queue)),
+            class: self.people.queues.class(&place.queue),
             queue: place.queue,
             queue_label: place.label,
             priority: fields.priority,

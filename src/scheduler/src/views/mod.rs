@@ -1,4 +1,4 @@
-//! Views for people: jobs, hosts, explanations and metrics. Read only.
+//! Views for people: jobs, hosts and explanations. Read only.
 
 pub(crate) mod answer;
 pub(crate) mod answer_page;
@@ -9,5 +9,4 @@ mod explain_shards;
 mod explain_times;
 pub(crate) mod host;
 pub(crate) mod job;
-pub(crate) mod metrics_text;
 pub(crate) mod submit_events;

@@ -16,10 +16,20 @@ class ReplicaRow:
     Attributes:
         url (str): Where the others reach it. Default: ''.
         is_me (bool): Whether it is the one that answers. Default: False.
+        version (str): Of its program; empty: it has not told. Default: ''.
+        lag_s (int): How long ago it knew all changes of the store, s. A replica that keeps up has 0 to 2. Default: 0.
+        inbox (int): Messages that its engine has not processed. Default: 0.
+        held (int): Jobs on testboxes, as it knows. Default: 0.
+        store_requests (int): Its requests that the store has not answered. Default: 0.
     """
 
     url: str = ""
     is_me: bool = False
+    version: str = ""
+    lag_s: int = 0
+    inbox: int = 0
+    held: int = 0
+    store_requests: int = 0
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -27,12 +37,27 @@ class ReplicaRow:
 
         is_me = self.is_me
 
+        version = self.version
+
+        lag_s = self.lag_s
+
+        inbox = self.inbox
+
+        held = self.held
+
+        store_requests = self.store_requests
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
                 "url": url,
                 "is_me": is_me,
+                "version": version,
+                "lag_s": lag_s,
+                "inbox": inbox,
+                "held": held,
+                "store_requests": store_requests,
             }
         )
 
@@ -45,9 +70,24 @@ class ReplicaRow:
 
         is_me = d.pop("is_me")
 
+        version = d.pop("version")
+
+        lag_s = d.pop("lag_s")
+
+        inbox = d.pop("inbox")
+
+        held = d.pop("held")
+
+        store_requests = d.pop("store_requests")
+
         replica_row = cls(
             url=url,
             is_me=is_me,
+            version=version,
+            lag_s=lag_s,
+            inbox=inbox,
+            held=held,
+            store_requests=store_requests,
         )
 
         replica_row.additional_properties = d

@@ -1,9 +1,10 @@
 from typing import Literal
 
-SeriesBy = Literal["account", "host", "queue", "suite"]
+SeriesBy = Literal["account", "class", "host", "queue", "suite"]
 
 SERIES_BY_VALUES: set[SeriesBy] = {
     "account",
+    "class",
     "host",
     "queue",
     "suite",

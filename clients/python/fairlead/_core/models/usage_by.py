@@ -1,9 +1,10 @@
 from typing import Literal
 
-UsageBy = Literal["account", "host", "queue", "suite"]
+UsageBy = Literal["account", "class", "host", "queue", "suite"]
 
 USAGE_BY_VALUES: set[UsageBy] = {
     "account",
+    "class",
     "host",
     "queue",
     "suite",

@@ -10,7 +10,11 @@ use warp::reply::Response;
 
 use crate::http::reply::{done, json, ok, paged, text, typed};
 use crate::{
-    base::{budget::Purse, errors::Refusal},
+    base::{
+        budget::Purse,
+        errors::Refusal,
+        metrics::{CLASSIC, OPEN_METRICS},
+    },
     core::Core,
     dashboard::snapshot::problem_of,
     http::{request::Request, signed::parsed},
@@ -99,8 +103,13 @@ pub(super) fn openapi() -> Response {
     typed(200, "application/json", bytes.clone())
 }
 
-pub(super) async fn metrics(core: &Core) -> Response {
-    text(200, core.metrics_text().await)
+/// All metrics. Strangers see sums instead of the names of queues and groups where accounts are checked.
+pub(super) async fn metrics(core: &Core, request: &Request) -> Response {
+    let is_open = request.accepts("application/openmetrics-text");
+    let is_named = core.people.accounts.sees_names(&request.credentials(None));
+    let body = core.metrics_text(is_open, is_named).await;
+    let content_type = if is_open { OPEN_METRICS } else { CLASSIC };
+    typed(200, content_type, body.into_bytes())
 }
 
 pub(super) fn version(core: &Core) -> Response {

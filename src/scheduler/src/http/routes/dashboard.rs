@@ -18,11 +18,12 @@ use crate::{
     core::Core,
     dashboard::audit_log::AuditFind,
     http::{
-        reply::{Answer, ok, tagged},
+        reply::{Answer, ok, packed, tagged},
         request::Request,
         streams::event_stream,
     },
     known::{samples::By, usage::HOUR_MS},
+    samples::usage::Kind,
 };
 
 /// Largest body of an action: 10,000 ids and more, bytes.
@@ -71,12 +72,14 @@ async fn overview(core: Arc<Core>, request: Request) -> Result<Response, Refusal
 
 fn live(core: &Arc<Core>, request: &Request) -> Result<Response, Refusal> {
     core.people.accounts.identify(&request.credentials(None))?;
-    let watcher = core.watch(request.header("last-event-id"))?;
+    let is_packed = request.takes_gzip();
+    let watcher = core.watch(request.header("last-event-id"), is_packed)?;
     let pieces = stream::try_unfold(watcher, |mut watcher| async move {
         let piece = watcher.next().await.map_err(io::Error::other)?;
         Ok::<_, io::Error>(piece.map(|piece| (piece, watcher)))
     });
-    Ok(event_stream(pieces))
+    let stream = event_stream(pieces);
+    Ok(if is_packed { packed(stream) } else { stream })
 }
 
 async fn series(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
@@ -104,15 +107,16 @@ async fn series(core: Arc<Core>, request: Request) -> Result<Response, Refusal> 
 }
 
 /// The kind of names that `by` says.
-pub(super) fn kind(request: &Request) -> Result<By, Refusal> {
+pub(super) fn kind(request: &Request) -> Result<Kind, Refusal> {
     match request.query.get("by") {
-        None | Some("" | "account") => Ok(By::Account),
-        Some("queue") => Ok(By::Queue),
-        Some("host") => Ok(By::Host),
-        Some("suite") => Ok(By::Suite),
+        None | Some("" | "account") => Ok(Kind::Of(By::Account)),
+        Some("queue") => Ok(Kind::Of(By::Queue)),
+        Some("host") => Ok(Kind::Of(By::Host)),
+        Some("suite") => Ok(Kind::Of(By::Suite)),
+        Some("class") => Ok(Kind::Class),
         Some(other) => {
             let message = format!("by: '{}' is none", excerpt(other));
-            let hint = "account, queue, host or suite";
+            let hint = "account, queue, host, suite or class";
             Err(Refusal::new(ErrorCode::BadQuery, message, hint))
         }
     }

@@ -74,7 +74,12 @@ pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Resp
         (_, Err(error)) => Err(error.into()),
     };
     Ok(match submitted {
-        Ok(submitted) => json(submitted.status, &submitted.items),
+        Ok(submitted) => {
+            for item in submitted.items.iter().filter(|item| !item.code.is_empty()) {
+                core.metrics.times.refused_item(&item.code);
+            }
+            json(submitted.status, &submitted.items)
+        }
         Err(refusal) => refused(&refusal),
     })
 }

@@ -62,8 +62,7 @@ fn show(request: &Request, path: &[&str]) -> Result<Response, Refusal> {
 
 fn served(request: &Request, asset: &'static Asset) -> Response {
     let known = request.header("if-none-match").unwrap_or_default();
-    let takes = request.header("accept-encoding").unwrap_or_default();
-    let is_packed = takes.split(',').any(|one| one.trim().starts_with("gzip"));
+    let is_packed = request.takes_gzip();
     let mut response = if names_tag(known, &asset.tag) {
         typed(304, asset.media_type, Vec::new())
     } else if is_packed {

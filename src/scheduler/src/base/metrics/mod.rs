@@ -3,10 +3,22 @@
 //! Counters belong to a replica and not to the process, so one process can have several replicas. Gauges (live jobs,
 //! peers) are read on each request.
 
-use fairlead_content::Collected;
+mod lab;
+mod process;
+mod states;
+mod text;
+mod times;
+
 use fairlead_job::Cause;
+pub(crate) use lab::{LabGauges, QueueReading, Readings};
 use parking_lot::Mutex;
+pub(crate) use states::States;
+pub(crate) use text::{CLASSIC, OPEN_METRICS};
+use times::Label;
+pub(crate) use times::{AllTimes, StoreTimes};
+
 use prometheus_client::{
+    encoding::text::{encode_eof, encode_registry},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
@@ -89,15 +101,15 @@ const LATENESS_S: [f64; 12] = [
 /// Where the time of chores is counted apart, s.
 const CHORE_TIME_S: [f64; 8] = [0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 5.0, 30.0];
 
-/// One label and its value.
-type Label = [(&'static str, &'static str); 1];
 /// Counts by a label.
 pub(crate) type Counters = Family<Label, Counter>;
 
 /// The counters of one replica.
 #[derive(Debug)]
 pub(crate) struct Metrics {
-    pub(crate) registry: Mutex<Registry>,
+    registry: Mutex<Registry>,
+    process: Registry,
+    pub(crate) times: AllTimes,
     claims: Counters,
     returned: Counters,
     attempts: Counters,
@@ -123,122 +135,15 @@ pub(crate) struct Metrics {
     steps: Counter,
     last_step_s: Gauge,
     pub(crate) states: States,
-}
-
-/// What is read when somebody asks.
-#[derive(Debug, Default)]
-pub(crate) struct States {
-    pub(crate) store_available: Gauge,
-    pub(crate) store_writable: Gauge,
-    pub(crate) peers: Gauge,
-    pub(crate) held: Gauge,
-    pub(crate) waiters: Gauge,
-    pub(crate) hosts_loaded: Gauge,
-    pub(crate) cached: Gauge,
-    pub(crate) claims_in_flight: Gauge,
-    pub(crate) inbox: Gauge,
-    pub(crate) content_available: Gauge,
-    pub(crate) content_throttled: Gauge,
-    pub(crate) content_damaged: Gauge,
-    content_bytes: Gauge,
-    content_chunks: Gauge,
-    content_manifests: Gauge,
-}
-
-impl States {
-    fn register(&self, to: &mut Registry) {
-        let states = [
-            (
-                "store_available",
-                "1 if the store answers",
-                &self.store_available,
-            ),
-            (
-                "store_writable",
-                "1 if the store accepts writes",
-                &self.store_writable,
-            ),
-            ("peers", "Other live replicas", &self.peers),
-            ("jobs_held", "Jobs on testboxes", &self.held),
-            ("waiters", "Waiting requests", &self.waiters),
-            (
-                "hosts_loaded",
-                "Hosts whose memory is nearly all in use, so that others get the jobs",
-                &self.hosts_loaded,
-            ),
-            ("jobs_cached", "Waiting jobs in memory", &self.cached),
-            (
-                "claims_in_flight",
-                "Unsettled claims",
-                &self.claims_in_flight,
-            ),
-            (
-                "engine_inbox",
-                "Messages that the engine has not processed yet",
-                &self.inbox,
-            ),
-        ];
-        for (name, help, gauge) in states {
-            to.register(name, help, gauge.clone());
-        }
-        self.register_content(to);
-    }
-
-    fn register_content(&self, to: &mut Registry) {
-        let states = [
-            (
-                "content_available",
-                "1 if the store of inputs and outputs answers",
-                &self.content_available,
-            ),
-            (
-                "content_throttled",
-                "1 if the store of inputs and outputs asks for fewer requests",
-                &self.content_throttled,
-            ),
-            (
-                "content_damaged",
-                "Objects of inputs and outputs that this replica found damaged",
-                &self.content_damaged,
-            ),
-            (
-                "content_bytes",
-                "Bytes of inputs and outputs after the last collection here",
-                &self.content_bytes,
-            ),
-            (
-                "content_chunks",
-                "Chunks of inputs and outputs after the last collection here",
-                &self.content_chunks,
-            ),
-            (
-                "content_manifests",
-                "Inputs and outputs after the last collection here",
-                &self.content_manifests,
-            ),
-        ];
-        for (name, help, gauge) in states {
-            to.register(name, help, gauge.clone());
-        }
-    }
-
-    /// What a collection left.
-    pub(crate) fn content_collected(&self, collected: &Collected) {
-        let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        let manifests = collected
-            .manifests
-            .saturating_sub(collected.manifests_removed);
-        let chunks = collected.chunks.saturating_sub(collected.chunks_removed);
-        self.content_bytes.set(number(collected.bytes_kept));
-        self.content_chunks.set(number(chunks));
-        self.content_manifests.set(number(manifests));
-    }
+    lab: LabGauges,
 }
 
 impl Metrics {
     pub(crate) fn new() -> Self {
         let mut all = Self {
             registry: Mutex::default(),
+            process: Registry::default(),
+            times: AllTimes::new(),
             claims: Family::default(),
             returned: Family::default(),
             attempts: Family::default(),
@@ -263,9 +168,15 @@ impl Metrics {
             steps: Counter::default(),
             last_step_s: Gauge::default(),
             states: States::default(),
+            lab: LabGauges::default(),
         };
         let mut registry = Registry::with_prefix("fairlead");
         all.register(&mut registry);
+        let build: Family<Label, Gauge> = Family::default();
+        build
+            .get_or_create(&[("version", env!("CARGO_PKG_VERSION"))])
+            .set(1);
+        registry.register("build_info", "1, with the version of this replica", build);
         for invariant in Invariant::ALL {
             drop(
                 all.violations
@@ -273,6 +184,7 @@ impl Metrics {
             );
         }
         all.registry = Mutex::new(registry);
+        all.process.register_collector(Box::new(process::Process));
         all
     }
 
@@ -305,7 +217,28 @@ impl Metrics {
         self.steps.get()
     }
 
+    /// All as text, in one of the two formats. The gauges of the lab are set to these readings; none: they stay.
+    pub(crate) fn text(&self, lab: Option<(&Readings, bool)>, is_open: bool) -> String {
+        let mut open = String::new();
+        // Locked while the gauges are set: who asks at the same time gets other readings.
+        let registry = self.registry.lock();
+        if let Some((readings, is_named)) = lab {
+            self.lab.set(readings, is_named);
+        }
+        // Writing to a text cannot fail.
+        let _ = encode_registry(&mut open, &registry);
+        let _ = encode_registry(&mut open, &self.process);
+        drop(registry);
+        if !is_open {
+            return text::classic(&open);
+        }
+        let _ = encode_eof(&mut open);
+        open
+    }
+
     fn register(&self, to: &mut Registry) {
+        self.times.register(to);
+        self.lab.register(to);
         let families = [
             ("claims", "Claims by outcome", &self.claims),
             ("jobs_returned", "Requeued jobs by reason", &self.returned),
@@ -429,7 +362,6 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use prometheus_client::encoding::text::encode;
 
     #[test]
     fn counts_are_shown_under_their_names() {
@@ -441,8 +373,7 @@ mod tests {
         metrics.attempt_ended(Some(Cause::Infra));
         metrics.submitted.inc_by(5);
         metrics.violated(Invariant::I8);
-        let mut text = String::new();
-        encode(&mut text, &metrics.registry.lock()).unwrap();
+        let text = metrics.text(None, true);
         for line in [
             "fairlead_claims_total{outcome=\"conflict\"} 2",
             "fairlead_jobs_returned_total{why=\"lost\"} 1",

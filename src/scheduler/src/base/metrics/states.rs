@@ -1,0 +1,119 @@
+//! Gauges of this replica. They are set each time that somebody asks.
+
+use std::sync::atomic::AtomicU64;
+
+use fairlead_content::Collected;
+use prometheus_client::{metrics::gauge::Gauge, registry::Registry};
+
+/// What is read when somebody asks.
+#[derive(Debug, Default)]
+pub(crate) struct States {
+    pub(crate) store_available: Gauge,
+    pub(crate) store_writable: Gauge,
+    pub(crate) peers: Gauge,
+    pub(crate) held: Gauge,
+    pub(crate) waiters: Gauge,
+    pub(crate) hosts_loaded: Gauge,
+    pub(crate) cached: Gauge,
+    pub(crate) claims_in_flight: Gauge,
+    pub(crate) inbox: Gauge,
+    pub(crate) lag: Gauge<f64, AtomicU64>,
+    pub(crate) content_available: Gauge,
+    pub(crate) content_throttled: Gauge,
+    pub(crate) content_damaged: Gauge,
+    content_bytes: Gauge,
+    content_chunks: Gauge,
+    content_manifests: Gauge,
+}
+
+impl States {
+    pub(super) fn register(&self, to: &mut Registry) {
+        let states = [
+            (
+                "store_available",
+                "1 if the store answers",
+                &self.store_available,
+            ),
+            (
+                "store_writable",
+                "1 if the store accepts writes",
+                &self.store_writable,
+            ),
+            ("peers", "Other live replicas", &self.peers),
+            ("jobs_held", "Jobs on testboxes", &self.held),
+            ("waiters", "Waiting requests", &self.waiters),
+            (
+                "hosts_loaded",
+                "Hosts whose memory is nearly all in use, so that others get the jobs",
+                &self.hosts_loaded,
+            ),
+            ("jobs_cached", "Waiting jobs in memory", &self.cached),
+            (
+                "claims_in_flight",
+                "Unsettled claims",
+                &self.claims_in_flight,
+            ),
+            (
+                "engine_inbox",
+                "Messages that the engine has not processed yet",
+                &self.inbox,
+            ),
+        ];
+        for (name, help, gauge) in states {
+            to.register(name, help, gauge.clone());
+        }
+        let help = "How long ago this replica knew all changes of the store, in seconds";
+        to.register("replica_lag_seconds", help, self.lag.clone());
+        self.register_content(to);
+    }
+
+    fn register_content(&self, to: &mut Registry) {
+        let states = [
+            (
+                "content_available",
+                "1 if the store of inputs and outputs answers",
+                &self.content_available,
+            ),
+            (
+                "content_throttled",
+                "1 if the store of inputs and outputs asks for fewer requests",
+                &self.content_throttled,
+            ),
+            (
+                "content_damaged",
+                "Objects of inputs and outputs that this replica found damaged",
+                &self.content_damaged,
+            ),
+            (
+                "content_bytes",
+                "Bytes of inputs and outputs after the last collection here",
+                &self.content_bytes,
+            ),
+            (
+                "content_chunks",
+                "Chunks of inputs and outputs after the last collection here",
+                &self.content_chunks,
+            ),
+            (
+                "content_manifests",
+                "Inputs and outputs after the last collection here",
+                &self.content_manifests,
+            ),
+        ];
+        for (name, help, gauge) in states {
+            to.register(name, help, gauge.clone());
+        }
+    }
+
+    /// What a collection left.
+    pub(crate) fn content_collected(&self, collected: &Collected) {
+        let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let manifests = collected
+            .manifests
+            .saturating_sub(collected.manifests_removed);
+        let chunks = collected.chunks.saturating_sub(collected.chunks_removed);
+        self.content_bytes.set(number(collected.bytes_kept));
+        self.content_chunks.set(number(chunks));
+        self.content_manifests.set(number(manifests));
+    }
+}

@@ -1,0 +1,49 @@
+//! Figures of claims and of ends that this replica wrote: samples, times, and states that break an invariant.
+
+use fairlead_store::JobState;
+
+use crate::{
+    base::metrics::Invariant,
+    core::Core,
+    lifecycle::{
+        changed::attempt_ended,
+        invariants::{broken_by_change, broken_by_claim},
+    },
+};
+
+impl Core {
+    /// A claim of this replica is stored.
+    pub(super) fn count_claim(&self, state: &JobState) {
+        self.count_violation(state, broken_by_claim(state));
+        self.jobs.samples.dispatched(state);
+        let class = self.people.queues.class(&state.queue);
+        let waited_ms = state.dispatch_ms.saturating_sub(state.ready_ms);
+        self.metrics.times.waited(class, waited_ms);
+    }
+
+    /// A change of a job's state by this replica is stored.
+    pub(super) fn count_change(&self, before: &JobState, after: &JobState) {
+        self.count_violation(after, broken_by_change(before, after));
+        let Some(health) = attempt_ended(before, after) else {
+            return;
+        };
+        let last_ms = after.attempts.last().map_or(0, |attempt| attempt.end_ms);
+        let end_ms = if after.end_ms > 0 {
+            after.end_ms
+        } else {
+            last_ms
+        };
+        self.jobs.samples.ended(before, health, end_ms);
+        self.metrics.attempt_ended(health.cause());
+        let ran_ms = end_ms.saturating_sub(before.dispatch_ms);
+        self.metrics.times.ran(health.as_str(), ran_ms);
+    }
+
+    fn count_violation(&self, state: &JobState, broken: Option<Invariant>) {
+        if let Some(invariant) = broken {
+            let number = invariant.word();
+            tracing::error!(job_id = %state.job_id, invariant = number, "a written state breaks an invariant; please report it");
+            self.metrics.violated(invariant);
+        }
+    }
+}
