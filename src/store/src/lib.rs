@@ -10,6 +10,7 @@ pub mod codec;
 pub mod elasticsearch;
 pub mod embedded;
 pub mod error;
+mod groups;
 mod health;
 pub mod job_alarms;
 mod job_state;
@@ -24,6 +25,7 @@ pub use check::{Fault, Finding, Findings, check_jobs};
 pub use elasticsearch::{ElasticConfig, ElasticStore};
 pub use embedded::{EmbeddedStore, RestoreOptions, backup, restore};
 pub use error::{ItemError, StoreError};
+pub use groups::{Group, GroupBy};
 pub use health::{Condition, StoreHealth};
 pub use job_state::{Attempt, ClusterPlace, JobState, NewJob, Otherwise, StoredJob, Version};
 pub use query::{

@@ -187,6 +187,8 @@ pub struct Search {
     pub since_ms: Option<u64>,
     /// Submitted before, epoch ms.
     pub until_ms: Option<u64>,
+    /// Only jobs that come before this place in the order of [`Pull`]: class, priority and id.
+    pub before: Option<(u8, i16, JobId)>,
     /// Which first.
     pub order: SearchOrder,
     /// Continue behind this job of the last page.
@@ -254,6 +256,11 @@ pub struct SearchPage {
     pub wordless: u64,
     /// Whether there are more behind the last one.
     pub more: bool,
+}
+
+/// The stages in which a testbox has a job.
+pub(crate) fn held() -> impl Iterator<Item = Stage> {
+    Stage::ALL.iter().copied().filter(|stage| stage.is_held())
 }
 
 /// The names of the ends.

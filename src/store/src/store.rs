@@ -7,8 +7,8 @@ use fairlead_job::{Health, JobId, Spec, Stage};
 use serde_json::Value;
 
 use crate::{
-    ChangeMark, ChangePage, Changes, CountOf, Counts, Find, ItemError, NewJob, Page, Pull, Search,
-    SearchPage, StatePatch, StoreError, StoreHealth, StoredJob, Usage, Version,
+    ChangeMark, ChangePage, Changes, CountOf, Counts, Find, Group, GroupBy, ItemError, NewJob,
+    Page, Pull, Search, SearchPage, StatePatch, StoreError, StoreHealth, StoredJob, Usage, Version,
 };
 
 /// Most queues of [`StageCounts::oldest_ready_ms`].
@@ -382,6 +382,10 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
 
     /// Searches for people. `order` and `after` page through it; exact totals.
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError>;
+
+    /// Counts the jobs that a search finds by the values of a field, most jobs first, at most 1,000 values; `order`, `after`
+    /// and `limit` do not matter. Lags like a search.
+    async fn groups(&self, search: &Search, by: GroupBy) -> Result<Vec<Group>, StoreError>;
 
     /// Which of these ids any kept job names as an input or as its outputs, in this order. At most 1,000. All jobs that
     /// were taken before the call are seen. Dear: for collections only.

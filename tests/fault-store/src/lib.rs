@@ -11,9 +11,9 @@ use parking_lot::Mutex;
 
 use fairlead_store::{
     ChangeMark, ChangePage, Changes, CountOf, Counts, Created, Doc, DocFind, DocKind, DocPage,
-    DocWrite, DueDoc, EventFind, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page,
-    Patch, Pull, Search, SearchPage, StageCounts, StoreError, StoreHealth, StoredJob, Usage,
-    Version,
+    DocWrite, DueDoc, EventFind, EventRecord, Find, Group, GroupBy, ItemError, JobStore, NewJob,
+    OldMonth, Page, Patch, Pull, Search, SearchPage, StageCounts, StoreError, StoreHealth,
+    StoredJob, Usage, Version,
 };
 
 /// Which calls a fault waits for.
@@ -301,6 +301,11 @@ impl JobStore for FaultStore {
         let fresh = self.inner.search(search).await?;
         let mut last = self.last.lock();
         Ok(answer(&mut last.searches, search, fresh, is_stale))
+    }
+
+    async fn groups(&self, search: &Search, by: GroupBy) -> Result<Vec<Group>, StoreError> {
+        self.read_fault()?;
+        self.inner.groups(search, by).await
     }
 
     async fn named(&self, content: &[String]) -> Result<Vec<bool>, StoreError> {

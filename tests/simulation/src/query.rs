@@ -10,8 +10,8 @@ use fairlead_dispatch::{Alternative, CPUS_UNCHECKED, HostProperties, JobRequirem
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{
     AT_MS, ChangeMark, ChangePage, ChangeRanges, Changes, CountOf, Counts, Doc, DocFind, DocPage,
-    DueDoc, FIND_BEST, Find, JobState, Page, Pull, PullBy, Search, SearchOrder, SearchPage,
-    StageCounts, Usage,
+    DueDoc, FIND_BEST, Find, Group, GroupBy, JobState, Page, Pull, PullBy, Search, SearchOrder,
+    SearchPage, StageCounts, Usage,
 };
 
 use serde_json::Value;
@@ -341,6 +341,7 @@ fn matches(state: &JobState, search: &Search) -> bool {
         shards_of,
         since_ms,
         until_ms,
+        before,
         order: _,
         after: _,
         limit: _,
@@ -373,6 +374,36 @@ fn matches(state: &JobState, search: &Search) -> bool {
         && search.finds_crash(&state.crash_signature)
         && since_ms.is_none_or(|since| state.submit_ms >= since)
         && until_ms.is_none_or(|until| state.submit_ms < until)
+        && before.is_none_or(|(class, priority, id)| {
+            rank(state) < (Reverse(class), Reverse(priority), id)
+        })
+}
+
+/// Counts by the values of a field, most jobs first.
+pub(super) fn groups(views: &[Arc<View>], search: &Search, by: GroupBy) -> Vec<Group> {
+    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    let all = views.iter().flat_map(|view| view.values());
+    for state in all.map(|entry| &entry.state) {
+        if !matches(state, search) {
+            continue;
+        }
+        let value = match by {
+            GroupBy::Stage => state.stage.as_str(),
+            GroupBy::Health => state.health.as_str(),
+            GroupBy::Suite => &state.suite,
+            GroupBy::Account => &state.account,
+            GroupBy::Queue => &state.queue,
+            GroupBy::Host => &state.host,
+            GroupBy::TboxGroup => &state.tbox_group,
+            GroupBy::SubmitId => &state.submit_id,
+        };
+        let group = groups.entry(value.to_owned()).or_default();
+        value.clone_into(&mut group.value);
+        group.count(state.stage, state.health);
+    }
+    let mut groups: Vec<Group> = groups.into_values().collect();
+    groups.sort_by(|a, b| b.jobs.cmp(&a.jobs).then(a.value.cmp(&b.value)));
+    groups
 }
 
 /// A page of small documents by id.

@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 use fairlead_store::{
     ChangeMark, ChangePage, Changes, CountOf, Counts, Created, Doc, DocFind, DocKind, DocPage,
-    DocWrite, DueDoc, EventFind, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page,
-    Patch, Pull, Search, SearchPage, StageCounts, StoreError, StoreHealth, StoredJob, Usage,
-    Version,
+    DocWrite, DueDoc, EventFind, EventRecord, Find, Group, GroupBy, ItemError, JobStore, NewJob,
+    OldMonth, Page, Patch, Pull, Search, SearchPage, StageCounts, StoreError, StoreHealth,
+    StoredJob, Usage, Version,
 };
 
 use super::{
@@ -24,6 +24,7 @@ use super::{
 const CALL_MS: u64 = 3_000;
 
 type Outcome = Result<Version, ItemError>;
+type Docs = Result<Vec<Option<Doc>>, StoreError>;
 
 /// One write.
 #[derive(Debug, Clone)]
@@ -412,17 +413,18 @@ impl JobStore for Handle {
             .await
     }
 
+    async fn groups(&self, search: &Search, by: GroupBy) -> Result<Vec<Group>, StoreError> {
+        self.look("groups", |views| query::groups(views, search, by))
+            .await
+    }
+
     async fn named(&self, content: &[String]) -> Result<Vec<bool>, StoreError> {
         self.refresh().await?;
         let named = |truth: &Truth| query::named(&truth.seen(|| false), content);
         self.read("named", named).await
     }
 
-    async fn get_docs(
-        &self,
-        kind: DocKind,
-        ids: &[String],
-    ) -> Result<Vec<Option<Doc>>, StoreError> {
+    async fn get_docs(&self, kind: DocKind, ids: &[String]) -> Docs {
         let (slot, world) = (self.process.slot, &self.world);
         self.read("get_docs", |truth| {
             let now_ms = world.now_ms();

@@ -11,9 +11,9 @@ use super::{
 };
 use crate::{
     ChangeMark, ChangePage, Changes, CountOf, Counts, Created, Doc, DocFind, DocKind, DocPage,
-    DocWrite, DueDoc, EventFind, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page,
-    Patch, Pull, Search, SearchPage, StageCounts, StoreError, StoreHealth, StoredJob, Usage,
-    Version,
+    DocWrite, DueDoc, EventFind, EventRecord, Find, Group, GroupBy, ItemError, JobStore, NewJob,
+    OldMonth, Page, Patch, Pull, Search, SearchPage, StageCounts, StoreError, StoreHealth,
+    StoredJob, Usage, Version,
 };
 
 #[async_trait]
@@ -93,6 +93,10 @@ impl JobStore for ElasticStore {
 
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {
         searches::search_page(&self.cluster, search).await
+    }
+
+    async fn groups(&self, search: &Search, by: GroupBy) -> Result<Vec<Group>, StoreError> {
+        people::groups(&self.cluster, search, by).await
     }
 
     async fn named(&self, content: &[String]) -> Result<Vec<bool>, StoreError> {

@@ -8,10 +8,15 @@ use serde_json::{Value, json};
 
 use super::{
     cluster::Cluster,
-    query::{all_of, either, states, waiting},
+    query::{all_of, either, found_by, states, waiting},
     reply::Found,
 };
-use crate::{EventFind, EventRecord, StageCounts, StoreError, query::ends, store::QUEUES_MAX};
+use crate::{
+    EventFind, EventRecord, Group, GroupBy, Search, StageCounts, StoreError,
+    groups::GROUPS_MAX,
+    query::{ends, held},
+    store::QUEUES_MAX,
+};
 
 /// Buckets of stages and healths: there are fewer.
 const WORDS_MAX: u32 = 100;
@@ -133,6 +138,67 @@ fn counting(since_ms: u64) -> Value {
             }}},
         },
     })
+}
+
+/// What is counted of the jobs that a search finds.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Grouped {
+    by: Values,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Values {
+    buckets: Vec<OneValue>,
+}
+
+#[derive(Debug, Deserialize)]
+struct OneValue {
+    key: String,
+    doc_count: u64,
+    #[serde(default)]
+    waiting: Part,
+    #[serde(default)]
+    running: Part,
+    #[serde(default)]
+    succeeded: Part,
+}
+
+/// Counts by the values of a field: one search.
+pub(super) async fn groups(
+    cluster: &Cluster,
+    search: &Search,
+    by: GroupBy,
+) -> Result<Vec<Group>, StoreError> {
+    let held: Vec<&str> = held().map(Stage::as_str).collect();
+    let is_good = [
+        json!({"term": {"health": "success"}}),
+        json!({"terms": {"stage": ends()}}),
+    ];
+    let body = json!({
+        "size": 0, "stats": ["people"], "track_total_hits": false,
+        "query": all_of(&found_by(search)),
+        "aggs": {"by": {
+            "terms": {"field": by.as_str(), "size": GROUPS_MAX, "missing": ""},
+            "aggs": {
+                "waiting": {"filter": {"term": {"stage": "submit"}}},
+                "running": {"filter": {"terms": {"stage": held}}},
+                "succeeded": {"filter": all_of(&is_good)},
+            },
+        }},
+    });
+    let found: Found<Grouped> = cluster
+        .search_one(&cluster.indices.all_jobs(), &body)
+        .await?;
+    let groups = found.aggregations.by.buckets.into_iter().map(|one| Group {
+        value: one.key,
+        jobs: one.doc_count,
+        waiting: one.waiting.doc_count,
+        running: one.running.doc_count,
+        succeeded: one.succeeded.doc_count,
+    });
+    Ok(groups.collect())
 }
 
 /// Events, the newest first.

@@ -289,7 +289,7 @@ pub(super) fn named(content: &[&str]) -> Value {
 }
 
 /// What a search for people finds.
-fn found_by(search: &Search) -> Vec<Value> {
+pub(super) fn found_by(search: &Search) -> Vec<Value> {
     let mut filters = vec![states()];
     any_of(
         &mut filters,
@@ -346,7 +346,21 @@ fn found_by(search: &Search) -> Vec<Value> {
     if let Some(until) = search.until_ms {
         filters.push(json!({"range": {"submit_ms": {"lt": until}}}));
     }
+    filters.extend(search.before.map(before));
     filters
+}
+
+/// Jobs that come before a place: class, priority and id.
+fn before((class, priority, job): (u8, i16, JobId)) -> Value {
+    let is = |field: &str, value: i64| json!({"term": {field: value}});
+    let is_more = |field: &str, value: i64| json!({"range": {field: {"gt": value}}});
+    let (class, priority) = (i64::from(class), i64::from(priority));
+    let older = json!({"range": {"job_id.number": {"lt": job.get()}}});
+    either(&[
+        is_more("class", class),
+        all_of(&[is("class", class), is_more("priority", priority)]),
+        all_of(&[is("class", class), is("priority", priority), older]),
+    ])
 }
 
 /// Parents, shards, or both.

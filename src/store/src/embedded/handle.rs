@@ -16,8 +16,8 @@ use super::{
 };
 use crate::{
     ChangeMark, ChangePage, Changes, CountOf, Counts, Created, Doc, DocFind, DocKind, DocPage,
-    DocWrite, DueDoc, EventFind, EventRecord, Find, Findings, ItemError, JobStore, NewJob,
-    OldMonth, Page, Patch, Pull, Search, SearchPage, StageCounts, StoreError, StoreHealth,
+    DocWrite, DueDoc, EventFind, EventRecord, Find, Findings, Group, GroupBy, ItemError, JobStore,
+    NewJob, OldMonth, Page, Patch, Pull, Search, SearchPage, StageCounts, StoreError, StoreHealth,
     StoredJob, Usage, Version, health::Watch,
 };
 
@@ -321,6 +321,12 @@ impl JobStore for EmbeddedStore {
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {
         let search = search.clone();
         self.read(move |conn| search::search(conn, &search)).await
+    }
+
+    async fn groups(&self, search: &Search, by: GroupBy) -> Result<Vec<Group>, StoreError> {
+        let search = search.clone();
+        self.read(move |conn| search::groups(conn, &search, by))
+            .await
     }
 
     async fn named(&self, content: &[String]) -> Result<Vec<bool>, StoreError> {

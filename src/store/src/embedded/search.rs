@@ -1,9 +1,18 @@
 //! Searches for people: filters, order, exact totals.
 
+use fairlead_job::Stage;
 use rusqlite::{Connection, params_from_iter, types::Value};
 
-use super::{numbers::unsigned, read::read_job};
-use crate::{Parts, Search, SearchOrder, SearchPage};
+use super::{
+    numbers::{signed, unsigned},
+    read::read_job,
+    waiting::rank,
+};
+use crate::{
+    Group, GroupBy, Parts, Search, SearchOrder, SearchPage,
+    groups::GROUPS_MAX,
+    query::{ends, held},
+};
 
 /// SQL text that grows together with its values.
 #[derive(Debug, Default)]
@@ -51,6 +60,11 @@ impl Filters {
         }
         if let Some(until) = search.until_ms {
             filters.compare("submit_ms < ?", until);
+        }
+        if let Some((class, priority, job)) = search.before {
+            filters.and("(rank, job_id) < (?, ?)");
+            let place = [rank(class, priority), signed(job.get())];
+            filters.values.extend(place.map(Value::Integer));
         }
         filters
     }
@@ -192,6 +206,40 @@ pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<Sea
         page.jobs.extend(read_job(row)?);
     }
     Ok(page)
+}
+
+/// Counts by the values of a field.
+pub(super) fn groups(
+    conn: &Connection,
+    search: &Search,
+    by: GroupBy,
+) -> rusqlite::Result<Vec<Group>> {
+    let filters = Filters::of(search);
+    let quoted = |stages: &[&str]| {
+        let each = stages.iter().map(|stage| format!("'{stage}'"));
+        each.collect::<Vec<_>>().join(",")
+    };
+    let held: Vec<&str> = held().map(Stage::as_str).collect();
+    let sql = format!(
+        "SELECT {by}, COUNT(*) AS many, SUM(stage = 'submit'), SUM(stage IN ({held})),
+            SUM(health = 'success' AND stage IN ({ends}))
+         FROM jobs{conditions} GROUP BY {by} ORDER BY many DESC, {by} LIMIT {GROUPS_MAX}",
+        by = by.as_str(),
+        held = quoted(&held),
+        ends = quoted(&ends()),
+        conditions = filters.sql,
+    );
+    let mut statement = conn.prepare(&sql)?;
+    let rows = statement.query_map(params_from_iter(&filters.values), |row| {
+        Ok(Group {
+            value: row.get(0)?,
+            jobs: unsigned(row, 1)?,
+            waiting: unsigned(row, 2)?,
+            running: unsigned(row, 3)?,
+            succeeded: unsigned(row, 4)?,
+        })
+    })?;
+    rows.collect()
 }
 
 /// Which of these ids any job names as an input or as its outputs.

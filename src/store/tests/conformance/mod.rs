@@ -43,7 +43,7 @@ macro_rules! conformance {
                 usage_is_summed_up, jobs_of_one_fingerprint_are_found, jobs_are_found_by_their_crash,
                 jobs_are_found_by_their_words, content_that_jobs_name_is_known,
                 parents_and_shards_are_told_apart;
-            people: jobs_are_counted_by_stage;
+            people: jobs_are_counted_by_stage, what_is_found_is_counted_by_a_field;
             documents: documents_compare_and_set, documents_are_listed_in_order,
                 bad_documents_are_refused, documents_are_read_together_and_in_pages,
                 documents_come_by_their_time, events_are_read_newest_first;

@@ -1,7 +1,9 @@
-//! Tests of what people ask: counts of stages.
+//! Tests of what people ask: counts of stages, and of other fields.
+
+use std::collections::BTreeMap;
 
 use fairlead_job::{Health, Stage};
-use fairlead_store::{JobState, JobStore, Sharding, StageCounts};
+use fairlead_store::{Group, GroupBy, JobState, JobStore, Search, Sharding, StageCounts};
 
 use super::{change, searches::varied, state_with, submit_all};
 
@@ -63,4 +65,46 @@ pub(crate) async fn jobs_are_counted_by_stage(store: &dyn JobStore) {
             "{queue}"
         );
     }
+}
+
+pub(crate) async fn what_is_found_is_counted_by_a_field(store: &dyn JobStore) {
+    let states = varied();
+    submit_all(store, states.clone()).await;
+    store.refresh().await.unwrap();
+    let search = Search {
+        accounts: vec!["a1".into(), "a2".into()],
+        ..Search::default()
+    };
+    for (name, by) in GroupBy::ALL {
+        let mut wanted: BTreeMap<String, Group> = BTreeMap::new();
+        for state in states
+            .iter()
+            .filter(|s| search.accounts.contains(&s.account))
+        {
+            let value = match by {
+                GroupBy::Stage => state.stage.to_string(),
+                GroupBy::Health => state.health.to_string(),
+                GroupBy::Suite => state.suite.clone(),
+                GroupBy::Account => state.account.clone(),
+                GroupBy::Queue => state.queue.clone(),
+                GroupBy::Host => state.host.clone(),
+                GroupBy::TboxGroup => state.tbox_group.clone(),
+                GroupBy::SubmitId => state.submit_id.clone(),
+            };
+            let group = wanted.entry(value.clone()).or_default();
+            group.value = value;
+            group.count(state.stage, state.health);
+        }
+        let found = store.groups(&search, by).await.unwrap();
+        let jobs: Vec<u64> = found.iter().map(|group| group.jobs).collect();
+        assert!(jobs.is_sorted_by(|a, b| a >= b), "{name}: {jobs:?}");
+        let found = found.into_iter().map(|group| (group.value.clone(), group));
+        assert_eq!(found.collect::<BTreeMap<_, _>>(), wanted, "{name}");
+    }
+    let nobody = Search {
+        accounts: vec!["nobody".into()],
+        ..search
+    };
+    let found = store.groups(&nobody, GroupBy::Suite).await.unwrap();
+    assert!(found.is_empty());
 }

@@ -1,5 +1,7 @@
 //! Tests of searches for people.
 
+use std::cmp::Reverse;
+
 use fairlead_job::{Health, Stage};
 use fairlead_store::{
     CaseCounts, JobState, JobStore, Parts, Search, SearchOrder, ShardPlace, Sharding, Usage,
@@ -17,6 +19,7 @@ pub(crate) fn varied() -> Vec<JobState> {
                 s.stage = [Stage::Submit, Stage::Running, Stage::Finish][(n % 3) as usize];
                 s.health = [Health::Unknown, Health::Success][(n % 2) as usize];
                 s.ready = n % 11 != 0;
+                s.priority = i16::try_from(n % 3).unwrap() - 1;
                 s.account = name("a", 4);
                 s.queue = name("q", 5);
                 s.host = if n % 6 == 0 {
@@ -137,6 +140,13 @@ pub(crate) async fn filters_hold_together(store: &dyn JobStore) {
                 ..base.clone()
             },
             Box::new(|s| s.ready && s.stage == Stage::Submit),
+        ),
+        (
+            Search {
+                before: Some((3, 0, id(40))),
+                ..base.clone()
+            },
+            Box::new(|s| (Reverse(s.priority), s.job_id) < (Reverse(0), id(40))),
         ),
         (
             Search {
