@@ -181,16 +181,25 @@ pub struct QueueStanding {
 /// What stands before a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ahead {
-    /// Waiting jobs of its own account that come first.
+    /// Waiting jobs of its own account in its queue that come first, of those in memory.
     pub in_account: Count,
     /// Accounts of its queue, with waiting jobs, that are next before its own.
     pub accounts: u64,
     /// Labels of its account's own queue, with waiting jobs, that are next before its own.
     pub labels: u64,
+    /// Waiting jobs of these accounts and labels, of those in memory.
+    pub members_jobs: u64,
     /// Queues of its class, with waiting jobs, that are next before its own.
     pub queues: u64,
+    /// Waiting jobs of these queues.
+    pub queues_jobs: u64,
     /// Queues of higher classes with waiting jobs.
     pub higher_classes: u64,
+    /// Waiting jobs of these queues.
+    pub higher_jobs: u64,
+    /// Whether all waiting jobs are in memory. Else jobs of queues are as the store counted them last, and those of
+    /// accounts are the least that there are.
+    pub is_exact: bool,
     /// Jobs like it that were submitted later and went first, as far as this replica knows: replicas begin with jobs
     /// of their own. Each lets at most [`crate::OVERTAKES_MAX`] go before one.
     pub overtaken_by: u64,

@@ -10,9 +10,9 @@ use crate::explain::{
     JobExplanation, JobState, QueueStanding, Reason, ShapeVerdict,
 };
 use crate::hosts::Host;
-use crate::ids::{HostId, JobKey, MemberId, Millis, Owner, QueueId, ShapeId};
-use crate::index::Job;
-use crate::interner::{Atom, Atoms};
+use crate::ids::{HostId, JobKey, MemberId, Millis, QueueId, ShapeId};
+use crate::interner::Atom;
+use crate::judge::{Judge, plain_shape, texts};
 use crate::kept_off::Waits;
 use crate::labels::place_of;
 use crate::requirement::{Name, Requirement};
@@ -29,7 +29,10 @@ impl Engine {
             let standing = self.standing(owner.queue, owner.member);
             let mut explained = self.explain((job, cached.submitted), shape, standing, now);
             explained.state = JobState::Waiting;
-            explained.ahead = self.ahead(owner, Some((job, cached)), now);
+            explained.ahead = Ahead {
+                overtaken_by: self.overtaken_by(job, cached),
+                ..self.ahead(owner, (Reverse(cached.priority), job), now)
+            };
             self.add_gate(&mut explained.reasons, job, shape);
             return Some(explained);
         }
@@ -99,9 +102,11 @@ impl Engine {
         );
         let submitted = facts.submitted.0.min(now);
         let mut explained = self.explain((facts.key, submitted), &shape, standing, now);
-        explained.ahead = owner
-            .map(|owner| self.ahead(owner, None, now))
-            .unwrap_or_default();
+        let place = (Reverse(facts.priority), facts.key);
+        explained.ahead = match owner {
+            Some(owner) => self.ahead(owner, place, now),
+            None => self.ahead_of_newcomer(queue),
+        };
         explained
     }
 
@@ -113,18 +118,15 @@ impl Engine {
         now: u64,
     ) -> JobExplanation {
         let waits = Waits::new(&standing.account, shape, submitted);
-        let kept_until = self.hosts.kept_off(waits, now);
-        let is_kept = |host: &Host| kept_until.is_some() && host.is_loaded();
+        let judge = Judge::new(self, waits, now);
         let mut verdicts: Vec<(bool, usize, HostId, &Host)> =
             Vec::with_capacity(self.hosts.known.len());
         let (mut able, mut ready) = (0, 0);
         for (id, host) in self.hosts.present() {
-            let anybodys = shape.requirements(None);
-            let could = anybodys.first_unmet_by(&host.view.idle()).is_none();
-            let lacking = lacking(&standing.account, shape, &host.view);
+            let could = judge.is_able(host);
             able += u64::from(could);
-            ready += u64::from(lacking == 0 && host.open.is_some() && !is_kept(host));
-            verdicts.push((!could, lacking, id, host));
+            ready += u64::from(judge.is_ready(host));
+            verdicts.push((!could, judge.lacking(&host.view), id, host));
         }
         verdicts.sort_unstable_by(|a, b| (a.0, a.1, &a.3.name).cmp(&(b.0, b.1, &b.3.name)));
         let hosts_more = verdicts.len().saturating_sub(EXPLAIN_LIST_MAX) as u64;
@@ -132,7 +134,7 @@ impl Engine {
         let hosts = named.map(|(unable, _, id, host)| {
             let mut reasons = reasons(&standing.account, shape, &host.view);
             self.add_host_reasons(&mut reasons, job, id, host);
-            reasons.extend(host.why_loaded().filter(|_| is_kept(host)));
+            reasons.extend(host.why_loaded().filter(|_| judge.is_kept(host)));
             HostVerdict {
                 host: host.name.to_string(),
                 able: !unable,
@@ -221,88 +223,6 @@ impl Engine {
                 .get(queue)
                 .map_or(0, |queue| self.share_per_mille(queue)),
             background_per_mille: policy.background_per_mille,
-        }
-    }
-
-    fn ahead(&self, owner: Owner, job: Option<(JobKey, &Job)>, now: u64) -> Ahead {
-        let mut ahead = Ahead {
-            in_account: self.ahead_in_account(owner, job),
-            overtaken_by: job.map_or(0, |(key, job)| self.overtaken_by(key, job)),
-            ..Ahead::default()
-        };
-        if let (Some(queue), Some(own)) = (
-            self.ledger.queues.get(owner.queue),
-            self.ledger.member_rank(owner.member, now),
-        ) {
-            let waits = |id: &&MemberId| {
-                self.ledger
-                    .members
-                    .get(**id)
-                    .is_some_and(|member| member.tally.waiting > 0)
-            };
-            let ranks = queue
-                .members
-                .values()
-                .filter(waits)
-                .filter_map(|id| self.ledger.member_rank(*id, now));
-            for rank in ranks.filter(|rank| *rank < own) {
-                let other = self.ledger.members.get(rank.2);
-                if other.is_some_and(|other| &*other.account == self.ledger.account(owner)) {
-                    ahead.labels += 1;
-                } else {
-                    ahead.accounts += 1;
-                }
-            }
-        }
-        let Some(own) = self.ledger.queue_rank(owner.queue, now) else {
-            return ahead;
-        };
-        for (id, queue) in &self.ledger.queues {
-            let Some(rank) = self
-                .ledger
-                .queue_rank(id, now)
-                .filter(|_| queue.tally.waiting > 0)
-            else {
-                continue;
-            };
-            if rank.0.class() > own.0.class() {
-                ahead.higher_classes += 1;
-            } else if rank < own {
-                ahead.queues += 1;
-            }
-        }
-        ahead
-    }
-
-    fn overtaken_by(&self, key: JobKey, job: &Job) -> u64 {
-        let bucket = self.index.buckets.get(job.bucket);
-        bucket.map_or(0, |bucket| {
-            bucket.overtakers.before((Reverse(job.priority), key))
-        })
-    }
-
-    fn ahead_in_account(&self, owner: Owner, job: Option<(JobKey, &Job)>) -> Count {
-        let mut counted = 0;
-        for (_, bucket) in self.index.buckets_of(owner.member) {
-            let place = job.map(|(key, job)| (Reverse(job.priority), key));
-            let left = usize::try_from(EXPLAIN_COUNT_MAX.saturating_sub(counted))
-                .unwrap_or(0)
-                .saturating_add(1);
-            let before = bucket
-                .jobs
-                .iter()
-                .take_while(|other| place.is_none_or(|place| **other < place));
-            counted += before.take(left).count() as u64;
-            if counted > EXPLAIN_COUNT_MAX {
-                return Count {
-                    counted: EXPLAIN_COUNT_MAX,
-                    more: true,
-                };
-            }
-        }
-        Count {
-            counted,
-            more: false,
         }
     }
 
@@ -397,34 +317,8 @@ impl Engine {
     }
 }
 
-/// The facts' shape. No name of it is kept.
-fn plain_shape(known: &Atoms, facts: &JobFacts) -> Shape {
-    let lists = [
-        &facts.host_keys,
-        &facts.tags,
-        &facts.not_tags,
-        &facts.devices,
-        &facts.not_on,
-    ];
-    let each = facts.any_of.iter();
-    let alternatives = each.flat_map(|one| one.tags.iter().chain(&one.not_tags));
-    let names = lists.into_iter().flatten().chain([&facts.arch]);
-    let names = names.chain(alternatives);
-    let mut atoms = known.those_of(names.map(String::as_str));
-    crate::engine::shape_of(&mut atoms, facts)
-}
-
-/// How much keeps jobs of a shape off a host.
-fn lacking(account: &str, shape: &Shape, host: &View) -> usize {
-    let required = shape.requirements(Some(account));
-    required.unmet_by(&host.now(shape.kind)).count()
-        + usize::from(!host.admits(shape.kind))
-        + usize::from(!shape.is_let_in(host))
-}
-
 /// Everything that a host lacks for a shape, with what it is about. Gates belong to the job, not to the host.
 fn reasons(account: &str, shape: &Shape, host: &View) -> Vec<Reason> {
-    let texts = |names: &[Atom]| names.iter().map(ToString::to_string).collect();
     let missing = |needs: &[Atom], has: &[Atom]| {
         let lacks = |name: &&Atom| has.binary_search(name).is_err();
         needs

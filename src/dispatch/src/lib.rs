@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod affinity;
+mod ahead;
 mod cache;
 mod claims;
 mod counted;
@@ -30,6 +31,7 @@ mod hosts;
 mod ids;
 mod index;
 mod interner;
+mod judge;
 mod kept_off;
 pub mod labels;
 mod ledger;
@@ -62,6 +64,7 @@ pub use explain::{
     Ahead, Count, EXPLAIN_COUNT_MAX, EXPLAIN_LIST_MAX, HostExplanation, HostVerdict,
     JobExplanation, JobState, Limited, QueueStanding, Reason, ShapeVerdict,
 };
+pub use judge::{COMPARED_MAX, More};
 pub use kept_off::LOADED_WAIT_MS;
 pub use peers::{OVERTAKES_MAX, Peers};
 pub use policy::{Allowance, CACHE_JOBS, EngineConfig, Policy, QueuePolicy};

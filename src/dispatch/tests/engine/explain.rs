@@ -126,6 +126,84 @@ fn the_order_before_a_job_is_counted() {
 }
 
 #[test]
+fn jobs_before_a_job_are_counted_over_all_queues() {
+    let mut lab = Lab::with(EngineConfig::default(), policy(&[("team", queue(3, 30))]));
+    lab.learn((0..7).map(|n| queued("vip", job(n, "b"))));
+    lab.learn((10..15).map(|n| queued("idle", job(n, "b"))));
+    lab.learn((20..24).map(|n| queued("team", job(n, "a"))));
+    let ahead = explained(&lab, 22).ahead;
+    assert_eq!((ahead.higher_classes, ahead.higher_jobs), (1, 7));
+    assert_eq!((ahead.in_account.counted, ahead.is_exact), (2, true));
+    // A queue of a lower class is behind, and sees all others before it.
+    let ahead = explained(&lab, 10).ahead;
+    assert_eq!((ahead.higher_classes, ahead.higher_jobs), (2, 11));
+    // One that is not submitted yet comes behind those of its account.
+    let explain = |facts: &JobFacts| lab.engine.explain_facts(Millis(lab.now), facts).ahead;
+    let new = explain(&queued("team", job(99, "a")));
+    assert_eq!((new.in_account.counted, new.higher_jobs), (4, 7));
+    let urgent = JobFacts {
+        priority: 5,
+        ..queued("team", job(99, "a"))
+    };
+    assert_eq!(explain(&urgent).in_account.counted, 0);
+    let newcomer = explain(&job(99, "c"));
+    assert_eq!((newcomer.higher_jobs, newcomer.queues), (7, 0));
+}
+
+#[test]
+fn a_partial_cache_counts_queues_as_the_store_does() {
+    let mut lab = Lab::new();
+    lab.learn([queued("vip", job(1, "b")), job(2, "a")]);
+    let by = [("vip", 40), ("a", 3)];
+    let by = by.map(|(name, jobs)| (Dimension::Queue(name.to_owned()), jobs));
+    lab.on(Event::CountsRefreshed(DimensionCounts {
+        total: 43,
+        by: by.to_vec(),
+        ..DimensionCounts::default()
+    }));
+    let ahead = explained(&lab, 2).ahead;
+    assert_eq!((ahead.higher_jobs, ahead.is_exact), (40, false));
+}
+
+#[test]
+fn a_job_is_compared_with_itself_without_a_constraint() {
+    let mut lab = Lab::new();
+    lab.offer(vm_host("plain"));
+    let tagged = |name: &str, tags: &str| saying(vm_host(name), |about| about.tags = names(tags));
+    lab.offer(tagged("tagged", "gpu"));
+    lab.offer(Offer {
+        total_memory_mb: 4_000,
+        free_memory_mb: 4_000,
+        ..tagged("small", "gpu rt")
+    });
+    lab.offer(Offer {
+        free_memory_mb: 2_000,
+        ..tagged("full", "rt")
+    });
+    let needy = JobFacts {
+        tags: names("gpu rt"),
+        memory_mb: 8_000,
+        ..job(1, "a")
+    };
+    let tags = |tags: &str| JobFacts {
+        tags: names(tags),
+        ..needy.clone()
+    };
+    let small = JobFacts {
+        memory_mb: 0,
+        ..needy.clone()
+    };
+    let others = [tags("gpu"), tags("rt"), tags(""), small, needy.clone()];
+    let more = lab.engine.compare_facts(Millis(lab.now), &needy, &others);
+    let counts: Vec<(u64, u64)> = more.iter().map(|more| (more.able, more.ready)).collect();
+    assert_eq!(counts, [(1, 1), (1, 0), (3, 2), (1, 1), (0, 0)]);
+    assert_eq!((more[0].most_mb, more[3].most_mb), (20_000, 4_000));
+    let many = vec![needy.clone(); COMPARED_MAX + 5];
+    let more = lab.engine.compare_facts(Millis(lab.now), &needy, &many);
+    assert_eq!(more.len(), COMPARED_MAX);
+}
+
+#[test]
 fn what_keeps_a_job_back_everywhere() {
     let paused = QueuePolicy {
         paused: true,
