@@ -16,8 +16,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("lifecycle", &["base"]),
     ("known", &["base", "storage", "lifecycle"]),
     ("core", &["base", "storage", "known"]),
-    ("peers", &["storage", "known", "core"]),
     ("people", &["base", "storage", "known", "core"]),
+    ("peers", &["storage", "known", "core", "people"]),
     ("placement", &["base", "lifecycle", "known", "core"]),
     (
         "jobs",
@@ -139,6 +139,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "submission",
             "hosts",
             "scaling",
+            "samples",
         ],
     ),
     (
@@ -248,6 +249,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "base",
             "core",
+            "people",
             "peers",
             "files",
             "content",

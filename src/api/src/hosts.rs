@@ -69,6 +69,41 @@ pub struct HostView {
     /// Why it is idle, one reason a line.
     #[serde(default)]
     pub why_idle: Vec<String>,
+    /// Of a closed host that still has jobs: when it is empty. A list of hosts does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub empties: Option<EmptiesView>,
+}
+
+/// When a closed host is empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EmptiesView {
+    /// Its jobs, those that stay longest first.
+    pub jobs: Vec<LeavingJob>,
+    /// When the last one ends, as far as is known of such jobs, UTC epoch ms; absent: nothing is known of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_ms: Option<u64>,
+    /// When the last one is over by its time limits, UTC epoch ms; absent: one has no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latest_ms: Option<u64>,
+    /// The same in one sentence.
+    pub words: String,
+}
+
+/// A job on a host that gets no new one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeavingJob {
+    /// The job.
+    pub job_id: String,
+    /// Its suite.
+    pub suite: String,
+    /// Since when the host has it, UTC epoch ms.
+    pub since_ms: u64,
+    /// When it ends, as far as is known of such jobs, UTC epoch ms; absent: nothing is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_ms: Option<u64>,
+    /// When it is over by its time limits, UTC epoch ms; absent: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latest_ms: Option<u64>,
 }
 
 /// Above so much of its memory in use a host is loaded, percent.

@@ -9,6 +9,7 @@ pub mod codes;
 mod content;
 mod dashboard;
 pub mod endpoints;
+mod explanation;
 mod hosts;
 mod job_view;
 mod limits;
@@ -44,9 +45,12 @@ pub use dashboard::{
     PausedView, ReplicaRow, Series, SeriesPoint, Snapshot, StoreRow, Tables,
 };
 pub use endpoints::{Caller, ENDPOINTS, Endpoint, Route};
+pub use explanation::{
+    Before, Compared, ConstraintCost, Explanation, HostVerdict, Outlook, RecentWaits, RunCount,
+};
 pub use hosts::{
-    ClosedView, ConflictView, ExecutorSaid, HostLoad, HostView, LOADED_ABOVE_PERCENT,
-    LOADED_REST_S, LOADED_UNTIL_PERCENT, RegisteredView, ReservedView, UnknownMachine,
+    ClosedView, ConflictView, EmptiesView, ExecutorSaid, HostLoad, HostView, LOADED_ABOVE_PERCENT,
+    LOADED_REST_S, LOADED_UNTIL_PERCENT, LeavingJob, RegisteredView, ReservedView, UnknownMachine,
 };
 pub use job_view::{AttemptView, EditView, JobEvent, JobTimes, JobView, RuleApplied};
 pub use limits::{Bounds, Limits, LimitsChange};

@@ -34,6 +34,7 @@ pub(crate) const LIST: Parameters = Parameters::Known(&[
     "shards_of",
     "since_ms",
     "until_ms",
+    "group_by",
     "order",
     "after",
     "limit",
@@ -41,7 +42,14 @@ pub(crate) const LIST: Parameters = Parameters::Known(&[
 /// A page of a list.
 pub(crate) const SERIES: Parameters = Parameters::Known(&["by", "name", "since_ms", "until_ms"]);
 pub(crate) const AUDIT: Parameters = Parameters::Known(&[
-    "who", "what", "subject", "since_ms", "until_ms", "limit", "after",
+    "who",
+    "what",
+    "incidents",
+    "subject",
+    "since_ms",
+    "until_ms",
+    "limit",
+    "after",
 ]);
 pub(crate) const PAGE: Parameters = Parameters::Known(&["limit", "after"]);
 pub(crate) const SUBMIT: Parameters = Parameters::Known(&["strict", "dry_run", "idempotency_key"]);
@@ -191,6 +199,20 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         "Submitted, or used, before this time, UTC epoch ms.",
     ),
     one_of(
+        "group_by",
+        &[
+            "stage",
+            "health",
+            "suite",
+            "account",
+            "queue",
+            "host",
+            "tbox_group",
+            "submit_id",
+        ],
+        "By what the jobs are counted instead of listed. Shards count, and their parents do not, unless parts says it.",
+    ),
+    one_of(
         "order",
         &["newest", "oldest"],
         "Which come first. Default newest.",
@@ -252,6 +274,10 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     words(
         "what",
         "Which acts, such as job.cancel; * at the end stands for any text.",
+    ),
+    switch(
+        "incidents",
+        "Only what happened to the lab: faults, losses, starts and stops of replicas, pauses and drains. Default false. With true, since_ms is by default 12 hours ago.",
     ),
     words("subject", "To which jobs, queues, hosts or accounts."),
     words("fields", "The fields that are wanted. Default: all."),

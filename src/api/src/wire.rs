@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{ExecutorSaid, GrantInput, HostLoad, RuleApplied};
+use crate::{ExecutorSaid, GrantInput, HostLoad, Outlook, RuleApplied};
 
 /// One item of the answer to a submit, in the order of the request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,6 +58,9 @@ pub struct SubmitItem {
     /// The submit rule that it met, also if it was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<RuleApplied>,
+    /// Of a dry run: what the job may expect. The first job of each kind has it, of at most 16 kinds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outlook: Option<Box<Outlook>>,
 }
 
 /// A job that an agent says it has.
@@ -368,6 +371,9 @@ pub struct JobSummary {
 pub struct JobList {
     /// The jobs.
     pub jobs: Vec<JobSummary>,
+    /// With `group_by`: how many there are with each value, most jobs first, at most 1,000 values; no jobs are listed then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<JobGroup>,
     /// How many in all.
     pub total: u64,
     /// Of a search by `kv`: jobs that match all else and are not searched, because an older version stored them.
@@ -376,6 +382,23 @@ pub struct JobList {
     /// Give this as `after` for the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+}
+
+/// Jobs of a list with one value of a field.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobGroup {
+    /// The value; empty: they have none.
+    pub value: String,
+    /// All of them.
+    pub jobs: u64,
+    /// Those in stage submit.
+    pub waiting: u64,
+    /// Those that hosts have.
+    pub running: u64,
+    /// Those that succeeded.
+    pub succeeded: u64,
+    /// Those that ended in another way.
+    pub failed: u64,
 }
 
 /// Keeps a host for some accounts.
@@ -408,35 +431,6 @@ pub struct HostClose {
     /// Whether it is to be emptied; else it only gets no new job.
     #[serde(default)]
     pub drain: bool,
-}
-
-/// Why a job waits, or where it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Explanation {
-    /// The job.
-    pub job_id: String,
-    /// How far it is.
-    pub job_stage: String,
-    /// The answer in one sentence.
-    pub summary: String,
-    /// What else is known, one sentence a line, most important first.
-    pub reasons: Vec<String>,
-    /// For each host that was looked at: whether it could run the job, and what it lacks.
-    pub hosts: Vec<HostVerdict>,
-    /// How many more hosts there are than `hosts` shows.
-    #[serde(default)]
-    pub hosts_more: u64,
-}
-
-/// One host, as seen from one job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct HostVerdict {
-    /// The host.
-    pub hostname: String,
-    /// Whether it could ever run the job.
-    pub could: bool,
-    /// What it lacks or waits for, in words; empty: nothing.
-    pub lacks: Vec<String>,
 }
 
 /// Cancels several waiting jobs: by their ids, or all that the filters name.

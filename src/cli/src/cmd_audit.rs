@@ -12,15 +12,23 @@ use crate::{
 
 /// Entries of one page.
 const PAGE: u32 = 1_000;
+/// A night, ms.
+const NIGHT_MS: u64 = 12 * 3_600_000;
+/// A week, ms.
+const WEEK_MS: u64 = 7 * 86_400_000;
 
 /// Which entries of the audit log.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 An admin sees all entries. Others see their own acts, and those on hosts, queues, pools and the lab.")]
 pub(crate) struct AuditArgs {
-    /// Begin, this long ago: 90m, 24h, 7d
-    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = length_ms)]
-    since: u64,
+    /// Begin, this long ago: 90m, 24h, 7d [default: 7d, or 12h with --incidents]
+    #[arg(long, value_name = "TIME", value_parser = length_ms)]
+    since: Option<u64>,
+    /// Only what happened to the lab, oldest first: hosts lost and back, starts and stops of schedulers, outages of
+    /// the store, pauses, drains and faults
+    #[arg(long, conflicts_with = "what")]
+    incidents: bool,
     /// Accounts, hosts or replicas that acted, separated by commas
     #[arg(long, value_name = "NAMES", default_value = "")]
     who: String,
@@ -37,7 +45,8 @@ pub(crate) struct AuditArgs {
 
 pub(crate) async fn run(args: &AuditArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
-    let since_ms = clock::now_ms().saturating_sub(args.since);
+    let usual = if args.incidents { NIGHT_MS } else { WEEK_MS };
+    let since_ms = clock::now_ms().saturating_sub(args.since.unwrap_or(usual));
     let wanted = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let (mut events, mut after) = (Vec::new(), String::new());
     while events.len() < wanted {
@@ -45,6 +54,9 @@ pub(crate) async fn run(args: &AuditArgs, context: &Context) -> anyhow::Result<u
             ("since_ms", since_ms.to_string()),
             ("limit", args.limit.min(PAGE).to_string()),
         ];
+        if args.incidents {
+            filters.push(("incidents", "true".to_owned()));
+        }
         for (name, value) in [
             ("who", &args.who),
             ("what", &args.what),
@@ -63,6 +75,9 @@ pub(crate) async fn run(args: &AuditArgs, context: &Context) -> anyhow::Result<u
         }
     }
     events.truncate(wanted);
+    if args.incidents {
+        events.reverse();
+    }
     context.print(&events, |events| table(events, context.output.paper()))?;
     Ok(exit::OK)
 }

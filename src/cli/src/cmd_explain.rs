@@ -1,6 +1,6 @@
 //! `fairlead explain ID`: why a job waits, or where it is.
 
-use fairlead_api::Explanation;
+use fairlead_api::{ConstraintCost, Explanation};
 use fairlead_job::units::counted;
 
 use crate::{
@@ -42,6 +42,7 @@ pub(crate) fn text(explanation: &Explanation, paper: Paper) -> String {
             .iter()
             .map(|reason| format!("  - {}", harmless(reason))),
     );
+    lines.extend(cost_lines(&explanation.costs));
     if !explanation.hosts.is_empty() {
         let mut grid = Grid::new(&["host", "could run it", "lacks or waits for"]);
         for host in &explanation.hosts {
@@ -60,6 +61,20 @@ pub(crate) fn text(explanation: &Explanation, paper: Paper) -> String {
         lines.push(format!("and {more}"));
     }
     lines.join("\n")
+}
+
+/// What each constraint of a job costs, for people.
+pub(crate) fn cost_lines(costs: &[ConstraintCost]) -> Vec<String> {
+    if costs.is_empty() {
+        return Vec::new();
+    }
+    let each = costs
+        .iter()
+        .map(|cost| format!("  - {}", harmless(&cost.words)));
+    let head = "  cost of each constraint:".to_owned();
+    std::iter::once(head)
+        .chain(each.map(|line| format!("  {line}")))
+        .collect()
 }
 
 #[cfg(test)]
@@ -81,10 +96,16 @@ mod tests {
                 lacks: vec!["memory".into(), "tag ssd".into()],
             }],
             hosts_more: 2,
+            costs: vec![ConstraintCost {
+                words: "2 more hosts without `tags: [ssd]`, 1 now".into(),
+                ..ConstraintCost::default()
+            }],
+            ..Explanation::default()
         };
         assert_eq!(
             text(&explanation, Paper::PIPE),
-            "job 7 (submit): no host has enough memory\n  - it needs 64000 MB\n\n\
+            "job 7 (submit): no host has enough memory\n  - it needs 64000 MB\n  cost of each constraint:\n\
+             \x20   - 2 more hosts without `tags: [ssd]`, 1 now\n\n\
              host  could run it  lacks or waits for\nh1    no            memory; tag ssd\nand 2 more hosts"
         );
     }

@@ -404,6 +404,9 @@ fn one(host: &HostView, now_ms: u64) -> String {
     }
     say("seen", seen(host, now_ms));
     say("jobs", host.jobs.join(" "));
+    if let Some(empties) = &host.empties {
+        say("empty", empties.words.clone());
+    }
     if !host.why_idle.is_empty() {
         lines.push("why idle:".to_owned());
         lines.extend(

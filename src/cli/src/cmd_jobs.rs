@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use fairlead_api::{
-    JobList, JobSummary,
+    JobGroup, JobList, JobSummary,
     client::{Client, JobQuery},
 };
 use fairlead_job::Stage;
-use serde::Serialize;
 
 use crate::{
     clock,
@@ -18,6 +17,18 @@ use crate::{
     selecting::{Found, MATCHES_MAX, Selector, held_stages, value_of},
     table::{Grid, Paper, or_dash},
 };
+
+/// Fields by which the scheduler counts.
+const COUNTED_THERE: [&str; 8] = [
+    "stage",
+    "health",
+    "suite",
+    "account",
+    "queue",
+    "host",
+    "tbox_group",
+    "submit_id",
+];
 
 /// Which jobs, and how they are shown.
 #[derive(Debug, clap::Args)]
@@ -42,7 +53,8 @@ pub(crate) struct JobsArgs {
     /// Continue a list: the `next` of its last page
     #[arg(long, value_name = "PLACE")]
     after: Option<String>,
-    /// Count the jobs by a field or parameter, such as stage, host or mode, over at most 10,000 jobs
+    /// Count the jobs by a field or parameter, such as stage, suite or mode. All jobs count by stage, health, suite,
+    /// account, queue, host, `tbox_group` or `submit_id`; by others, or with --where, at most 10,000
     #[arg(long, value_name = "KEY")]
     group_by: Option<String>,
     /// Print nothing but ids, one a line
@@ -64,6 +76,27 @@ impl JobsArgs {
             after: self.after.clone(),
             ..query
         })
+    }
+
+    /// Counts the jobs by a field: the scheduler does if it can.
+    async fn count_by(
+        &self,
+        key: &str,
+        query: JobQuery,
+        client: &Client,
+        context: &Context,
+    ) -> Result<Vec<JobGroup>, Failure> {
+        if COUNTED_THERE.contains(&key) && !self.selector.has_conditions() {
+            let query = JobQuery {
+                with_kv: false,
+                group_by: Some(key.to_owned()),
+                ..query
+            };
+            return Ok(client.jobs(&query).await?.groups);
+        }
+        let found = self.selector.collect(client, query, MATCHES_MAX).await?;
+        remark_on(&found, context);
+        Ok(groups(&found.jobs, key))
     }
 
     /// Whether the jobs that run are to come first.
@@ -115,9 +148,7 @@ pub(crate) async fn run(args: &JobsArgs, context: &Context) -> anyhow::Result<u8
     let client = context.client()?;
     let query = args.query(context, &client).await?;
     if let Some(key) = &args.group_by {
-        let found = args.selector.collect(&client, query, MATCHES_MAX).await?;
-        remark_on(&found, context);
-        let groups = groups(&found.jobs, key);
+        let groups = args.count_by(key, query, &client, context).await?;
         let paper = context.output.paper();
         context.print(&groups, |groups| table_of_groups(groups, key, paper))?;
         return Ok(exit::OK);
@@ -133,6 +164,7 @@ pub(crate) async fn run(args: &JobsArgs, context: &Context) -> anyhow::Result<u8
     let (total, next) = (found.total, found.next.clone());
     let list = JobList {
         jobs: found.jobs,
+        groups: Vec::new(),
         total,
         unsearched: (found.unsearched > 0).then_some(found.unsearched),
         next: found.next,
@@ -252,20 +284,9 @@ fn host_of(job: &JobSummary) -> String {
     }
 }
 
-/// Jobs with one value. The field names are part of the CLI's interface for programs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-struct Group {
-    value: String,
-    jobs: u64,
-    waiting: u64,
-    running: u64,
-    succeeded: u64,
-    failed: u64,
-}
-
 /// The jobs by a value of each, most jobs first.
-fn groups(jobs: &[JobSummary], key: &str) -> Vec<Group> {
-    let mut by_value: BTreeMap<String, Group> = BTreeMap::new();
+fn groups(jobs: &[JobSummary], key: &str) -> Vec<JobGroup> {
+    let mut by_value: BTreeMap<String, JobGroup> = BTreeMap::new();
     for job in jobs {
         let value = value_of(job, key).unwrap_or_default();
         let group = by_value.entry(value.clone()).or_default();
@@ -278,12 +299,12 @@ fn groups(jobs: &[JobSummary], key: &str) -> Vec<Group> {
         group.succeeded += u64::from(is_over && is_good);
         group.failed += u64::from(is_over && !is_good);
     }
-    let mut groups: Vec<Group> = by_value.into_values().collect();
+    let mut groups: Vec<JobGroup> = by_value.into_values().collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.jobs));
     groups
 }
 
-fn table_of_groups(groups: &[Group], key: &str, paper: Paper) -> String {
+fn table_of_groups(groups: &[JobGroup], key: &str, paper: Paper) -> String {
     let mut grid = Grid::new(&[
         "value",
         ">jobs",

@@ -5,13 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use fairlead_api::client::Client;
-use fairlead_job::{SiteDefaults, SubmitLimits, dry_run};
+use fairlead_api::{Outlook, RecentWaits, client::Client};
+use fairlead_job::{SiteDefaults, SubmitLimits, dry_run, units::counted};
 use serde_json::json;
 
 use crate::{
     attached::{self, Attached, Left},
     clock,
+    cmd_explain::cost_lines,
     context::Context,
     exit::{self, Failure},
     expansion::{FileJobs, JobsArgs, mind_keys},
@@ -163,10 +164,37 @@ fn outlook(report: &Report) -> String {
     if let Some(rule) = submission::rule_words(item) {
         words = format!("{words}; {rule}");
     }
-    if item.hint.is_empty() {
-        return words;
+    if !item.hint.is_empty() {
+        words = format!("{words}\n  hint: {}", harmless(&item.hint));
     }
-    format!("{words}\n  hint: {}", harmless(&item.hint))
+    let lines = item.outlook.iter().flat_map(|outlook| expected(outlook));
+    lines.fold(words, |words, line| format!("{words}\n{line}"))
+}
+
+/// The outlook of a job in lines.
+fn expected(outlook: &Outlook) -> Vec<String> {
+    let Outlook { queue, class, .. } = outlook;
+    let waits = |of: String, waits: &RecentWaits| {
+        let (Some(half), Some(most)) = (waits.p50_s, waits.p95_s) else {
+            return format!("  - in the last hour no job {of} began");
+        };
+        let jobs = counted(waits.jobs, "job", "jobs");
+        format!(
+            "  - in the last hour half of {jobs} {of} waited less than {half} s, 95 % less than {most} s"
+        )
+    };
+    let mut lines = vec![
+        format!("  - {}", harmless(&outlook.summary)),
+        format!(
+            "  - {} of {} known hosts could run it, {} now",
+            outlook.hosts_able, outlook.hosts_known, outlook.hosts_ready
+        ),
+        format!("  - {}", harmless(&outlook.before.words)),
+        waits(format!("in queue '{queue}'"), &outlook.queue_waits),
+        waits(format!("of priority {class}"), &outlook.class_waits),
+    ];
+    lines.extend(cost_lines(&outlook.costs));
+    lines
 }
 
 /// Sends the jobs, and tells of each.

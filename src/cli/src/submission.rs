@@ -399,6 +399,7 @@ mod tests {
             reused_from: String::new(),
             joined: String::new(),
             rule: None,
+            outlook: None,
         }
     }
 

@@ -37,13 +37,13 @@ export const loginAddress = () => `/ui/login${query({ next: location.pathname + 
 
 async function refusal(response) {
   const said = await response.json().catch(() => ({}));
-  const body = said.error ?? said;
+  const body = said.error ?? (Array.isArray(said) ? said[0] : said);
   return new Refused(response.status, { ...body, message: body.message ?? `the scheduler answered ${response.status}` });
 }
 
-/** Asks and answers the response; refusals are thrown. */
+/** Asks and answers the response; refusals are thrown. `text`: a body that is sent as it is. */
 export async function ask(path, options = {}) {
-  const { method = 'GET', body, signal: stop, headers, stream } = options;
+  const { method = 'GET', body, text, signal: stop, headers, stream } = options;
   const limits = stream ? [] : [AbortSignal.timeout(TIMEOUT_MS)];
   if (stop) limits.push(stop);
   let response;
@@ -51,7 +51,7 @@ export async function ask(path, options = {}) {
     response = await fetch(path.startsWith('/') ? path : BASE + path, {
       method,
       headers: { accept: 'application/json', ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: text ?? (body === undefined ? undefined : JSON.stringify(body)),
       signal: limits.length > 1 ? AbortSignal.any(limits) : limits[0],
       credentials: 'same-origin',
     });

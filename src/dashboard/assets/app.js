@@ -17,7 +17,7 @@ const PAGES = {
   hosts: [() => import('./pages/hosts.js'), () => import('./pages/host.js')],
   use: [() => import('./pages/use.js')],
   accounts: [() => import('./pages/use.js'), () => import('./pages/account.js')],
-  submits: [() => import('./pages/jobs.js'), () => import('./pages/submit.js')],
+  submits: [() => import('./pages/check.js'), () => import('./pages/submit.js')],
   timers: [() => import('./pages/timers.js')],
   pools: [() => import('./pages/pools.js'), () => import('./pages/pools.js')],
   audit: [() => import('./pages/audit.js')],

@@ -12,6 +12,10 @@ pub(crate) const FILES: &[(&str, &[u8])] = &[
         include_bytes!("../assets/components/action.js"),
     ),
     (
+        "components/costs.js",
+        include_bytes!("../assets/components/costs.js"),
+    ),
+    (
         "components/hostmap.js",
         include_bytes!("../assets/components/hostmap.js"),
     ),
@@ -60,6 +64,7 @@ pub(crate) const FILES: &[(&str, &[u8])] = &[
         include_bytes!("../assets/pages/account.js"),
     ),
     ("pages/audit.js", include_bytes!("../assets/pages/audit.js")),
+    ("pages/check.js", include_bytes!("../assets/pages/check.js")),
     (
         "pages/health.js",
         include_bytes!("../assets/pages/health.js"),

@@ -39,6 +39,7 @@ use crate::{
         leases::Renewals,
         live_jobs::LiveJobs,
         log_sizes::LogSizes,
+        lost_hosts::LostHosts,
         open_requests::Waiters,
         outbox::Outbox,
         parents::Parents,
@@ -85,6 +86,8 @@ pub(crate) struct Lab {
     pub(crate) pools: Pools,
     pub(crate) host_turns: HostTurns,
     pub(crate) renewals: Renewals,
+    /// Hosts that this replica found lost.
+    pub(crate) lost: LostHosts,
 }
 
 /// Jobs that testboxes hold, and versions of jobs that were seen.

@@ -73,6 +73,7 @@ impl Replica {
         core.tasks
             .run("old_months", Arc::clone(&core).drop_old_months());
         core.tasks.run("content", Arc::clone(&core).collect_daily());
+        core.tell_of_start();
         let store = core.store.health().name;
         tracing::info!(
             replica = core.config.replica,

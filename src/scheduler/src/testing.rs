@@ -5,7 +5,9 @@ use std::sync::Arc;
 use fairlead_content::ContentStore;
 use fairlead_dispatch::Millis;
 use fairlead_job::{IdMaker, JobId, Spec, Stage, TboxType, Waits};
-use fairlead_store::{EmbeddedStore, JobState, JobStore, NewJob, StoredJob};
+use fairlead_store::{
+    EmbeddedStore, EventFind, EventRecord, JobState, JobStore, NewJob, StoredJob,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -133,6 +135,25 @@ pub(crate) fn sight_at(now: Millis) -> Sight {
         now,
         stage_since: now,
         ahead_ms: 0,
+    }
+}
+
+/// The audit log once it has so many entries, the newest first; fails after 10 s.
+pub(crate) async fn noted(core: &Core, many: usize) -> Vec<EventRecord> {
+    let find = EventFind {
+        until_ms: u64::MAX >> 1,
+        limit: 1_000,
+        ..EventFind::default()
+    };
+    let deadline = core.clock.now().0 + 10_000;
+    loop {
+        let events = core.store.read_events(&find).await;
+        let events = events.expect("the store answers");
+        if events.len() >= many {
+            return events;
+        }
+        assert!(core.clock.now().0 < deadline, "only {events:?}");
+        tokio::task::yield_now().await;
     }
 }
 

@@ -84,6 +84,8 @@ pub struct JobQuery {
     pub since_ms: Option<u64>,
     /// Submitted before this time, UTC epoch ms.
     pub until_ms: Option<u64>,
+    /// `stage`, `suite` or another field by which jobs are counted instead of listed; `None`: they are listed.
+    pub group_by: Option<String>,
     /// `newest` or `oldest` first; `None`: as the server likes.
     pub order: Option<String>,
     /// `next` of the page before.
@@ -118,6 +120,7 @@ impl JobQuery {
         push(&mut pairs, "shards_of", self.shards_of.as_ref());
         push(&mut pairs, "since_ms", self.since_ms);
         push(&mut pairs, "until_ms", self.until_ms);
+        push(&mut pairs, "group_by", self.group_by.as_ref());
         push(&mut pairs, "order", self.order.as_ref());
         push(&mut pairs, "after", self.after.as_ref());
         push(&mut pairs, "limit", self.limit);

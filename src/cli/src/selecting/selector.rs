@@ -119,6 +119,11 @@ impl Selector {
             && (!self.failed || !self.ids().is_empty())
     }
 
+    /// Whether jobs must meet conditions that only this command knows.
+    pub(crate) fn has_conditions(&self) -> bool {
+        !self.conditions.is_empty()
+    }
+
     /// Whether neither ids nor filters are said.
     pub(crate) fn is_empty(&self) -> bool {
         self.words.is_empty() && self.is_plain()

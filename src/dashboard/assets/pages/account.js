@@ -1,16 +1,17 @@
 // One account: what it uses, its limits, and its jobs.
 
-import { html } from '../ui.js';
+import { html, useMemo } from '../ui.js';
 import { address } from '../route.js';
 import { getJson, isAdmin, me, query } from '../api.js';
 import { count, hours, percent, serverNow } from '../format.js';
 import { FAILED, ON_HOSTS } from '../filters.js';
 import { JobsOf } from '../components/joblist.js';
-import { Panel, Tile, Title, useLoad } from '../components/parts.js';
+import { num, Panel, Tile, Title, useLoad, Wide } from '../components/parts.js';
 import { Series } from '../components/series.js';
 import { Limits } from './queue.js';
 
 const DAY = 86_400_000;
+const SUITES_SHOWN = 12;
 
 /** How many jobs match. */
 const countOf = (filter, stop) => getJson(`jobs${query({ ...filter, limit: 0 })}`, { signal: stop }).then(list => list.total);
@@ -40,6 +41,31 @@ function Tiles({ name }) {
         <${Tile} label="Share in 24 h" value=${percent(row?.share_permille)} note="of the busy time of the lab" /></div>`;
 }
 
+/** Where its jobs of the last 7 days are, by stage and by suite. */
+function Where({ name }) {
+  const since = useMemo(() => serverNow() - 7 * DAY, [name]);
+  const filter = { account: name, since_ms: since };
+  const by = field => stop => getJson(`jobs${query({ ...filter, group_by: field })}`, { signal: stop }).then(list => list.groups ?? []);
+  const stages = useLoad(by('stage'), [name]);
+  const suites = useLoad(by('suite'), [name]);
+  const link = (field, value) => html`<a href=${address('jobs', '', { ...filter, [field]: value })}>${value || 'none'}</a>`;
+  const all = suites.data.value ?? [];
+  return html`<${Panel} title="Where its jobs are" note="submitted within 7 days">
+    <p class="counts where">${(stages.data.value ?? []).map(
+      group => html`<span key=${group.value}>${link('stage', group.value)} <b>${count(group.jobs)}</b></span>`,
+    )}${stages.data.value?.length === 0 && html`<span class="faint">It submitted none.</span>`}</p>
+    ${
+      all.length > 0 &&
+      html`<${Wide} label="Jobs by suite"><table class="rows"><caption class="unseen">Jobs by suite</caption><thead><tr><th scope="col">Suite</th>
+            <th scope="col" class="num">Jobs</th><th scope="col" class="num">Wait</th><th scope="col" class="num">Run</th>
+            <th scope="col" class="num">Succeeded</th><th scope="col" class="num">Failed</th></tr></thead><tbody>
+      ${all.slice(0, SUITES_SHOWN).map(
+        group => html`<tr key=${group.value} data-row tabindex="-1"><td>${link('suite', group.value)}</td>${num(count(group.jobs))}
+            ${num(count(group.waiting))}${num(count(group.running))}${num(count(group.succeeded))}${num(count(group.failed))}</tr>`,
+      )}</tbody></table></${Wide}>`
+    }${all.length > SUITES_SHOWN && html`<p class="faint">The ${count(SUITES_SHOWN)} suites with the most jobs are shown.</p>`}</${Panel}>`;
+}
+
 export default function Account({ name }) {
   const admin = isAdmin();
   const own = me.value?.my_account === name;
@@ -58,7 +84,7 @@ export default function Account({ name }) {
     html`<p class="subtitle">${account.role}
       ${account.vip ? ' · may use queue vip' : ''}${account.hint ? ` · ${account.hint}` : ''}</p>`
   }<${Tiles} name=${name} />
-    <div class="columns"><div><${Panel} title="Its jobs that wait longest">
+    <div class="columns"><div><${Where} name=${name} /><${Panel} title="Its jobs that wait longest">
           <${JobsOf} filter=${{ account: name, stage: 'submit', order: 'oldest' }} limit=${6} hide=${{ account: true, host: true, ran: true }} empty="None of
             its jobs waits." /></${Panel}>
             <${Panel} title="Its last jobs that failed">

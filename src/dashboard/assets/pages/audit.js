@@ -33,21 +33,30 @@ function Subject({ text }) {
 
 export default function Audit() {
   const { query } = route.value;
-  const asked = Object.fromEntries([...FIELDS.map(([name]) => name), 'since_ms', 'until_ms', 'after'].map(name => [name, query.get(name) ?? '']));
+  const asked = Object.fromEntries([...FIELDS.map(([name]) => name), 'incidents', 'since_ms', 'until_ms', 'after'].map(name => [name, query.get(name) ?? '']));
   const loaded = useLoad(stop => getJson(`audit${toQuery({ ...asked, limit: PAGE })}`, { signal: stop }), [JSON.stringify(asked)]);
   const list = loaded.data.value;
   const submit = event => {
     event.preventDefault();
-    setQuery({ ...Object.fromEntries(FIELDS.map(([name]) => [name, event.target.elements[name].value.trim()])), after: '' });
+    const fields = Object.fromEntries(FIELDS.map(([name]) => [name, event.target.elements[name].value.trim()]));
+    setQuery({ ...fields, incidents: fields.what ? '' : asked.incidents, after: '' });
   };
   return html`<${Title}>Audit</${Title}><form class="filter" onSubmit=${submit}>
       ${FIELDS.map(
         ([name, hint], i) => html`<label key=${name} class="unseen" for=${`audit-${name}`}>${name}</label>
       <input id=${`audit-${name}`} name=${name} data-filter=${i === 0 ? '' : undefined} value=${asked[name]} placeholder=${hint} autocomplete="off" />`,
       )}
-      <button>Filter</button></form>
+      <button>Filter</button><span class="chips" role="group" aria-label="Kinds of acts"><a class="chip" href=${address('audit')}
+        aria-current=${asked.incidents ? undefined : 'true'}>All acts</a><a class="chip" href=${address('audit', '', { incidents: true })}
+        aria-current=${asked.incidents ? 'true' : undefined}>What happened last night</a></span></form>
     <div class="pager"><p class="faint">
-          ${isAdmin() ? 'All acts of people on the lab' : 'Your acts, and those on hosts, queues and the lab'}, newest first</p><span class="buttons">
+          ${
+            asked.incidents
+              ? `Faults, losses, deploys, pauses and drains ${asked.since_ms ? '' : 'of the last 12 hours'}`
+              : isAdmin()
+                ? 'All acts of people on the lab'
+                : 'Your acts, and those on hosts, queues and the lab'
+          }, newest first</p><span class="buttons">
           <button disabled=${!asked.after} onClick=${() => history.back()}>Newer</button>
           <button disabled=${!list?.next} onClick=${() => setQuery({ after: list.next }, { replace: false })}>Older</button></span></div>
     <${Problem} error=${loaded.error.value} retry=${loaded.again} /><div class="main-table">

@@ -7,7 +7,7 @@ import { hosts } from '../live.js';
 import { Ago, HOST_STATES, HostState, memory } from '../format.js';
 import { openAction } from '../components/action.js';
 import { JobsOf } from '../components/joblist.js';
-import { AccountLink, JobLink, Meter, Panel, Problem, Skeleton, Title, useLoad } from '../components/parts.js';
+import { AccountLink, JobLink, Meter, Panel, Problem, Skeleton, Title, useLoad, Wide } from '../components/parts.js';
 import { Series } from '../components/series.js';
 
 function Buttons({ name, host }) {
@@ -15,6 +15,18 @@ function Buttons({ name, host }) {
     ${title} …</button>`;
   return html`${host.closed ? act('uncordon', 'Uncordon') : html`${act('cordon', 'Cordon')}${act('drain', 'Drain')}`}
     ${host.reserved ? act('unreserve', 'Give back') : act('reserve', 'Reserve')}`;
+}
+
+/** The jobs of a closed host, and when the last one ends. */
+function Leaving({ empties }) {
+  const when = ms => (ms ? html`<${Ago} ms=${ms} />` : html`<span class="faint">not known</span>`);
+  return html`<p><b>Empty</b>: ${empties.words}</p><${Wide} label="Jobs that are left there"><table class="rows"><caption class="unseen">
+        Jobs that are left there</caption><thead><tr><th scope="col">Job</th><th scope="col">Suite</th><th scope="col">Since</th>
+        <th scope="col">Ends</th><th scope="col">At the latest</th></tr></thead><tbody>
+      ${empties.jobs.map(
+        job => html`<tr key=${job.job_id} data-row tabindex="-1"><td><${JobLink} id=${job.job_id} /></td><td>${job.suite}</td><td>
+            <${Ago} ms=${job.since_ms} /></td><td>${when(job.expected_ms)}</td><td>${when(job.latest_ms)}</td></tr>`,
+      )}</tbody></table></${Wide}>`;
 }
 
 /** Why it is as it is, in the order of importance. */
@@ -28,6 +40,7 @@ function Why({ host, view }) {
       html`<p><b>${host.closed.how}</b> by ${host.closed.by} <${Ago} ms=${host.closed.at_ms} />: ${host.closed.reason}
         ${view?.closed?.check_job && html` · health check <${JobLink} id=${view.closed.check_job} />`}</p>`
     }
+    ${view?.empties && html`<${Leaving} empties=${view.empties} />`}
     ${
       host.reserved &&
       html`<p><b>Reserved</b> for ${host.reserved.accounts.map(

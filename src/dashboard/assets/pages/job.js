@@ -6,6 +6,7 @@ import { getJson, query } from '../api.js';
 import { changedJobs } from '../live.js';
 import { Ago, count, isOver, jobState, JobState, Lasts, memory, momentOf, span, now } from '../format.js';
 import { openAction } from '../components/action.js';
+import { Costs } from '../components/costs.js';
 import { Log } from '../components/log.js';
 import { AccountLink, Empty, HostLink, JobLink, num, Panel, Problem, QueueLink, Skeleton, Title, useLoad, Wide } from '../components/parts.js';
 
@@ -121,6 +122,7 @@ function Why({ id, job }) {
         ${job.last_success_stage && ` · it came as far as ${job.last_success_stage}`}</p>`
     }
     ${said?.reasons.length > 0 && html`<ul>${said.reasons.map(reason => html`<li key=${reason}>${reason}</li>`)}</ul>`}
+    <${Costs} costs=${said?.costs} />
     ${
       waits &&
       said?.hosts.length > 0 &&

@@ -116,7 +116,7 @@ export default function Jobs() {
   const data = jobs.data.value;
   const page = Number(query.get('page') ?? 1);
   const total = data?.total;
-  return html`<${Title} title=${`Jobs ${textOf(filter)}`}>Jobs</${Title}><${FilterField} filter=${filter} />
+  return html`<${Title} title=${`Jobs ${textOf(filter)}`} actions=${html`<a href=${address('submits')}>Check a job file</a>`}>Jobs</${Title}><${FilterField} filter=${filter} />
     <${ActionBar} filter=${filter} select=${select} total=${total ?? 0} />
     <div class="pager"><p class="faint" aria-live="polite">
         ${total === undefined ? 'loading …' : `${plural(total, 'job')} match${total === 1 ? 'es' : ''}${data.ids.length ? `; ${count((page - 1) * PAGE + 1)} to ${count((page - 1) * PAGE + data.ids.length)} are shown` : ''}`}

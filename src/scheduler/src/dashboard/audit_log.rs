@@ -10,7 +10,38 @@ use crate::{
 };
 
 /// Acts that every account may see: they are about what all share.
-const SHARED: [&str; 5] = ["host.*", "queue.*", "pool.*", "lab.*", "scaling.*"];
+const SHARED: [&str; 9] = [
+    "clock.*",
+    "host.*",
+    "invariant.*",
+    "lab.*",
+    "pool.*",
+    "queue.*",
+    "replica.*",
+    "scaling.*",
+    "store.*",
+];
+/// What happened to the lab: faults, losses, deploys, pauses and drains.
+pub(crate) const INCIDENTS: [&str; 16] = [
+    "clock.*",
+    "host.back",
+    "host.cordon",
+    "host.lost",
+    "host.passed",
+    "host.suspect",
+    "host.uncordon",
+    "invariant.*",
+    "job.lost",
+    "lab.*",
+    "queue.pause",
+    "queue.resume",
+    "queue.set",
+    "replica.*",
+    "store.*",
+    "webhook.dead",
+];
+/// Incidents are shown of so long unless something else is asked for, ms: a night.
+pub(crate) const NIGHT_MS: u64 = 12 * 3_600_000;
 /// Most entries of a page, and of one read.
 const PAGE_MAX: u32 = 1_000;
 /// Most reads for one page: of many entries of others a page may be short, and the next one goes on.

@@ -12,6 +12,7 @@ use std::{collections::BTreeSet, future::ready, sync::Arc, time::Duration};
 use fairlead_dispatch::Millis;
 use fairlead_job::JobId;
 use fairlead_store::{JobState, StoreError};
+use serde_json::json;
 
 use crate::{
     base::errors::Refusal,
@@ -106,6 +107,7 @@ impl Core {
                 () = self.clock.sleep(Duration::from_millis(look_ms)) => {}
             }
             let read = self.read_renewals().await;
+            self.tell_of_hosts_back();
             let now = self.clock.now();
             let gap = now.0.saturating_sub(last.0);
             last = now;
@@ -131,6 +133,24 @@ impl Core {
         Ok(())
     }
 
+    /// Notes that a host with jobs was lost, once.
+    fn tell_of_lost_host(&self, host: &str, silent_ms: u64) {
+        if self.lab.lost.lost(host, self.clock.wall_ms()) {
+            let detail = json!({ "silent_s": silent_ms / 1000 });
+            self.audit(&self.config.replica, "host.lost", host, detail);
+        }
+    }
+
+    /// Notes which lost hosts asked for work since, this replica or, in a new session, another one.
+    fn tell_of_hosts_back(&self) {
+        let heard_ms = |host: &str| self.lab.hosts.get(host).map_or(0, |known| known.seen_ms);
+        for (host, lost_ms) in self.lab.lost.back(heard_ms) {
+            let away_s = self.clock.wall_ms().saturating_sub(lost_ms) / 1000;
+            let detail = json!({ "away_s": away_s });
+            self.audit(&self.config.replica, "host.back", &host, detail);
+        }
+    }
+
     fn renew_named(&self, host: &str, doc: &LeaseDoc, now: Millis) {
         for id in &doc.jobs {
             self.jobs.live.renew_of(*id, host, now);
@@ -151,7 +171,9 @@ impl Core {
                 silent_ms / 1000
             );
             match self.mark_lost(state).await {
-                Ok(true) if self.lose_silent(state, &reason).await => {}
+                Ok(true) if self.lose_silent(state, &reason).await => {
+                    self.tell_of_lost_host(&state.host, silent_ms);
+                }
                 Ok(true) => self.unmark_lost(state).await,
                 Ok(false) => {}
                 Err(error) => tracing::debug!(job_id = %state.job_id, %error, "looked at later"),
@@ -228,7 +250,7 @@ mod tests {
     use fairlead_store::JobState;
 
     use super::*;
-    use crate::testing::{core, core_beside, sight_at, state, store_job};
+    use crate::testing::{core, core_beside, noted, sight_at, state, store_job};
 
     fn held(n: u64, token: &str) -> JobState {
         JobState {
@@ -258,6 +280,28 @@ mod tests {
             long_ago,
             "the document did not change"
         );
+    }
+
+    #[tokio::test]
+    async fn a_lost_host_is_told_of_once_and_when_it_is_back() {
+        let (_data, core) = core().await;
+        let seen_ms = core.clock.wall_ms();
+        let hear = |at_ms: u64| core.lab.hosts.update("h", |host| host.seen_ms = at_ms);
+        hear(seen_ms).unwrap();
+        core.tell_of_lost_host("h", 61_000);
+        core.tell_of_lost_host("h", 62_000);
+        core.tell_of_hosts_back();
+        hear(seen_ms + 3_600_000).unwrap();
+        core.tell_of_hosts_back();
+        core.tell_of_hosts_back();
+        let mut events = noted(&core, 2).await;
+        events.sort_by(|a, b| b.what.cmp(&a.what));
+        let told: Vec<(&str, &str)> = events
+            .iter()
+            .map(|event| (event.what.as_str(), event.subject.as_str()))
+            .collect();
+        assert_eq!(told, [("host.lost", "h"), ("host.back", "h")]);
+        assert_eq!(events[0].detail["silent_s"], 61);
     }
 
     /// The look at leases had begun; the renewal of the same replica was no news to it.

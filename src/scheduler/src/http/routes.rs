@@ -33,6 +33,7 @@ use crate::{
 mod admin;
 mod changes;
 mod content;
+mod counted;
 mod dashboard;
 mod files;
 mod groups;

@@ -44,6 +44,9 @@ impl Core {
             let number = invariant.word();
             tracing::error!(job_id = %state.job_id, invariant = number, "a written state breaks an invariant; please report it");
             self.metrics.violated(invariant);
+            let detail = serde_json::json!({ "invariant": number });
+            let (replica, id) = (&self.config.replica, state.job_id.to_string());
+            self.audit(replica, "invariant.broken", &id, detail);
         }
     }
 }

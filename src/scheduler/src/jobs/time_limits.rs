@@ -41,9 +41,43 @@ fn stage_limit_ms(state: &JobState) -> Option<u64> {
         let put_off_ms = state.deadline_ms.saturating_sub(began_ms);
         return Some(own_ms.saturating_add(RUNNING_SLACK_MS).max(put_off_ms));
     }
-    let own_s = state.stage_limits_s.get(&state.stage).copied();
-    let limit_s = own_s.or_else(|| state.stage.default_timeout_s(state.tbox_type))?;
-    (began_ms > 0).then(|| limit_s.saturating_mul(1000))
+    let limit_ms = limit_ahead_ms(state, state.stage)?;
+    (began_ms > 0).then_some(limit_ms)
+}
+
+/// How long a stage that has not begun may take, ms; `None`: no limit.
+fn limit_ahead_ms(state: &JobState, stage: Stage) -> Option<u64> {
+    if stage == Stage::Running {
+        let own_ms = state.timeout_s.saturating_mul(1000);
+        return Some(own_ms.saturating_add(RUNNING_SLACK_MS));
+    }
+    let own_s = state.stage_limits_s.get(&stage).copied();
+    let limit_s = own_s.or_else(|| stage.default_timeout_s(state.tbox_type))?;
+    Some(limit_s.saturating_mul(1000))
+}
+
+/// When a job that a testbox holds is over if each stage takes as long as it may, UTC epoch ms; `None`: a stage of it has
+/// no limit, or no testbox holds it.
+pub(crate) fn latest_end_ms(state: &JobState, now_ms: u64) -> Option<u64> {
+    if !state.stage.is_held() {
+        return None;
+    }
+    let own_ms = stage_began_ms(state).saturating_add(stage_limit_ms(state)?);
+    let mut end_ms = own_ms.max(now_ms);
+    for stage in [
+        Stage::Boot,
+        Stage::Setup,
+        Stage::WaitPeer,
+        Stage::Running,
+        Stage::PostRun,
+    ] {
+        let comes = stage > state.stage && (stage != Stage::WaitPeer || state.cluster.is_some());
+        if comes {
+            end_ms = end_ms.saturating_add(limit_ahead_ms(state, stage)?);
+        }
+    }
+    let by_ms = Some(state.finish_by_ms).filter(|ms| *ms > 0);
+    Some(by_ms.map_or(end_ms, |by_ms| by_ms.min(end_ms)))
 }
 
 /// How long a job that was told to stop may take to say that it did, ms.

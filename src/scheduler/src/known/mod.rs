@@ -20,6 +20,7 @@ pub(crate) mod leases;
 pub(crate) mod limits;
 pub(crate) mod live_jobs;
 pub(crate) mod log_sizes;
+pub(crate) mod lost_hosts;
 pub(crate) mod open_requests;
 pub(crate) mod outbox;
 pub(crate) mod parents;

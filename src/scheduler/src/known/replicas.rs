@@ -142,6 +142,12 @@ impl Replicas {
         work(&mut self.0.lock())
     }
 
+    /// The name of a run of a replica; none: it is a number's document, or unknown.
+    pub(crate) fn name_of(&self, run: &str) -> Option<String> {
+        let name = self.with(|known| known.others.get(run).map(|seen| text(&seen.body, "name")));
+        name.filter(|name| !run.starts_with(NUMBER) && !name.is_empty())
+    }
+
     /// Takes in a list of all documents; returns those that nobody renews any more, numbers of which the
     /// owner is gone among them.
     pub(crate) fn listed(&self, docs: Vec<Doc>, own: &str, now: Millis) -> Vec<(String, Version)> {

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use fairlead_dispatch::Event;
 use fairlead_store::{DocKind, DocWrite, Expect, ItemError, StoreError, Version};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{core::Core, storage::group_commit::only};
 
@@ -78,8 +78,14 @@ impl Core {
                 expect: Expect::Version(version),
                 body: None,
             };
+            let name = self.others.replicas.name_of(&write.id);
             // Another replica may have removed it first.
-            let _ = self.put_replica(write).await;
+            if self.put_replica(write).await.is_ok()
+                && let Some(name) = name
+            {
+                let own = &self.config.replica;
+                self.audit(own, "replica.lost", &name, Value::Null);
+            }
         }
         Ok(())
     }
@@ -96,7 +102,19 @@ impl Core {
                 tracing::warn!(%error, "this replica could not register itself in the store");
             }
         }
+        let name = &self.config.replica;
+        self.audit(name, "replica.stop", name, self.its_version());
         self.leave().await;
+    }
+
+    /// Notes that this replica has started, with its version.
+    pub(crate) fn tell_of_start(&self) {
+        let name = &self.config.replica;
+        self.audit(name, "replica.start", name, self.its_version());
+    }
+
+    fn its_version(&self) -> Value {
+        json!({ "version": env!("CARGO_PKG_VERSION"), "run": self.others.run })
     }
 
     /// Renews this replica's document, makes sure of its number, and reads the others'.
@@ -123,7 +141,6 @@ impl Core {
 mod tests {
     use fairlead_dispatch::Millis;
     use fairlead_store::Doc;
-    use serde_json::Value;
 
     use super::*;
     use crate::known::replicas::{GONE_MS, NUMBER, Replicas, SILENT_MS};

@@ -82,6 +82,14 @@ impl Core {
         Ok((begin, sum))
     }
 
+    /// What ran of each queue in the last hour.
+    pub(crate) async fn waits_by_queue(&self) -> Result<BTreeMap<String, Row>, StoreError> {
+        let now_ms = self.clock.wall_ms();
+        let since_ms = now_ms.saturating_sub(HOUR_MS);
+        let (_, sample) = self.sum_of_samples(since_ms, now_ms).await?;
+        Ok(sample.rows.get(&By::Queue).cloned().unwrap_or_default())
+    }
+
     /// What ran between two times in steps of a minute, or of an hour where the beginning is more than two hours ago: how
     /// long a step is, and each step with its begin, ms.
     pub(crate) async fn samples_by_step(

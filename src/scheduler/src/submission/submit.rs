@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fairlead_api::{ErrorBody, SubmitItem};
 use fairlead_job::{JobId, Ruled, Stage, Together, misspelt};
-use fairlead_store::{ClusterPlace, ItemError, NewJob, StoreError, StoredJob, Version};
+use fairlead_store::{ClusterPlace, ItemError, JobState, NewJob, StoreError, StoredJob, Version};
 
 use crate::{
     base::errors::{Refusal, SubmitError},
@@ -40,6 +40,8 @@ pub(crate) struct Submitted {
     pub(crate) items: Vec<SubmitItem>,
     /// 200 if any was accepted, else the status of the first refusal.
     pub(crate) status: u16,
+    /// Of a dry run: each job as it would be stored. None: it is refused, or has a result at once.
+    pub(crate) checked: Vec<Option<Box<JobState>>>,
 }
 
 /// What is said of jobs beside their outcomes.
@@ -67,8 +69,16 @@ impl Submitted {
             version: Version::default(),
             state: job.state,
         };
+        let runs = jobs.iter().map(|made| {
+            let job = made.as_ref().ok().filter(|job| !job.is_over())?;
+            Some(Box::new(job.state.clone()))
+        });
+        let runs = runs.collect();
         let outcomes = jobs.into_iter().map(|made| made.map(stored));
-        let mut checked = Self::of(outcomes.collect(), remarks);
+        let mut checked = Self {
+            checked: runs,
+            ..Self::of(outcomes.collect(), remarks)
+        };
         for item in checked.items.iter_mut().filter(|item| item.code.is_empty()) {
             for text in [
                 &mut item.job_id,
@@ -108,6 +118,7 @@ impl Submitted {
         Self {
             items: items.collect(),
             status: if accepted { 200 } else { first_refusal },
+            checked: Vec::new(),
         }
     }
 }
@@ -318,6 +329,7 @@ fn answer(
                 .map_or_else(String::new, |place| place.of.to_string()),
             rerun_of: String::new(),
             rule: None,
+            outlook: None,
         },
         Err(refusal) => refused_item(refusal.body()),
     }
@@ -342,6 +354,7 @@ pub(crate) fn refused_item(body: ErrorBody) -> SubmitItem {
         reused_from: String::new(),
         joined: String::new(),
         rule: None,
+        outlook: None,
     }
 }
 

@@ -6,7 +6,9 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use fairlead_dispatch::Millis;
 use fairlead_store::StoreError;
+use serde_json::json;
 use tracing::Instrument;
 
 use crate::{
@@ -123,6 +125,9 @@ const CHORES: &[(Chore, &str, u64, u64)] = &[
     (Chore::OldPreviews, "old_previews", 3_600, 0),
 ];
 
+/// A store that did not answer for so long had an outage that people are told of, ms.
+const OUTAGE_MS: u64 = 3_000;
+
 /// Why a chore was not done.
 #[derive(Debug, thiserror::Error)]
 enum ChoreError {
@@ -148,6 +153,8 @@ struct Rounds {
     pace: CountPace,
     /// Changes were missed: counts are made anew.
     missed: bool,
+    /// Since when the store does not answer; none: it does.
+    silent_since: Option<Millis>,
 }
 
 impl Core {
@@ -198,6 +205,24 @@ impl Rounds {
                     is_cut_off = error.is_outage();
                 }
             }
+        }
+        self.note_outage(core, is_cut_off, core.clock.now());
+    }
+
+    /// Notes how long the store did not answer, once it does.
+    fn note_outage(&mut self, core: &Core, is_cut_off: bool, now: Millis) {
+        if is_cut_off {
+            self.silent_since.get_or_insert(now);
+            return;
+        }
+        let Some(since) = self.silent_since.take() else {
+            return;
+        };
+        let for_ms = now.0.saturating_sub(since.0);
+        if for_ms >= OUTAGE_MS {
+            let detail = json!({ "seconds": for_ms / 1000 });
+            let replica = &core.config.replica;
+            core.audit(replica, "store.outage", "store", detail);
         }
     }
 
@@ -309,7 +334,7 @@ mod tests {
     use super::*;
     use crate::{
         Clock, Config,
-        testing::{core_over, embedded},
+        testing::{core, core_over, embedded, noted},
     };
 
     /// The chores that are owed after a round whose first search meets a fault, and after the next round.
@@ -346,6 +371,30 @@ mod tests {
         assert!(first.contains(&Chore::Queues), "{first:?}");
         assert!(!first.contains(&Chore::Accounts), "not due: {first:?}");
         assert!(second.is_empty(), "{second:?}");
+    }
+
+    #[tokio::test]
+    async fn an_outage_is_told_of_once_it_is_over() {
+        let (_data, core) = core().await;
+        let mut rounds = Rounds::default();
+        // Short ones are nobody's business.
+        for (is_cut_off, now) in [(true, 1), (false, 2_000), (false, 3_000)] {
+            rounds.note_outage(&core, is_cut_off, Millis(now));
+        }
+        for (is_cut_off, now) in [
+            (true, 10_000),
+            (true, 11_000),
+            (false, 17_500),
+            (false, 18_000),
+        ] {
+            rounds.note_outage(&core, is_cut_off, Millis(now));
+        }
+        let events = noted(&core, 1).await;
+        let told: Vec<_> = events
+            .iter()
+            .map(|event| &event.detail["seconds"])
+            .collect();
+        assert_eq!(told, [7]);
     }
 
     #[test]

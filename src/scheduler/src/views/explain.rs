@@ -1,9 +1,9 @@
 //! Renders explanations: the engine's typed reasons, in one wording for the CLI, scripts and people.
 
-use fairlead_api::{Explanation, HostVerdict};
+use fairlead_api::{Before, ConstraintCost, Explanation, HostVerdict};
 use fairlead_dispatch::{
-    Count, HostVerdict as EngineVerdict, JobExplanation, JobKey, JobState as EngineState, Limited,
-    Millis, OVERTAKES_MAX, QueueStanding, Reason,
+    Count, HostVerdict as EngineVerdict, JobExplanation, JobFacts, JobKey, JobState as EngineState,
+    Limited, Millis, OVERTAKES_MAX, QueueStanding, Reason,
 };
 use fairlead_job::{JobId, Stage, units::counted};
 use fairlead_store::{ClusterPlace, JobState, StoredJob};
@@ -16,6 +16,9 @@ use crate::{
     core::Core,
     known::clusters::of,
     lifecycle::{engine_facts::facts, hold::why_held, wait_on::waits_for},
+    views::explain_before::before,
+    views::explain_costs,
+    views::explain_host::compared,
     views::explain_load::{words_of_all_loaded, words_of_load},
     views::explain_shards::shards_of,
     views::explain_times::{from_then_on, given_up, words_of_affinity, words_of_silent_store},
@@ -31,8 +34,11 @@ pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, R
     let timer = timer_of(core, id).await;
     let peers = Box::pin(why_no_peers(core, state)).await;
     if state.stage != Stage::Submit {
+        let compared = compared(core, state).await.unwrap_or_default();
+        let says = compared.iter().map(|compared| compared.words.clone());
         return Ok(Explanation {
-            reasons: peers.into_iter().chain(timer).collect(),
+            reasons: says.chain(peers).chain(timer).collect(),
+            compared,
             ..plain(state, where_it_is(state))
         });
     }
@@ -46,7 +52,7 @@ pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, R
             ..plain(&core.as_shown(state.clone()), seen.summary())
         }
     } else if state.ready {
-        render(core, state, &ask_engine(core, &job).await?)
+        why_ready(core, &job).await?
     } else {
         not_ready(state, core.why_no_turn(state).await)
     };
@@ -63,8 +69,8 @@ pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, R
 /// In one sentence why a job waits.
 pub(crate) async fn why_it_waits(core: &Core, job: &StoredJob) -> Result<String, Refusal> {
     if job.state.ready {
-        let explained = ask_engine(core, job).await?;
-        return Ok(summary(core, &job.state, &explained));
+        let asked = ask_engine(core, job, Costs::Unwanted).await?;
+        return Ok(summary(core, &job.state, &asked.explained));
     }
     let no_turn = core.why_no_turn(&job.state).await;
     Ok(not_ready(&job.state, no_turn).summary)
@@ -159,17 +165,50 @@ fn not_ready(state: &JobState, no_turn: Option<String>) -> Explanation {
     }
 }
 
-async fn ask_engine(core: &Core, job: &StoredJob) -> Result<JobExplanation, Refusal> {
+/// What the engine says of a job.
+pub(super) struct Asked {
+    pub(super) explained: JobExplanation,
+    /// What its constraints cost.
+    pub(super) costs: Vec<ConstraintCost>,
+}
+
+impl Asked {
+    fn is_waiting(&self) -> bool {
+        matches!(
+            self.explained.state,
+            EngineState::NotCached | EngineState::Waiting
+        )
+    }
+}
+
+/// Whether it is asked what the constraints of a job cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Costs {
+    Wanted,
+    Unwanted,
+}
+
+/// Asks the engine of a job that waits, or that is not even submitted.
+pub(super) async fn ask_engine(
+    core: &Core,
+    job: &StoredJob,
+    costs: Costs,
+) -> Result<Asked, Refusal> {
     let facts = facts(job);
-    let answer = core
-        .engine
-        .ask(move |engine, now| {
-            engine
-                .explain_job(now, JobKey(facts.key.0))
-                .unwrap_or_else(|| engine.explain_facts(now, &facts))
-        })
-        .await;
-    Ok(answer.ok_or(HostError::DispatcherStopping)?)
+    let without = match costs {
+        Costs::Wanted => core.without_each(&job.state, &facts),
+        Costs::Unwanted => Vec::new(),
+    };
+    let others: Vec<JobFacts> = without.iter().map(|one| one.facts.clone()).collect();
+    let answer = core.engine.ask(move |engine, now| {
+        let explained = engine
+            .explain_job(now, JobKey(facts.key.0))
+            .unwrap_or_else(|| engine.explain_facts(now, &facts));
+        (explained, engine.compare_facts(now, &facts, &others))
+    });
+    let (explained, more) = answer.await.ok_or(HostError::DispatcherStopping)?;
+    let costs = explain_costs::costs(&without, &more);
+    Ok(Asked { explained, costs })
 }
 
 fn plain(state: &JobState, summary: String) -> Explanation {
@@ -177,9 +216,7 @@ fn plain(state: &JobState, summary: String) -> Explanation {
         job_id: state.job_id.to_string(),
         job_stage: state.stage.to_string(),
         summary,
-        reasons: Vec::new(),
-        hosts: Vec::new(),
-        hosts_more: 0,
+        ..Explanation::default()
     }
 }
 
@@ -205,7 +242,29 @@ fn where_it_is(state: &JobState) -> String {
     }
 }
 
-fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanation {
+/// Why a job waits that is ready, what stands before it, and what its constraints cost.
+async fn why_ready(core: &Core, job: &StoredJob) -> Result<Explanation, Refusal> {
+    let (state, asked) = (&job.state, ask_engine(core, job, Costs::Wanted).await?);
+    let is_waiting = asked.is_waiting();
+    let before = if is_waiting {
+        Some(before(core, state, &asked.explained.ahead).await)
+    } else {
+        None
+    };
+    let explanation = render(core, state, &asked.explained, before.as_ref());
+    Ok(Explanation {
+        before,
+        costs: if is_waiting { asked.costs } else { Vec::new() },
+        ..explanation
+    })
+}
+
+fn render(
+    core: &Core,
+    state: &JobState,
+    explained: &JobExplanation,
+    before: Option<&Before>,
+) -> Explanation {
     let reasons = explained.reasons.iter();
     let mut reasons: Vec<String> = reasons.map(|reason| words_here(core, reason)).collect();
     reasons.extend(explained.behind.iter().map(|passed| {
@@ -215,7 +274,8 @@ fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanat
     if !state.reason.is_empty() {
         reasons.push(state.reason.clone());
     }
-    reasons.extend(ahead(explained));
+    reasons.extend(before.map(|before| before.words.clone()));
+    reasons.extend(overtaken(explained));
     reasons.extend(standing(state, &explained.standing));
     if let Some(host) = &explained.reserved_host {
         reasons.push(format!("host {host} is reserved for it"));
@@ -274,7 +334,7 @@ fn verdict(core: &Core, state: &JobState, host: &EngineVerdict) -> HostVerdict {
     }
 }
 
-fn summary(core: &Core, state: &JobState, explained: &JobExplanation) -> String {
+pub(super) fn summary(core: &Core, state: &JobState, explained: &JobExplanation) -> String {
     match &explained.state {
         EngineState::InFlight { host, .. } => {
             return format!("it is being assigned to host {host}");
@@ -314,49 +374,11 @@ fn summary(core: &Core, state: &JobState, explained: &JobExplanation) -> String 
     format!("it waits for a free host: {able} with enough room now")
 }
 
-fn ahead(explained: &JobExplanation) -> Vec<String> {
-    let ahead = &explained.ahead;
-    let mut lines = Vec::new();
-    if ahead.higher_classes > 0 {
-        let queues = ahead.higher_classes;
-        lines.push(counted(
-            queues,
-            "queue of higher priority has waiting jobs",
-            "queues of higher priority have waiting jobs",
-        ));
-    }
-    if ahead.queues > 0 {
-        lines.push(counted(
-            ahead.queues,
-            "queue of the same priority goes first",
-            "queues of the same priority go first",
-        ));
-    }
-    if ahead.accounts > 0 {
-        lines.push(counted(
-            ahead.accounts,
-            "account of its queue goes first",
-            "accounts of its queue go first",
-        ));
-    }
-    if ahead.labels > 0 {
-        lines.push(format!("{} labels of its queue go first", ahead.labels));
-    }
-    if ahead.in_account.counted > 0 {
-        let jobs = count(
-            ahead.in_account,
-            "job of its own account goes",
-            "jobs of its own account go",
-        );
-        lines.push(format!("{jobs} first"));
-    }
-    if ahead.overtaken_by > 0 {
-        lines.push(format!(
-            "{} similar jobs that were submitted later went first: each replica prefers its own jobs, and lets at most {OVERTAKES_MAX} pass an earlier one",
-            ahead.overtaken_by
-        ));
-    }
-    lines
+fn overtaken(explained: &JobExplanation) -> Option<String> {
+    let many = explained.ahead.overtaken_by;
+    (many > 0).then(|| format!(
+        "{many} similar jobs that were submitted later went first: each replica prefers its own jobs, and lets at most {OVERTAKES_MAX} pass an earlier one",
+    ))
 }
 
 pub(super) fn count(count: Count, one: &str, many: &str) -> String {

@@ -1,6 +1,7 @@
 //! Renders hosts for people: state, jobs, and why a host is idle.
 
 use fairlead_api::{HostView, RegisteredView};
+use fairlead_store::JobState;
 
 use crate::{
     base::errors::{HostError, Refusal},
@@ -15,19 +16,20 @@ impl Core {
         let Some(host) = self.lab.hosts.get(name) else {
             return Err(HostError::Unknown(name.to_owned()).into());
         };
-        let jobs: Vec<_> = self
-            .jobs
-            .live
-            .of_host(name)
-            .iter()
-            .map(|live| live.stored.state.job_id.to_string())
-            .collect();
+        let held = self.jobs.live.of_host(name);
+        let held: Vec<JobState> = held.iter().map(|live| live.stored.state.clone()).collect();
+        let jobs: Vec<String> = held.iter().map(|job| job.job_id.to_string()).collect();
         let closure = self.lab.cordons.of(name);
         let state = self.host_state(&host, jobs.len(), closure.as_ref());
         let mut idle: Vec<String> = closure.iter().map(Cordon::words).collect();
         if explain && jobs.is_empty() && closure.is_none() {
             idle = why_idle(self, name).await?;
         }
+        let empties = if explain && closure.is_some() {
+            self.empties(&held).await?
+        } else {
+            None
+        };
         let (tags, devices, facts) = (host.given_tags(), host.all_devices(), host.all_facts());
         let registered = host.registered.as_ref().map(|said| RegisteredView {
             tags: said.tags.clone(),
@@ -58,6 +60,7 @@ impl Core {
             seen_ms: host.seen_ms,
             jobs,
             why_idle: idle,
+            empties,
             closed: closure.as_ref().map(Cordon::view),
             reserved: self.reserved(name).map(Reservation::view),
         })

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use fairlead_job::{CALLBACK, Callback};
 use fairlead_store::{DocKind, ItemError, StoreError, StoredJob};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     base::errors::Refusal,
@@ -196,6 +196,10 @@ impl Core {
         tracing::info!(webhook = id, tries = after.tries, standing = ?after.standing, problem = after.problem, "tried a webhook");
         let stored = known.written(taken, trying);
         match self.docs.put(&id, Some(&stored), Some(&after)).await {
+            Ok(_) if after.standing == Standing::Dead => {
+                let detail = json!({ "problem": after.problem, "tries": after.tries });
+                self.audit(&self.config.replica, "webhook.dead", &id, detail);
+            }
             Ok(_) | Err(ItemError::Conflict { .. }) => {}
             Err(error) => return Err(error.into()),
         }

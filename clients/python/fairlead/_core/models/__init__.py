@@ -6,6 +6,7 @@ from .answer_format import AnswerFormat
 from .attempt_view import AttemptView
 from .audit_event import AuditEvent
 from .audit_list import AuditList
+from .before import Before
 from .bounds import Bounds
 from .cancel_item import CancelItem
 from .cancel_report import CancelReport
@@ -15,7 +16,9 @@ from .case_totals import CaseTotals
 from .change_request import ChangeRequest
 from .change_request_set import ChangeRequestSet
 from .closed_view import ClosedView
+from .compared import Compared
 from .conflict_view import ConflictView
+from .constraint_cost import ConstraintCost
 from .content_care_request import ContentCareRequest
 from .content_checked import ContentChecked
 from .content_collected import ContentCollected
@@ -27,6 +30,7 @@ from .content_urls import ContentUrls
 from .content_urls_request import ContentUrlsRequest
 from .content_view import ContentView
 from .edit_view import EditView
+from .empties_view import EmptiesView
 from .error_body import ErrorBody
 from .executor_said import ExecutorSaid
 from .explanation import Explanation
@@ -42,24 +46,28 @@ from .host_view_facts import HostViewFacts
 from .job_answer import JobAnswer
 from .job_body import JobBody
 from .job_event import JobEvent
+from .job_group import JobGroup
 from .job_list import JobList
 from .job_summary import JobSummary
 from .job_view import JobView
 from .job_view_edits import JobViewEdits
 from .job_view_shards_by_health import JobViewShardsByHealth
 from .job_view_waits_type_0 import JobViewWaitsType0
+from .jobs_group_by import JobsGroupBy
 from .jobs_order import JobsOrder
 from .jobs_parts import JobsParts
 from .lab_row import LabRow
 from .lab_row_ended_24h import LabRowEnded24H
 from .lab_row_hosts_by_state import LabRowHostsByState
 from .lab_row_stages import LabRowStages
+from .leaving_job import LeavingJob
 from .limits import Limits
 from .limits_change import LimitsChange
 from .login import Login
 from .missing_chunk import MissingChunk
 from .nearest_run import NearestRun
 from .nearest_run_differs import NearestRunDiffers
+from .outlook import Outlook
 from .paused_view import PausedView
 from .pool_change import PoolChange
 from .pool_decision import PoolDecision
@@ -77,6 +85,7 @@ from .preview_share import PreviewShare
 from .queue_change import QueueChange
 from .queue_users_type_0 import QueueUsersType0
 from .queue_view import QueueView
+from .recent_waits import RecentWaits
 from .registered_view import RegisteredView
 from .replica_row import ReplicaRow
 from .rerun_request import RerunRequest
@@ -90,6 +99,7 @@ from .reuse_forgotten import ReuseForgotten
 from .reuse_settings import ReuseSettings
 from .rule_applied import RuleApplied
 from .rule_applied_changes import RuleAppliedChanges
+from .run_count import RunCount
 from .scaling_settings import ScalingSettings
 from .series import Series
 from .series_by import SeriesBy
@@ -140,6 +150,7 @@ __all__ = (
     "AttemptView",
     "AuditEvent",
     "AuditList",
+    "Before",
     "Bounds",
     "CancelItem",
     "CancelReport",
@@ -149,7 +160,9 @@ __all__ = (
     "ChangeRequest",
     "ChangeRequestSet",
     "ClosedView",
+    "Compared",
     "ConflictView",
+    "ConstraintCost",
     "ContentCareRequest",
     "ContentChecked",
     "ContentCollected",
@@ -161,6 +174,7 @@ __all__ = (
     "ContentUrlsRequest",
     "ContentView",
     "EditView",
+    "EmptiesView",
     "ErrorBody",
     "ExecutorSaid",
     "Explanation",
@@ -176,24 +190,28 @@ __all__ = (
     "JobAnswer",
     "JobBody",
     "JobEvent",
+    "JobGroup",
     "JobList",
     "JobSummary",
     "JobView",
     "JobViewEdits",
     "JobViewShardsByHealth",
     "JobViewWaitsType0",
+    "JobsGroupBy",
     "JobsOrder",
     "JobsParts",
     "LabRow",
     "LabRowEnded24H",
     "LabRowHostsByState",
     "LabRowStages",
+    "LeavingJob",
     "Limits",
     "LimitsChange",
     "Login",
     "MissingChunk",
     "NearestRun",
     "NearestRunDiffers",
+    "Outlook",
     "PausedView",
     "PoolChange",
     "PoolDecision",
@@ -211,6 +229,7 @@ __all__ = (
     "QueueChange",
     "QueueUsersType0",
     "QueueView",
+    "RecentWaits",
     "RegisteredView",
     "ReplicaRow",
     "RerunRequest",
@@ -224,6 +243,7 @@ __all__ = (
     "ReuseSettings",
     "RuleApplied",
     "RuleAppliedChanges",
+    "RunCount",
     "ScalingSettings",
     "Series",
     "SeriesBy",

@@ -11,6 +11,7 @@ from ..types import UNSET, Unset
 if TYPE_CHECKING:
     from ..models.closed_view import ClosedView
     from ..models.conflict_view import ConflictView
+    from ..models.empties_view import EmptiesView
     from ..models.executor_said import ExecutorSaid
     from ..models.host_load import HostLoad
     from ..models.host_view_facts import HostViewFacts
@@ -56,6 +57,8 @@ class HostView:
         registered (None | RegisteredView | Unset): What was registered for it, which counts beside what its agent says.
             Absent: nobody registered it.
         conflict (ConflictView | None | Unset): Another agent of the same name that is refused.
+        empties (EmptiesView | None | Unset): Of a closed host that still has jobs: when it is empty. A list of hosts
+            does not say it.
     """
 
     hostname: str
@@ -80,11 +83,13 @@ class HostView:
     facts: HostViewFacts | Unset = UNSET
     registered: None | RegisteredView | Unset = UNSET
     conflict: ConflictView | None | Unset = UNSET
+    empties: EmptiesView | None | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.closed_view import ClosedView
         from ..models.conflict_view import ConflictView
+        from ..models.empties_view import EmptiesView
         from ..models.host_load import HostLoad
         from ..models.registered_view import RegisteredView
         from ..models.reserved_view import ReservedView
@@ -178,6 +183,14 @@ class HostView:
         else:
             conflict = self.conflict
 
+        empties: dict[str, Any] | None | Unset
+        if isinstance(self.empties, Unset):
+            empties = UNSET
+        elif isinstance(self.empties, EmptiesView):
+            empties = self.empties.to_dict()
+        else:
+            empties = self.empties
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -216,6 +229,8 @@ class HostView:
             field_dict["registered"] = registered
         if conflict is not UNSET:
             field_dict["conflict"] = conflict
+        if empties is not UNSET:
+            field_dict["empties"] = empties
 
         return field_dict
 
@@ -223,6 +238,7 @@ class HostView:
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
         from ..models.closed_view import ClosedView
         from ..models.conflict_view import ConflictView
+        from ..models.empties_view import EmptiesView
         from ..models.executor_said import ExecutorSaid
         from ..models.host_load import HostLoad
         from ..models.host_view_facts import HostViewFacts
@@ -375,6 +391,23 @@ class HostView:
 
         conflict = _parse_conflict(d.pop("conflict", UNSET))
 
+        def _parse_empties(data: object) -> EmptiesView | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                empties_type_0 = EmptiesView.from_dict(data)
+
+                return empties_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(EmptiesView | None | Unset, data)
+
+        empties = _parse_empties(d.pop("empties", UNSET))
+
         host_view = cls(
             hostname=hostname,
             kinds=kinds,
@@ -398,6 +431,7 @@ class HostView:
             facts=facts,
             registered=registered,
             conflict=conflict,
+            empties=empties,
         )
 
         host_view.additional_properties = d

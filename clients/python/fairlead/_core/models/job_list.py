@@ -9,6 +9,7 @@ from attrs import field as _attrs_field
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
+    from ..models.job_group import JobGroup
     from ..models.job_summary import JobSummary
 
 
@@ -24,6 +25,8 @@ class JobList:
         Attributes:
             jobs (list[JobSummary]): The jobs.
             total (int): How many in all.
+            groups (list[JobGroup] | Unset): With `group_by`: how many there are with each value, most jobs first, at most
+                1,000 values; no jobs are listed then.
             unsearched (int | None | Unset): Of a search by `kv`: jobs that match all else and are not searched, because an
                 older version stored them.
             next_ (None | str | Unset): Give this as `after` for the next page; absent on the last.
@@ -31,6 +34,7 @@ class JobList:
 
     jobs: list[JobSummary]
     total: int
+    groups: list[JobGroup] | Unset = UNSET
     unsearched: int | None | Unset = UNSET
     next_: None | str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -42,6 +46,13 @@ class JobList:
             jobs.append(jobs_item)
 
         total = self.total
+
+        groups: list[dict[str, Any]] | Unset = UNSET
+        if not isinstance(self.groups, Unset):
+            groups = []
+            for groups_item_data in self.groups:
+                groups_item = groups_item_data.to_dict()
+                groups.append(groups_item)
 
         unsearched: int | None | Unset
         if isinstance(self.unsearched, Unset):
@@ -63,6 +74,8 @@ class JobList:
                 "total": total,
             }
         )
+        if groups is not UNSET:
+            field_dict["groups"] = groups
         if unsearched is not UNSET:
             field_dict["unsearched"] = unsearched
         if next_ is not UNSET:
@@ -72,6 +85,7 @@ class JobList:
 
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        from ..models.job_group import JobGroup
         from ..models.job_summary import JobSummary
 
         d = dict(src_dict)
@@ -83,6 +97,15 @@ class JobList:
             jobs.append(jobs_item)
 
         total = d.pop("total")
+
+        _groups = d.pop("groups", UNSET)
+        groups: list[JobGroup] | Unset = UNSET
+        if _groups is not UNSET:
+            groups = []
+            for groups_item_data in _groups:
+                groups_item = JobGroup.from_dict(groups_item_data)
+
+                groups.append(groups_item)
 
         def _parse_unsearched(data: object) -> int | None | Unset:
             if data is None:
@@ -105,6 +128,7 @@ class JobList:
         job_list = cls(
             jobs=jobs,
             total=total,
+            groups=groups,
             unsearched=unsearched,
             next_=next_,
         )

@@ -9,6 +9,7 @@ from attrs import field as _attrs_field
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
+    from ..models.outlook import Outlook
     from ..models.rule_applied import RuleApplied
 
 
@@ -37,6 +38,8 @@ class SubmitItem:
         reused_from (str | Unset): The job whose result it has: nothing runs for it. Empty: it runs itself.
         joined (str | Unset): The job that runs the same thing, and for whose result it waits; empty: for none.
         rule (None | RuleApplied | Unset): The submit rule that it met, also if it was refused.
+        outlook (None | Outlook | Unset): Of a dry run: what the job may expect. The first job of each kind has it, of
+            at most 16 kinds.
     """
 
     job_id: str
@@ -55,9 +58,11 @@ class SubmitItem:
     reused_from: str | Unset = UNSET
     joined: str | Unset = UNSET
     rule: None | RuleApplied | Unset = UNSET
+    outlook: None | Outlook | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.outlook import Outlook
         from ..models.rule_applied import RuleApplied
 
         job_id = self.job_id
@@ -100,6 +105,14 @@ class SubmitItem:
         else:
             rule = self.rule
 
+        outlook: dict[str, Any] | None | Unset
+        if isinstance(self.outlook, Unset):
+            outlook = UNSET
+        elif isinstance(self.outlook, Outlook):
+            outlook = self.outlook.to_dict()
+        else:
+            outlook = self.outlook
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -136,11 +149,14 @@ class SubmitItem:
             field_dict["joined"] = joined
         if rule is not UNSET:
             field_dict["rule"] = rule
+        if outlook is not UNSET:
+            field_dict["outlook"] = outlook
 
         return field_dict
 
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        from ..models.outlook import Outlook
         from ..models.rule_applied import RuleApplied
 
         d = dict(src_dict)
@@ -191,6 +207,23 @@ class SubmitItem:
 
         rule = _parse_rule(d.pop("rule", UNSET))
 
+        def _parse_outlook(data: object) -> None | Outlook | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                outlook_type_0 = Outlook.from_dict(data)
+
+                return outlook_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | Outlook | Unset, data)
+
+        outlook = _parse_outlook(d.pop("outlook", UNSET))
+
         submit_item = cls(
             job_id=job_id,
             message=message,
@@ -208,6 +241,7 @@ class SubmitItem:
             reused_from=reused_from,
             joined=joined,
             rule=rule,
+            outlook=outlook,
         )
 
         submit_item.additional_properties = d

@@ -16,7 +16,7 @@ use crate::{
         query::Query,
     },
     core::Core,
-    dashboard::audit_log::AuditFind,
+    dashboard::audit_log::{AuditFind, INCIDENTS, NIGHT_MS},
     http::{
         reply::{Answer, ok, packed, tagged},
         request::Request,
@@ -191,11 +191,21 @@ async fn audit(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     let who = core.people.accounts.identify(&request.credentials(None))?;
     let latest = u64::MAX >> 1;
     let limit = request.query.number("limit", 0..=1_000, 100)?;
+    let (mut what, mut since_ms) = (request.query.list("what"), 0);
+    if request.query.switch("incidents")? {
+        if !what.is_empty() {
+            let message = "incidents: they are acts of certain kinds, and what names kinds, too";
+            let hint = "send either incidents or what";
+            return Err(Refusal::new(ErrorCode::BadQuery, message, hint));
+        }
+        what = INCIDENTS.map(str::to_owned).to_vec();
+        since_ms = core.clock.wall_ms().saturating_sub(NIGHT_MS);
+    }
     let find = EventFind {
-        since_ms: request.query.number("since_ms", 0..=latest, 0)?,
+        since_ms: request.query.number("since_ms", 0..=latest, since_ms)?,
         until_ms: request.query.number("until_ms", 0..=latest, latest)?,
         who: request.query.list("who"),
-        what: request.query.list("what"),
+        what,
         subjects: request.query.list("subject"),
         skip: 0,
         limit: u32::try_from(limit).unwrap_or(1),

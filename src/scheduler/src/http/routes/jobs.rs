@@ -20,7 +20,10 @@ use crate::{
     http::{
         reply::{done, html, json, ok, paged, say_when, tagged},
         request::{Request, job_id},
-        routes::search::read_search,
+        routes::{
+            counted::{counted, group_by},
+            search::read_search,
+        },
         signed::{read_actor, read_actor_as, read_signed},
     },
     known::accounts::Who,
@@ -37,6 +40,7 @@ use crate::{
         answer_page::page,
         explain::explain_job,
         job::{flat, summary},
+        outlook::add_outlooks,
     },
     waiting::conditions::Wait,
 };
@@ -68,7 +72,13 @@ pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Resp
                 dry_run,
                 key: request.query.get(KEY),
             };
-            core.submit(items, &said, how).await
+            match core.submit(items, &said, how).await {
+                Ok(mut checked) if dry_run => {
+                    let told = add_outlooks(&core, &mut checked).await;
+                    told.map(|()| checked)
+                }
+                submitted => submitted,
+            }
         }
         (Err(refusal), _) => Err(refusal),
         (_, Err(error)) => Err(error.into()),
@@ -127,7 +137,13 @@ pub(super) async fn read_items(
 
 pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     core.people.accounts.identify(&without_account(&request))?;
-    let search = read_search(&request.query)?;
+    let mut search = read_search(&request.query)?;
+    if let Some(by) = group_by(&request.query)? {
+        if request.query.get("parts").is_none() {
+            search.parts = Parts::NoParents;
+        }
+        return Ok(ok(&counted(&core, search, by).await?));
+    }
     let page = core.store.search(&search).await?;
     let next = page
         .jobs
@@ -152,6 +168,7 @@ pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, 
     let jobs = page.jobs.into_iter().map(line).collect();
     Ok(ok(&JobList {
         jobs,
+        groups: Vec::new(),
         total: page.total,
         unsearched: (page.wordless > 0).then_some(page.wordless),
         next,

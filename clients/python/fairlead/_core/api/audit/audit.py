@@ -13,6 +13,7 @@ def _get_kwargs(
     *,
     who: str | Unset = UNSET,
     what: str | Unset = UNSET,
+    incidents: bool | Unset = UNSET,
     subject: str | Unset = UNSET,
     since_ms: int | Unset = UNSET,
     until_ms: int | Unset = UNSET,
@@ -26,6 +27,8 @@ def _get_kwargs(
     params["who"] = who
 
     params["what"] = what
+
+    params["incidents"] = incidents
 
     params["subject"] = subject
 
@@ -79,6 +82,7 @@ def sync_detailed(
     client: AuthenticatedClient,
     who: str | Unset = UNSET,
     what: str | Unset = UNSET,
+    incidents: bool | Unset = UNSET,
     subject: str | Unset = UNSET,
     since_ms: int | Unset = UNSET,
     until_ms: int | Unset = UNSET,
@@ -92,6 +96,7 @@ def sync_detailed(
     Args:
         who (str | Unset):
         what (str | Unset):
+        incidents (bool | Unset):
         subject (str | Unset):
         since_ms (int | Unset):
         until_ms (int | Unset):
@@ -110,6 +115,7 @@ def sync_detailed(
     kwargs = _get_kwargs(
         who=who,
         what=what,
+        incidents=incidents,
         subject=subject,
         since_ms=since_ms,
         until_ms=until_ms,
@@ -130,6 +136,7 @@ def sync(
     client: AuthenticatedClient,
     who: str | Unset = UNSET,
     what: str | Unset = UNSET,
+    incidents: bool | Unset = UNSET,
     subject: str | Unset = UNSET,
     since_ms: int | Unset = UNSET,
     until_ms: int | Unset = UNSET,
@@ -143,6 +150,7 @@ def sync(
     Args:
         who (str | Unset):
         what (str | Unset):
+        incidents (bool | Unset):
         subject (str | Unset):
         since_ms (int | Unset):
         until_ms (int | Unset):
@@ -162,6 +170,7 @@ def sync(
         client=client,
         who=who,
         what=what,
+        incidents=incidents,
         subject=subject,
         since_ms=since_ms,
         until_ms=until_ms,
@@ -176,6 +185,7 @@ async def asyncio_detailed(
     client: AuthenticatedClient,
     who: str | Unset = UNSET,
     what: str | Unset = UNSET,
+    incidents: bool | Unset = UNSET,
     subject: str | Unset = UNSET,
     since_ms: int | Unset = UNSET,
     until_ms: int | Unset = UNSET,
@@ -189,6 +199,7 @@ async def asyncio_detailed(
     Args:
         who (str | Unset):
         what (str | Unset):
+        incidents (bool | Unset):
         subject (str | Unset):
         since_ms (int | Unset):
         until_ms (int | Unset):
@@ -207,6 +218,7 @@ async def asyncio_detailed(
     kwargs = _get_kwargs(
         who=who,
         what=what,
+        incidents=incidents,
         subject=subject,
         since_ms=since_ms,
         until_ms=until_ms,
@@ -225,6 +237,7 @@ async def asyncio(
     client: AuthenticatedClient,
     who: str | Unset = UNSET,
     what: str | Unset = UNSET,
+    incidents: bool | Unset = UNSET,
     subject: str | Unset = UNSET,
     since_ms: int | Unset = UNSET,
     until_ms: int | Unset = UNSET,
@@ -238,6 +251,7 @@ async def asyncio(
     Args:
         who (str | Unset):
         what (str | Unset):
+        incidents (bool | Unset):
         subject (str | Unset):
         since_ms (int | Unset):
         until_ms (int | Unset):
@@ -258,6 +272,7 @@ async def asyncio(
             client=client,
             who=who,
             what=what,
+            incidents=incidents,
             subject=subject,
             since_ms=since_ms,
             until_ms=until_ms,

@@ -6,6 +6,7 @@ import httpx
 from ...client import AuthenticatedClient, Client
 from ...models.error_body import ErrorBody
 from ...models.job_list import JobList
+from ...models.jobs_group_by import JobsGroupBy
 from ...models.jobs_order import JobsOrder
 from ...models.jobs_parts import JobsParts
 from ...types import UNSET, Response, Unset
@@ -33,6 +34,7 @@ def _get_kwargs(
     shards_of: str | Unset = UNSET,
     since_ms: int | Unset = UNSET,
     until_ms: int | Unset = UNSET,
+    group_by: JobsGroupBy | Unset = UNSET,
     order: JobsOrder | Unset = UNSET,
     after: str | Unset = UNSET,
     limit: int | Unset = UNSET,
@@ -88,6 +90,12 @@ def _get_kwargs(
     params["since_ms"] = since_ms
 
     params["until_ms"] = until_ms
+
+    json_group_by: str | Unset = UNSET
+    if not isinstance(group_by, Unset):
+        json_group_by = group_by
+
+    params["group_by"] = json_group_by
 
     json_order: str | Unset = UNSET
     if not isinstance(order, Unset):
@@ -159,6 +167,7 @@ def sync_detailed(
     shards_of: str | Unset = UNSET,
     since_ms: int | Unset = UNSET,
     until_ms: int | Unset = UNSET,
+    group_by: JobsGroupBy | Unset = UNSET,
     order: JobsOrder | Unset = UNSET,
     after: str | Unset = UNSET,
     limit: int | Unset = UNSET,
@@ -187,6 +196,7 @@ def sync_detailed(
         shards_of (str | Unset):
         since_ms (int | Unset):
         until_ms (int | Unset):
+        group_by (JobsGroupBy | Unset):
         order (JobsOrder | Unset):
         after (str | Unset):
         limit (int | Unset):
@@ -221,6 +231,7 @@ def sync_detailed(
         shards_of=shards_of,
         since_ms=since_ms,
         until_ms=until_ms,
+        group_by=group_by,
         order=order,
         after=after,
         limit=limit,
@@ -257,6 +268,7 @@ def sync(
     shards_of: str | Unset = UNSET,
     since_ms: int | Unset = UNSET,
     until_ms: int | Unset = UNSET,
+    group_by: JobsGroupBy | Unset = UNSET,
     order: JobsOrder | Unset = UNSET,
     after: str | Unset = UNSET,
     limit: int | Unset = UNSET,
@@ -285,6 +297,7 @@ def sync(
         shards_of (str | Unset):
         since_ms (int | Unset):
         until_ms (int | Unset):
+        group_by (JobsGroupBy | Unset):
         order (JobsOrder | Unset):
         after (str | Unset):
         limit (int | Unset):
@@ -320,6 +333,7 @@ def sync(
         shards_of=shards_of,
         since_ms=since_ms,
         until_ms=until_ms,
+        group_by=group_by,
         order=order,
         after=after,
         limit=limit,
@@ -350,6 +364,7 @@ async def asyncio_detailed(
     shards_of: str | Unset = UNSET,
     since_ms: int | Unset = UNSET,
     until_ms: int | Unset = UNSET,
+    group_by: JobsGroupBy | Unset = UNSET,
     order: JobsOrder | Unset = UNSET,
     after: str | Unset = UNSET,
     limit: int | Unset = UNSET,
@@ -378,6 +393,7 @@ async def asyncio_detailed(
         shards_of (str | Unset):
         since_ms (int | Unset):
         until_ms (int | Unset):
+        group_by (JobsGroupBy | Unset):
         order (JobsOrder | Unset):
         after (str | Unset):
         limit (int | Unset):
@@ -412,6 +428,7 @@ async def asyncio_detailed(
         shards_of=shards_of,
         since_ms=since_ms,
         until_ms=until_ms,
+        group_by=group_by,
         order=order,
         after=after,
         limit=limit,
@@ -446,6 +463,7 @@ async def asyncio(
     shards_of: str | Unset = UNSET,
     since_ms: int | Unset = UNSET,
     until_ms: int | Unset = UNSET,
+    group_by: JobsGroupBy | Unset = UNSET,
     order: JobsOrder | Unset = UNSET,
     after: str | Unset = UNSET,
     limit: int | Unset = UNSET,
@@ -474,6 +492,7 @@ async def asyncio(
         shards_of (str | Unset):
         since_ms (int | Unset):
         until_ms (int | Unset):
+        group_by (JobsGroupBy | Unset):
         order (JobsOrder | Unset):
         after (str | Unset):
         limit (int | Unset):
@@ -510,6 +529,7 @@ async def asyncio(
             shards_of=shards_of,
             since_ms=since_ms,
             until_ms=until_ms,
+            group_by=group_by,
             order=order,
             after=after,
             limit=limit,

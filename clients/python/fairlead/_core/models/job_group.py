@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+T = TypeVar("T", bound="JobGroup")
+
+
+@_attrs_define
+class JobGroup:
+    """Jobs of a list with one value of a field.
+
+    Attributes:
+        value (str): The value; empty: they have none.
+        jobs (int): All of them.
+        waiting (int): Those in stage submit.
+        running (int): Those that hosts have.
+        succeeded (int): Those that succeeded.
+        failed (int): Those that ended in another way.
+    """
+
+    value: str
+    jobs: int
+    waiting: int
+    running: int
+    succeeded: int
+    failed: int
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        value = self.value
+
+        jobs = self.jobs
+
+        waiting = self.waiting
+
+        running = self.running
+
+        succeeded = self.succeeded
+
+        failed = self.failed
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "value": value,
+                "jobs": jobs,
+                "waiting": waiting,
+                "running": running,
+                "succeeded": succeeded,
+                "failed": failed,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        d = dict(src_dict)
+        value = d.pop("value")
+
+        jobs = d.pop("jobs")
+
+        waiting = d.pop("waiting")
+
+        running = d.pop("running")
+
+        succeeded = d.pop("succeeded")
+
+        failed = d.pop("failed")
+
+        job_group = cls(
+            value=value,
+            jobs=jobs,
+            waiting=waiting,
+            running=running,
+            succeeded=succeeded,
+            failed=failed,
+        )
+
+        job_group.additional_properties = d
+        return job_group
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties
