@@ -93,7 +93,7 @@ export async function allPages() {
     ['queues', '/ui/queues', 'Queues', ['Wanted', 'Got in 1 h', queue]],
     ['queue', `/ui/queues/${of(queue)}`, queue, ['Got in 24 h', 'Jobs that wait longest', 'Limits']],
     ['use', '/ui/use', 'Use of the lab', ['Accounts', 'a week']],
-    ['account', `/ui/accounts/${of(some.my_account)}`, some.my_account, ['Limits', 'Its last jobs that failed', 'Hours in 24 h']],
+    ['account', `/ui/accounts/${of(some.my_account)}`, some.my_account, ['Limits', 'Where its jobs are', 'Its last jobs that failed', 'Hours in 24 h']],
     ['jobs', '/ui/jobs', 'Jobs', [some.suite, 'match']],
     ['jobs by a filter', `/ui/jobs?queue=${of(some.queue)}&order=oldest`, 'Jobs', ['match']],
     ...Object.entries(jobs)
@@ -106,7 +106,9 @@ export async function allPages() {
     ...(some.submit_id ? [['submit', `/ui/submits/${of(some.submit_id)}`, some.submit_id, ['Failed', 'Passed', 'Matrix']]] : []),
     ['pools', '/ui/pools', 'Pools', [pools[0]?.name ?? 'There is no pool']],
     ...pools.slice(0, 1).map(pool => ['pool', `/ui/pools/${of(pool.name)}`, pool.name, ['Decisions', 'Machines']]),
+    ['before a submit', '/ui/submits', 'Before a submit', ['Job file', 'Outlook', 'Check a file']],
     ['audit', '/ui/audit', 'Audit', ['newest first']],
+    ['incidents', '/ui/audit?incidents=true', 'Audit', ['of the last 12 hours']],
     ['lab health', '/ui/health', 'Lab health', ['Replicas', 'answers reads', 'takes writes', tables.lab.lab.name]],
     ['login', '/ui/login', 'Log in', ['Token of your account']],
     ['no page', '/ui/nowhere', 'There is no such page', ['Go to the overview']],

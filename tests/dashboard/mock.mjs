@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { readFile } from 'node:fs/promises';
 import { extname, join, normalize } from 'node:path';
 import { makeLab, seeded, MINUTE, HOUR, ACCOUNTS } from './mock/data.mjs';
-import { listJobs, viewJob, explainJob, answerJob, logText } from './mock/jobs.mjs';
+import { listJobs, viewJob, explainJob, answerJob, logText, OUTLOOK } from './mock/jobs.mjs';
 import { makePreview, runPreview } from './mock/actions.mjs';
 
 const ASSETS = new URL('../../src/dashboard/assets/', import.meta.url).pathname;
@@ -274,6 +274,7 @@ async function answer(method, path, query, request) {
       return preview(method, part, request);
     case 'jobs': {
       if (!part[1]) return listJobs(lab, query);
+      if (part[1] === 'submit') return [{ job_id: '', message: '', outlook: OUTLOOK }];
       const job = lab.byId.get(part[1]) ?? lab.parts.find(shard => shard.job_id === part[1]);
       if (!job) throw refused(404, 'no_such_job', `there is no job ${part[1]}`, 'check the id');
       if (part[2] === 'explain') return explainJob(lab, job);

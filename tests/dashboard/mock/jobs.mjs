@@ -36,6 +36,7 @@ export function listJobs(lab, query) {
     return { jobs: [{ ...lab.byId.get('sharded.000200'), job_id: lab.parts[0].job_id, shard_of: 'sharded.000200' }], total: 200 };
   const test = matches(query);
   const found = lab.jobs.filter(test);
+  if (query.get('group_by')) return { jobs: [], groups: groupJobs(found, query.get('group_by')), total: found.length };
   if (query.get('order') !== 'oldest') found.reverse();
   const from = Number(query.get('after') ?? 0);
   const limit = Number(query.get('limit') ?? 100);
@@ -87,6 +88,55 @@ export function viewJob(lab, job) {
   return view;
 }
 
+const BEFORE = {
+  higher_queues: 2,
+  higher_jobs: 1204,
+  queues: 1,
+  queues_jobs: 310,
+  accounts: 0,
+  accounts_jobs: 0,
+  own_jobs: 212,
+  exact: true,
+  words:
+    'before it over all queues: 1204 jobs in 2 queues of higher priority, 310 jobs in 1 queue of the same priority and 212 jobs of its own account; queues and accounts take turns',
+};
+const COSTS = [
+  {
+    constraint: 'need_memory: 8192 MB',
+    more_able: 37,
+    more_ready: 4,
+    words: '37 more hosts without `need_memory: 8192 MB`, 4 now; the largest of them has 6100 MB',
+  },
+  { constraint: 'tags: [nvme]', more_able: 2, more_ready: 0, words: '2 more hosts without `tags: [nvme]`, none of them now' },
+];
+
+/** What a dry run says of a job. */
+export const OUTLOOK = {
+  queue: 'ann',
+  class: 3,
+  summary: 'it waits for a free host: 37 hosts can run it, but none asks for work with enough room now',
+  hosts_known: 10_000,
+  hosts_able: 37,
+  hosts_ready: 0,
+  before: BEFORE,
+  costs: COSTS,
+  queue_waits: { jobs: 812, p50_s: 64, p95_s: 512 },
+  class_waits: { jobs: 4120, p50_s: 128, p95_s: 1024 },
+};
+
+/** Jobs that match, by the values of a field. */
+function groupJobs(jobs, field) {
+  const groups = new Map();
+  for (const job of jobs) {
+    const value = job[{ stage: 'job_stage', health: 'job_health', account: 'my_account' }[field] ?? field] ?? '';
+    const group = groups.get(value) ?? { value, jobs: 0, waiting: 0, running: 0, succeeded: 0, failed: 0 };
+    groups.set(value, group);
+    group.jobs += 1;
+    group[!job.end_ms ? (job.job_stage === 'submit' ? 'waiting' : 'running') : job.job_health === 'success' ? 'succeeded' : 'failed'] += 1;
+  }
+  return [...groups.values()].sort((a, b) => b.jobs - a.jobs);
+}
+
 export function explainJob(lab, job) {
   const waits = job.job_stage === 'submit';
   return {
@@ -100,7 +150,7 @@ export function explainJob(lab, job) {
     reasons: waits
       ? [
           'Its queue has 12.4 % of the lab, and wants 14.1 %.',
-          '212 jobs of its queue come before it.',
+          BEFORE.words,
           'It asks for 8,192 MB; the freest host that could run it has 6,100 MB.',
         ]
       : [],
@@ -112,6 +162,7 @@ export function explainJob(lab, job) {
         }))
       : [],
     hosts_more: waits ? 9988 : 0,
+    ...(waits ? { before: BEFORE, costs: COSTS } : {}),
   };
 }
 

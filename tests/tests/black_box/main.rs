@@ -34,6 +34,7 @@ mod matching;
 mod network_boot;
 mod pools;
 mod promises;
+mod questions;
 mod reads;
 mod replays;
 mod reuse;
