@@ -26,13 +26,13 @@ test('before a submit: a file is checked, and nothing is submitted', async () =>
   const before = (await get('jobs?limit=0')).total;
   const where = await context();
   const { page, faults } = await open(where, '/ui/submits');
-  await page.fill('#job-file', 'suite: asked\ntestbox: dc\ntags: [no-host-has-this]\nscript: echo hello\n');
+  await page.fill('#job-file', 'suite: asked\ntestbox: dc\nmy_account: ann\ntags: [no-host-has-this]\nscript: echo hello\n');
   await page.click('button:has-text("Check")');
   await says(page, 'would be accepted');
   await says(page, 'known hosts could run it');
   await says(page, 'without `tags: [no-host-has-this]`');
   await says(page, 'in the last hour in queue');
-  await page.fill('#job-file', 'testbox: dc\n');
+  await page.fill('#job-file', 'testbox: dc\nmy_account: ann\n');
   await page.click('button:has-text("Check")');
   await page.waitForSelector('[role=alert]');
   assert.equal((await get('jobs?limit=0')).total, before);
