@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 on_both_stores!(
     a_waiting_job_says_what_is_before_it_and_what_would_help,
+    one_constraint_is_not_enough,
     a_dry_run_says_what_a_job_may_expect,
     jobs_of_an_account_are_counted_where_they_are,
     a_failed_job_says_whether_its_host_is_at_fault,
@@ -84,6 +85,24 @@ async fn a_waiting_job_says_what_is_before_it_and_what_would_help(store: Store) 
         let words = fact["words"].as_str().expect("words");
         assert!(text.contains(words), "{words}: {text}");
     }
+}
+
+/// A job of which no constraint alone is in the way.
+async fn one_constraint_is_not_enough(store: Store) {
+    let lab = Person::new(store).await;
+    host(&lab.http, "plain", 4 << 10, &[]).await;
+    let needy = json!({"tags": ["gpu"], "need_memory": "8g"});
+    let needy = jobs::with(jobs::dc("alice"), &needy);
+    let id = lab.http.submit(&needy).await.remove(0);
+    let path = format!("jobs/{id}/explain");
+    let answer = same(&lab, &["explain", &id], &path, |said| {
+        said["costs"].is_null()
+    })
+    .await;
+    let says = "to give up one constraint alone would not help";
+    assert!(answer["reasons"].to_string().contains(says), "{answer}");
+    let text = lab.run(&["explain", &id]).out;
+    assert!(text.contains(says), "{text}");
 }
 
 async fn a_dry_run_says_what_a_job_may_expect(store: Store) {

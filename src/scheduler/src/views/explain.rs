@@ -251,10 +251,17 @@ async fn why_ready(core: &Core, job: &StoredJob) -> Result<Explanation, Refusal>
     } else {
         None
     };
-    let explanation = render(core, state, &asked.explained, before.as_ref());
+    let mut explanation = render(core, state, &asked.explained, before.as_ref());
+    let Asked { explained, costs } = asked;
+    let costs = if is_waiting { costs } else { Vec::new() };
+    let is_hopeless = is_waiting && explained.hosts_able == 0 && explained.hosts_known > 0;
+    if is_hopeless && costs.is_empty() {
+        let words = "to give up one constraint alone would not help: each known host lacks more";
+        explanation.reasons.push(words.to_owned());
+    }
     Ok(Explanation {
         before,
-        costs: if is_waiting { asked.costs } else { Vec::new() },
+        costs,
         ..explanation
     })
 }
