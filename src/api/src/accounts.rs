@@ -27,9 +27,39 @@ pub struct AccountView {
     /// Its limits, over all queues.
     #[serde(default, skip_serializing_if = "Limits::is_none")]
     pub limits: Limits,
+    /// Who is told of its jobs that do not say so themselves; absent: nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<NotifyView>,
     /// A new token, once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub my_token: Option<String>,
+}
+
+/// Who is told of the jobs of an account.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotifyView {
+    /// The address without its path and query, which may let in whoever knows them.
+    pub url: String,
+    /// Of what: `ended`, `failed`, `passed_again`, `failing`.
+    pub on: Vec<String>,
+    /// In which words: `text` or `fairlead`.
+    pub kind: String,
+}
+
+/// Who is to be told of the jobs of an account that do not say so themselves.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotifyChange {
+    /// The address, `http` or `https`, at most 2,048 bytes. It is stored sealed.
+    pub url: String,
+    /// Of what: `ended`, `failed`, `passed_again`, `failing`. Default `ended`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on: Vec<String>,
+    /// `text`, a sentence for a chat, or `fairlead`, which needs a secret. Default `text`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The key of signatures. It is stored sealed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
 }
 
 /// What to do with an account.

@@ -9,12 +9,12 @@ use crate::{
     ConsumeAnswer, ConsumeRequest, ContentCareRequest, ContentChecked, ContentCollected,
     ContentKeep, ContentList, ContentMissing, ContentPin, ContentUrls, ContentUrlsRequest,
     ContentView, Explanation, HeartbeatAnswer, HeartbeatRequest, HostClose, HostRegistration,
-    HostReserve, HostReset, HostView, JobAnswer, JobList, JobView, Login, PeersAnswer, PoolChange,
-    PoolDecision, PoolView, Preview, PreviewRequest, QueueChange, QueueView, RerunRequest,
-    RetentionChange, RetentionView, ReuseExplanation, ReuseForgotten, ReuseSettings,
-    ScalingSettings, Series, Signed, Snapshot, SubmitItem, SubmitRules, TerminateRequest,
-    TestHistory, TimerList, TimerView, UnknownMachine, UsageReport, Version, WaitAnswer,
-    WaitRequest, WebhookTest, WebhookTested, WebhookView, Written,
+    HostReserve, HostReset, HostView, JobAnswer, JobList, JobView, Login, NotifyChange, NotifyView,
+    PeersAnswer, PoolChange, PoolDecision, PoolView, Preview, PreviewRequest, QueueChange,
+    QueueView, RerunRequest, RetentionChange, RetentionView, ReuseExplanation, ReuseForgotten,
+    ReuseSettings, ScalingSettings, Series, Signed, Snapshot, SubmitItem, SubmitRules,
+    TerminateRequest, TestHistory, TimerList, TimerView, UnknownMachine, UsageReport, Version,
+    WaitAnswer, WaitRequest, WebhookTest, WebhookTested, WebhookView, Written,
     openapi::content::{
         BOOT_SCRIPT, BYTES, Content, EVENTS, FILE_OR_FOLDER, HEALTH, JOBS, LIVE, NOTHING, OPENAPI,
         PAGE_OR_ANSWER, PAGE_OR_FILE, TEXT, json,
@@ -377,6 +377,13 @@ routes! {
     ["scheduler", "v1", "accounts", my_account] => {
         "POST" SetAccount { my_account: Account }, Admin, NONE, json::<AccountChange>() => json::<AccountView>(), "creates or changes an account, answers its token once";
         "DELETE" DeleteAccount { my_account: Account }, Admin, NONE, NOTHING => TEXT, "deletes an account; its jobs go on";
+    }
+    ["scheduler", "v1", "accounts", my_account, "notify"] => {
+        "GET" Notify { my_account: Account }, Account, NONE, NOTHING => json::<NotifyView>(),
+            "who is told of the jobs of an account that do not say so themselves; 404: nobody";
+        "POST" SetNotify { my_account: Account }, Account, NONE, json::<NotifyChange>() => json::<NotifyView>(),
+            "sets who is told, for jobs that are submitted from then on";
+        "DELETE" ForgetNotify { my_account: Account }, Account, NONE, NOTHING => TEXT, "lets nobody be told, also of jobs that wait or run";
     }
     ["scheduler", "v1", "peers", "hints"] => {
         "POST" Hints, Replica, NONE, BYTES => TEXT, "what another replica of the lab just wrote";

@@ -12,18 +12,24 @@ pub struct WebhookView {
     pub job_id: String,
     /// Whose job that is.
     pub my_account: String,
-    /// `ended` or `failing`.
+    /// The field that asks for it: `callback` or `notify`, which the account may say for its jobs.
+    #[serde(default)]
+    pub field: String,
+    /// Which events were asked for: `ended`, `failed`, `passed_again`, `failing`.
+    #[serde(default)]
+    pub on: Vec<String>,
+    /// What it tells: one of those. Until the job has ended: `ended`, or `failing` of the first failure of a shard.
     pub event: String,
-    /// `waiting` for the event, `trying`, `sent`, or `dead`: given up.
+    /// `waiting` for the event, `trying`, `sent`, `dead`: given up, or `skipped`: no event came that was asked for.
     pub standing: String,
     /// How often it was tried.
     pub tries: u32,
-    /// When it was made, or became `sent` or `dead`, UTC epoch ms.
+    /// When it was made, or became `sent`, `dead` or `skipped`, UTC epoch ms.
     pub since_ms: u64,
     /// When it is tried again, UTC epoch ms; absent: it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_ms: Option<u64>,
-    /// Why the receiver did not take it; empty: it did, or was not asked.
+    /// Why the receiver did not take it, or why it was skipped; empty: it was taken, or not tried yet.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub problem: String,
 }
@@ -33,8 +39,12 @@ pub struct WebhookView {
 pub struct WebhookTest {
     /// Its address.
     pub url: String,
-    /// The key of signatures.
-    pub secret: String,
+    /// The key of signatures. `text` needs none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    /// `fairlead` or `text`. Default `fairlead`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
 }
 
 /// What came of that.

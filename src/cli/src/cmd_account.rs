@@ -1,6 +1,7 @@
-//! `fairlead account`: adds and lists accounts, over the network as an admin, or in the store itself.
+//! `fairlead account`: adds and lists accounts, over the network as an admin, or in the store itself, and says who is told
+//! of their jobs.
 
-use fairlead_api::{AccountChange, AccountView};
+use fairlead_api::{AccountChange, AccountView, NotifyChange, NotifyView};
 use fairlead_scheduler::add_account;
 
 use crate::{
@@ -24,11 +25,31 @@ enum What {
     Add(Box<AddArgs>),
     /// List accounts, without tokens
     List,
+    /// Show or set who is told of the jobs of an account that have no `notify` of their own
+    Notify(NotifyArgs),
     /// Delete an account; its token becomes invalid, and its jobs go on
     Delete {
         /// Name of the account
         name: String,
     },
+}
+
+#[derive(Debug, clap::Args)]
+struct NotifyArgs {
+    /// Address of the receiver, or `none` [default: show the present one]
+    url: Option<String>,
+    /// Events, separated by commas: `ended`, `failed`, `passed_again`, `failing` [default: ended]
+    #[arg(long, value_name = "EVENTS", value_delimiter = ',', requires = "url")]
+    on: Vec<String>,
+    /// Words of the message: `text` for a chat, or `fairlead` for a program [default: text]
+    #[arg(long, requires = "url")]
+    kind: Option<String>,
+    /// Key of the signature, for a program
+    #[arg(long, value_name = "KEY", requires = "url")]
+    secret: Option<String>,
+    /// Account instead of your own
+    #[arg(long, value_name = "ACCOUNT")]
+    of: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -116,6 +137,7 @@ pub(crate) async fn run(args: AccountArgs, context: &Context) -> anyhow::Result<
             let deleted = serde_json::json!({ "deleted": name });
             context.print(&deleted, |_| format!("account {name}: deleted"))?;
         }
+        What::Notify(args) => notify(args, context).await?,
         What::List => {
             let accounts = context.client()?.accounts().await.map_err(Failure::from)?;
             warn(&accounts, context);
@@ -125,6 +147,44 @@ pub(crate) async fn run(args: AccountArgs, context: &Context) -> anyhow::Result<
         }
     }
     Ok(exit::OK)
+}
+
+/// Shows, sets or forgets who is told of the jobs of an account.
+async fn notify(args: NotifyArgs, context: &Context) -> anyhow::Result<()> {
+    let client = context.client()?;
+    let account = context.account_of(args.of.as_ref(), &client).await?;
+    let account = account.ok_or_else(|| {
+        let hint = "name it: --of ACCOUNT";
+        Failure::local("no account is known".to_owned(), hint)
+    })?;
+    let view = match args.url {
+        None => client.notify(&account).await.map_err(Failure::from)?,
+        Some(url) if url == "none" => {
+            let forgotten = client.forget_notify(&account).await;
+            forgotten.map_err(Failure::from)?;
+            let none = serde_json::json!({ "account": account, "notify": null });
+            context.print(&none, |_| format!("account {account}: nobody is told"))?;
+            return Ok(());
+        }
+        Some(url) => {
+            let change = NotifyChange {
+                url,
+                on: args.on,
+                kind: args.kind,
+                secret: args.secret,
+            };
+            let set = client.set_notify(&account, &change).await;
+            set.map_err(Failure::from)?
+        }
+    };
+    context.print(&view, |view| {
+        let NotifyView { url, on, kind } = view;
+        format!(
+            "account {account}: {url} is told of {} ({kind})",
+            on.join(", ")
+        )
+    })?;
+    Ok(())
 }
 
 impl AddArgs {

@@ -19,7 +19,7 @@ pub(crate) struct WebhooksArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// List webhooks: those that wait, are tried, were sent, or are dead
+    /// List webhooks: those that wait, are tried, were sent, were skipped, or are dead
     List,
     /// Send a webhook again, under the same id
     Redeliver {
@@ -31,8 +31,11 @@ enum What {
         /// Address of the receiver
         url: String,
         /// Key of the signature: whsec_… or other text
-        #[arg(long, value_name = "KEY")]
-        secret: String,
+        #[arg(long, value_name = "KEY", required_unless_present = "kind")]
+        secret: Option<String>,
+        /// Words of the message: `fairlead`, or `text` for a chat, which needs no key [default: fairlead]
+        #[arg(long)]
+        kind: Option<String>,
     },
 }
 
@@ -47,10 +50,11 @@ pub(crate) async fn run(args: &WebhooksArgs, context: &Context) -> anyhow::Resul
         What::Redeliver { id } => {
             client.redeliver_webhook(id).await.map_err(Failure::from)?;
         }
-        What::Test { url, secret } => {
+        What::Test { url, secret, kind } => {
             let test = WebhookTest {
                 url: url.clone(),
                 secret: secret.clone(),
+                kind: kind.clone(),
             };
             let tested = client.test_webhook(&test).await.map_err(Failure::from)?;
             if !tested.taken {
@@ -66,7 +70,7 @@ pub(crate) async fn run(args: &WebhooksArgs, context: &Context) -> anyhow::Resul
 
 fn table(list: &[WebhookView], now_ms: u64, paper: Paper) -> String {
     let mut grid = Grid::new(&[
-        "webhook", "account", "standing", ">tries", ">age", "problem",
+        "webhook", "account", "standing", ">tries", ">age", "event", "problem",
     ]);
     for webhook in list {
         grid.row([
@@ -75,8 +79,17 @@ fn table(list: &[WebhookView], now_ms: u64, paper: Paper) -> String {
             webhook.standing.clone(),
             webhook.tries.to_string(),
             clock::length(now_ms.saturating_sub(webhook.since_ms)),
+            event(webhook),
             or_dash(&harmless(&webhook.problem)),
         ]);
     }
     grid.render(paper)
+}
+
+/// The event of which it tells. While that is open, all that it may tell of.
+fn event(webhook: &WebhookView) -> String {
+    if webhook.on.is_empty() || webhook.standing != "waiting" || webhook.event == "failing" {
+        return webhook.event.clone();
+    }
+    webhook.on.join(",")
 }

@@ -27,7 +27,7 @@ pub use fields::{
         JOB_DEPTH_MAX, SUBMIT_GROUPS_MAX, SubmitLimits, Together, check_bytes, check_depth,
         too_long,
     },
-    callback::{CALLBACK, Callback, CallbackKind},
+    callback::{CALLBACK, Callback, CallbackEvents, CallbackKind, NOTIFY, Notify, receiver_secret},
     cluster::{ClusterNode, NODES_MAX, cluster_nodes},
     content::{CONTENT_TAG, INPUTS_MAX, Input, InputOf, OUTPUTS_MAX, outputs},
     crash::Crashes,

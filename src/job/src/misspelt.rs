@@ -13,7 +13,7 @@ use crate::{Spec, near::Word};
 const LETTERS_MIN: usize = 5;
 
 /// Fields that fairlead acts on.
-const FIELDS: [&str; 71] = [
+const FIELDS: [&str; 72] = [
     "boot_params",
     "cache_dirs",
     "callback",
@@ -52,6 +52,7 @@ const FIELDS: [&str; 71] = [
     "network",
     "node_roles",
     "not_tags",
+    "notify",
     "nr_cpu",
     "on_shutdown",
     "os_arch",
@@ -88,12 +89,13 @@ const FIELDS: [&str; 71] = [
 ];
 
 /// Fields whose value is a map, or may be one.
-const MAPS: [&str; 13] = [
+const MAPS: [&str; 14] = [
     "callback",
     "cluster_spec",
     "crash",
     "group",
     "inputs",
+    "notify",
     "retry",
     "reuse",
     "sched",
@@ -105,9 +107,10 @@ const MAPS: [&str; 13] = [
 ];
 
 /// Words of real jobs that are near a field, and meant.
-const WORDS: [&str; 16] = [
+const WORDS: [&str; 17] = [
     "cgroup",
     "feeds",
+    "inotify",
     "label",
     "misses",
     "need",

@@ -52,7 +52,7 @@ pub const SUBMIT_RULE: &str = "submit_rule";
 pub const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
-const INFRASTRUCTURE: [&str; 67] = [
+const INFRASTRUCTURE: [&str; 68] = [
     "any_of",
     "arch",
     "boot_params",
@@ -85,6 +85,7 @@ const INFRASTRUCTURE: [&str; 67] = [
     "network",
     "node_roles",
     "not_tags",
+    "notify",
     "nr_cpu",
     "on_shutdown",
     "os",
@@ -130,7 +131,7 @@ pub fn parameters(spec: &Spec) -> Vec<(String, String)> {
 }
 
 /// Maps of a job that are no sections of programs.
-const NO_PROGRAMS: [&str; 33] = [
+const NO_PROGRAMS: [&str; 34] = [
     "boot_params",
     "callback",
     "cluster_spec",
@@ -143,6 +144,7 @@ const NO_PROGRAMS: [&str; 33] = [
     "job2sh",
     "monitor",
     "monitors",
+    "notify",
     "on_fail",
     "pkg_data",
     "pp",

@@ -69,7 +69,7 @@ impl KeyPart {
 }
 
 /// Fields that say who, when, in which order and for whom. What is not named here counts.
-const LEFT_OUT: [&str; 55] = [
+const LEFT_OUT: [&str; 56] = [
     "cache_dirs",
     "callback",
     "cluster_id",
@@ -95,6 +95,7 @@ const LEFT_OUT: [&str; 55] = [
     "my_token",
     "name",
     "needs",
+    "notify",
     "on_shutdown",
     "overlap",
     "prefer",

@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use fairlead_job::{
-    Alternative, Backoff, Cause, DataReadiness, Health, JobId, Replace, Spec, Stage, TboxType,
-    Waits,
+    Alternative, Backoff, CallbackEvents, Cause, DataReadiness, Health, JobId, Replace, Spec,
+    Stage, TboxType, Waits,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CallbackEvents, CaseCounts, Reusing, ShardPlace, Sharding, alternatives,
+    CaseCounts, Reusing, ShardPlace, Sharding, alternatives,
     left_out::{is_false, is_no_number, is_one, is_unknown, is_zero, one},
 };
 
@@ -316,6 +316,9 @@ pub struct JobState {
     /// Which of its events somebody asked to be told; none: nobody did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub callback: Option<CallbackEvents>,
+    /// The same of its notice, which people get; none: nobody gets one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<CallbackEvents>,
     /// Test cases of its last attempt that has ended; none: it has none, or they are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases: Option<Box<CaseCounts>>,

@@ -33,7 +33,7 @@ pub use query::{
     Pull, PullBy, Search, SearchOrder, SearchPage, Usage,
 };
 pub use reuse::Reusing;
-pub use shards::{CallbackEvents, CaseCounts, ShardPlace, Sharding};
+pub use shards::{CaseCounts, ShardPlace, Sharding};
 pub use state_patch::{ClaimFields, StatePatch};
 pub use store::{
     AT_MS, Created, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc, EventFind, EventRecord,

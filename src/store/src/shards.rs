@@ -90,17 +90,6 @@ impl ShardPlace {
     }
 }
 
-/// Which events of a job somebody asked to be told.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallbackEvents {
-    /// Its end.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub ended: bool,
-    /// The first failure of one of its shards.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub failing: bool,
-}
-
 /// The test cases of a job's last attempt; of a parent those of its shards.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CaseCounts {

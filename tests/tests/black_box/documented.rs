@@ -129,7 +129,9 @@ impl Busy {
 
 async fn every_field_of_every_answer_is_documented(store: Store) {
     let site = Site::new();
-    let scheduler = Scheduler::start_with(store, &["--providers", &site.providers()]).await;
+    let providers = site.providers();
+    let more = ["--providers", &providers, "--webhooks-to", "127.0.0.1"];
+    let scheduler = Scheduler::start_with(store, &more).await;
     site.serve(&[scheduler.url()]);
     let http = scheduler.http();
     let document = http.get("/openapi.json").await.json();
@@ -395,6 +397,10 @@ async fn look_at_the_lab(busy: &mut Busy) {
     let at = format!("{v1}/accounts/carol");
     let limits = json!({"limits": {"waiting": {"hard": 100}}});
     busy.post(&path, &at, limits).await;
+    let (path, at) = (format!("{path}/notify"), format!("{at}/notify"));
+    let notify = json!({"url": "http://127.0.0.1:9/hook", "on": ["failed", "passed_again"]});
+    busy.post(&path, &at, notify).await;
+    busy.get(&path, &at).await;
     for path in ["/", "/scheduler/v1/health"] {
         let health = busy
             .http

@@ -32,6 +32,7 @@ mod limits;
 mod login;
 mod matching;
 mod network_boot;
+mod notices;
 mod pools;
 mod promises;
 mod questions;

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::{call::Call, error::ClientError, transport::Client};
 use crate::{
     AccountChange, AccountView, HealthView, HostClose, HostReserve, HostReset, HostView,
-    QueueChange, QueueView, RetentionChange, RetentionView, ReuseSettings, Route, SubmitRules,
-    UnknownMachine, Version,
+    NotifyChange, NotifyView, QueueChange, QueueView, RetentionChange, RetentionView,
+    ReuseSettings, Route, SubmitRules, UnknownMachine, Version,
 };
 
 impl Client {
@@ -162,6 +162,37 @@ impl Client {
     pub async fn accounts(&self) -> Result<Vec<AccountView>, ClientError> {
         let call = Call::to(Route::Accounts)?;
         self.run(&call).await?.json_list("accounts")
+    }
+
+    /// Who is told of the jobs of an account that do not say so themselves.
+    ///
+    /// # Errors
+    /// `not_found` also when nobody is.
+    pub async fn notify(&self, account: &str) -> Result<NotifyView, ClientError> {
+        let call = Call::to(Route::Notify {
+            my_account: account,
+        })?;
+        self.run(&call).await?.json()
+    }
+
+    /// Sets who is told.
+    pub async fn set_notify(
+        &self,
+        account: &str,
+        change: &NotifyChange,
+    ) -> Result<NotifyView, ClientError> {
+        let call = Call::to(Route::SetNotify {
+            my_account: account,
+        })?;
+        self.run(&call.json(change)?).await?.json()
+    }
+
+    /// Lets nobody be told.
+    pub async fn forget_notify(&self, account: &str) -> Result<(), ClientError> {
+        let call = Call::to(Route::ForgetNotify {
+            my_account: account,
+        })?;
+        self.run(&call).await?.checked().map(drop)
     }
 
     /// Creates or changes an account. A new token is in the answer, once; so it is never sent again

@@ -1,4 +1,4 @@
-//! `callback`: who is told when a job has ended, or begins to fail.
+//! `callback` and `notify`: who is told when a job has ended, or begins to fail.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,22 +9,26 @@ use crate::{
     units::shown,
 };
 
-/// The field, and the name of its secret.
+/// The field for programs, and the name of its secret.
 pub const CALLBACK: &str = "callback";
+/// The field for people, and the name of its secret.
+pub const NOTIFY: &str = "notify";
+/// The value of `notify` that turns off what the account says.
+const NOBODY: &str = "none";
 /// Bytes of an address.
 const URL_BYTES_MAX: usize = 2_048;
 /// Bytes of a word that a receiver asks for.
 const WORD_BYTES_MAX: usize = 256;
 /// Bytes of the secret.
 const SECRET_BYTES_MAX: usize = 4_096;
-const EXAMPLE: &str = "callback: {url: https://ci.example.com/hook, on: [ended, failing]}";
 
 /// In which words a receiver is told.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallbackKind {
     /// fairlead's own, signed as Standard Webhooks says.
     Fairlead,
+    /// A sentence in `text`, as the incoming webhooks of chats take it.
+    Text,
     /// An Azure DevOps task that waits for its event `TaskCompleted`.
     Azure {
         /// The id of the pipeline's job.
@@ -39,18 +43,128 @@ pub enum CallbackKind {
     },
 }
 
-/// Who is told of what.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Callback {
-    /// Where to, `http` or `https`, 1 to 2,048 bytes.
-    pub url: String,
-    /// Whether the end is told.
+impl CallbackKind {
+    /// Its name.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Fairlead => "fairlead",
+            Self::Text => "text",
+            Self::Azure { .. } => "azure",
+            Self::Github { .. } => "github",
+        }
+    }
+}
+
+/// Which events of a job somebody is told of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each event is asked for by itself"
+)]
+pub struct CallbackEvents {
+    /// Each end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended: bool,
-    /// Whether the first failure of a shard is told.
+    /// The first failure of one of its shards.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failing: bool,
+    /// An end with another health than success, unless a person stopped the job.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
+    /// A success, when the last earlier job of the account that ran the same thing had failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub passed_again: bool,
+}
+
+impl CallbackEvents {
+    /// Each end, and nothing else.
+    pub const ENDED: Self = Self {
+        ended: true,
+        failing: false,
+        failed: false,
+        passed_again: false,
+    };
+
+    /// Whether one of them may come with the end of the job.
+    pub const fn may_come_at_the_end(self) -> bool {
+        self.ended || self.failed || self.passed_again
+    }
+
+    /// Their names.
+    pub fn words(self) -> Vec<&'static str> {
+        let Self {
+            ended,
+            failing,
+            failed,
+            passed_again,
+        } = self;
+        let all = [
+            (ended, "ended"),
+            (failing, "failing"),
+            (failed, "failed"),
+            (passed_again, "passed_again"),
+        ];
+        let asked = all.into_iter().filter(|(is_asked, _)| *is_asked);
+        asked.map(|(_, word)| word).collect()
+    }
+
+    /// Adds the event of this name; `None`: there is none.
+    fn and(mut self, word: &str) -> Option<Self> {
+        let event = match word {
+            "ended" => &mut self.ended,
+            "failing" => &mut self.failing,
+            "failed" => &mut self.failed,
+            "passed_again" => &mut self.passed_again,
+            _ => return None,
+        };
+        *event = true;
+        Some(self)
+    }
+}
+
+/// Who is told of what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Callback {
+    /// Where to, `http` or `https`, 1 to 2,048 bytes. Empty: it is among secrets that are sealed.
+    pub url: String,
+    /// Of what.
+    pub on: CallbackEvents,
     /// In which words.
-    #[serde(flatten)]
     pub kind: CallbackKind,
+}
+
+/// Whom `notify` names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Notify {
+    /// Whom the account names; said by nothing.
+    #[default]
+    AsAccount,
+    /// Nobody, whomever the account names.
+    Nobody,
+    /// This receiver, and not that of the account.
+    To(Callback),
+}
+
+impl Notify {
+    /// Reads `notify`.
+    ///
+    /// # Errors
+    /// It is neither `none`, an address nor such a map, or its secret is missing.
+    pub fn of(spec: &Spec) -> Result<Self, FieldError> {
+        match present(spec, NOTIFY) {
+            None => Ok(Self::AsAccount),
+            Some(said) if said == NOBODY => Ok(Self::Nobody),
+            Some(said) => Callback::read(spec, NOTIFY, said).map(Self::To),
+        }
+    }
+
+    /// The receiver that the job itself names.
+    pub fn own(self) -> Option<Callback> {
+        match self {
+            Self::To(receiver) => Some(receiver),
+            Self::AsAccount | Self::Nobody => None,
+        }
+    }
 }
 
 impl Callback {
@@ -59,78 +173,118 @@ impl Callback {
     /// # Errors
     /// It is no address and no such map, or its secret is missing.
     pub fn of(spec: &Spec) -> Result<Option<Self>, FieldError> {
-        let callback = match present(spec, CALLBACK) {
-            None => return Ok(None),
-            Some(Value::Object(map)) => Self::of_map(map)?,
-            Some(url) => Self {
-                url: url_of(CALLBACK, url)?,
-                ended: true,
-                failing: false,
-                kind: CallbackKind::Fairlead,
-            },
-        };
-        check_secret(spec)?;
-        Ok(Some(callback))
+        let said = present(spec, CALLBACK);
+        said.map(|said| Self::read(spec, CALLBACK, said))
+            .transpose()
     }
 
-    fn of_map(map: &Map<String, Value>) -> Result<Self, FieldError> {
+    /// Reads `callback` or `notify`, which differ only in what a bare address means.
+    fn read(spec: &Spec, field: &str, said: &Value) -> Result<Self, FieldError> {
         const KEYS: [&str; 6] = ["url", "on", "kind", "job_id", "task_id", "context"];
-        known_keys(CALLBACK, map, &KEYS, EXAMPLE)?;
-        let Some(url) = present(map, "url") else {
-            return refuse(CALLBACK, "url is missing".to_owned(), EXAMPLE);
+        let Value::Object(map) = said else {
+            let receiver = Self {
+                url: url_of(field, said)?,
+                on: CallbackEvents::ENDED,
+                kind: usual_kind(field),
+            };
+            check_secret(spec, field, &receiver.kind)?;
+            return Ok(receiver);
         };
-        let (ended, failing) = events(map)?;
-        Ok(Self {
-            url: url_of("callback.url", url)?,
-            ended,
-            failing,
-            kind: kind(map)?,
-        })
+        known_keys(field, map, &KEYS, example(field))?;
+        let (on, kind) = (events(field, map)?, kind(field, map)?);
+        check_secret(spec, field, &kind)?;
+        let url = match present(map, "url") {
+            Some(url) => url_of(&format!("{field}.url"), url)?,
+            None if kind == CallbackKind::Text => secret_url(spec, field)?,
+            None => return refuse(field, "url is missing".to_owned(), example(field)),
+        };
+        Ok(Self { url, on, kind })
     }
 }
 
-fn url_of(field: &str, value: &Value) -> Result<String, FieldError> {
-    let text = value.as_str().unwrap_or_default();
+/// What `callback` or `notify` looks like.
+fn example(field: &str) -> &'static str {
+    if field == NOTIFY {
+        "notify: {url: https://chat.example.com/hooks/x, on: [failed, passed_again]}"
+    } else {
+        "callback: {url: https://ci.example.com/hook, on: [ended, failing]}"
+    }
+}
+
+/// The kind where none is named: programs get all there is to know, people a sentence.
+fn usual_kind(field: &str) -> CallbackKind {
+    if field == NOTIFY {
+        CallbackKind::Text
+    } else {
+        CallbackKind::Fairlead
+    }
+}
+
+fn is_url(text: &str) -> bool {
     let rest = text
         .strip_prefix("https://")
         .or_else(|| text.strip_prefix("http://"));
     let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
     let is_plain = text.len() <= URL_BYTES_MAX && text.bytes().all(|b| b.is_ascii_graphic());
-    if host.is_some_and(|host| !host.is_empty() && !host.contains('@')) && is_plain {
+    host.is_some_and(|host| !host.is_empty() && !host.contains('@')) && is_plain
+}
+
+/// What an address looks like.
+const URL_HINT: &str =
+    "write http://HOST/PATH or https://HOST/PATH without a password, up to 2,048 bytes";
+
+fn url_of(field: &str, value: &Value) -> Result<String, FieldError> {
+    let text = value.as_str().unwrap_or_default();
+    if is_url(text) {
         return Ok(text.to_owned());
     }
-    refuse(
-        field,
-        format!("{} is no address", shown(value)),
-        "write http://HOST/PATH or https://HOST/PATH without a password, up to 2,048 bytes",
-    )
+    refuse(field, format!("{} is no address", shown(value)), URL_HINT)
+}
+
+/// The address of a chat, which lets in whoever knows it: it may be the secret.
+fn secret_url(spec: &Spec, field: &str) -> Result<String, FieldError> {
+    if is_sealed(spec) {
+        return Ok(String::new());
+    }
+    match receiver_secret(spec, field) {
+        "" => refuse(
+            field,
+            "url is missing".to_owned(),
+            "give url, or the address itself as the secret of that name: secrets: {notify: https://…}",
+        ),
+        text if is_url(text) => Ok(text.to_owned()),
+        // It is not shown.
+        _ => refuse(
+            &format!("secrets.{field}"),
+            "it is no address, and url is missing".to_owned(),
+            URL_HINT,
+        ),
+    }
 }
 
 /// `on`: one event or a list of them.
-fn events(map: &Map<String, Value>) -> Result<(bool, bool), FieldError> {
-    const FIELD: &str = "callback.on";
+fn events(field: &str, map: &Map<String, Value>) -> Result<CallbackEvents, FieldError> {
     let said = match present(map, "on") {
-        None => return Ok((true, false)),
-        Some(Value::Array(events)) => events.clone(),
-        Some(one) => vec![one.clone()],
+        None => return Ok(CallbackEvents::ENDED),
+        Some(Value::Array(events)) => events.as_slice(),
+        Some(one) => std::slice::from_ref(one),
     };
-    let (mut ended, mut failing) = (false, false);
-    for event in &said {
-        match event.as_str() {
-            Some("ended") => ended = true,
-            Some("failing") => failing = true,
-            _ => {
-                let problem = format!("{} is no event", shown(event));
-                return refuse(FIELD, problem, "ended, failing, or both");
-            }
-        }
+    let mut asked = CallbackEvents::default();
+    for event in said {
+        let word = event.as_str().unwrap_or_default();
+        let Some(more) = asked.and(word) else {
+            let problem = format!("{} is no event", shown(event));
+            let hint = "ended, failed, passed_again, failing, or a list of them";
+            return refuse(&format!("{field}.on"), problem, hint);
+        };
+        asked = more;
     }
-    Ok((ended, failing))
+    Ok(asked)
 }
 
-fn kind(map: &Map<String, Value>) -> Result<CallbackKind, FieldError> {
+fn kind(field: &str, map: &Map<String, Value>) -> Result<CallbackKind, FieldError> {
     let word = |key: &str| {
-        let field = format!("callback.{key}");
+        let field = format!("{field}.{key}");
         match present(map, key) {
             Some(value) => checked(&field, value, Charset::Text, WORD_BYTES_MAX),
             None => refuse(
@@ -140,102 +294,64 @@ fn kind(map: &Map<String, Value>) -> Result<CallbackKind, FieldError> {
             ),
         }
     };
-    match present(map, "kind").map(Value::as_str) {
-        None | Some(Some("fairlead")) => Ok(CallbackKind::Fairlead),
-        Some(Some("azure")) => Ok(CallbackKind::Azure {
+    let Some(said) = present(map, "kind") else {
+        return Ok(usual_kind(field));
+    };
+    match said.as_str() {
+        Some("fairlead") => Ok(CallbackKind::Fairlead),
+        Some("text") => Ok(CallbackKind::Text),
+        Some("azure") => Ok(CallbackKind::Azure {
             job_id: word("job_id")?,
             task_id: word("task_id")?,
         }),
-        Some(Some("github")) => Ok(CallbackKind::Github {
+        Some("github") => Ok(CallbackKind::Github {
             context: word("context")?,
         }),
-        Some(_) => refuse(
-            "callback.kind",
-            "it is none of the known kinds".to_owned(),
-            "fairlead, azure or github",
+        _ => refuse(
+            &format!("{field}.kind"),
+            format!("{} is none of the known kinds", shown(said)),
+            "fairlead, text, azure or github",
         ),
     }
 }
 
-/// The receiver must be able to tell that it was fairlead, so there is a secret: the key of signatures, or a token.
-fn check_secret(spec: &Spec) -> Result<(), FieldError> {
-    const FIELD: &str = "secrets.callback";
-    if spec.contains_key("secrets_sealed") {
+fn is_sealed(spec: &Spec) -> bool {
+    spec.contains_key("secrets_sealed")
+}
+
+/// The secret that the receiver of `callback` or `notify` shares with the lab; empty: there is none in the clear.
+pub fn receiver_secret<'s>(spec: &'s Spec, field: &str) -> &'s str {
+    let secrets = spec.get("secrets").and_then(Value::as_object);
+    let secret = secrets.and_then(|secrets| secrets.get(field));
+    secret.and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The receiver must be able to tell that it was fairlead, so there is a secret: the key of signatures, or a token. A chat
+/// trusts whoever knows its address.
+fn check_secret(spec: &Spec, field: &str, kind: &CallbackKind) -> Result<(), FieldError> {
+    if is_sealed(spec) {
         // It was read before it was sealed.
         return Ok(());
     }
     let secrets = spec.get("secrets").and_then(Value::as_object);
-    let secret = secrets.and_then(|secrets| secrets.get(CALLBACK));
-    let text = secret.and_then(Value::as_str).unwrap_or_default();
+    let is_given = secrets.is_some_and(|secrets| secrets.contains_key(field));
+    let text = receiver_secret(spec, field);
     let is_good =
         (1..=SECRET_BYTES_MAX).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
-    if is_good {
+    if is_good || (!is_given && *kind == CallbackKind::Text) {
         return Ok(());
     }
-    let problem = match secret {
-        None => "it is missing",
-        Some(_) => "it is no secret of 1 to 4,096 printable characters",
+    let problem = if is_given {
+        "it is no secret of 1 to 4,096 printable characters"
+    } else {
+        "it is missing"
     };
     refuse(
-        FIELD,
+        &format!("secrets.{field}"),
         problem.to_owned(),
         "give the key of the signatures (whsec_…), or the token that Azure or GitHub asks for",
     )
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn read(callback: &Value) -> Result<Option<Callback>, String> {
-        let job = json!({"callback": callback, "secrets": {"callback": "whsec_MfKQ9r8"}});
-        let job = job.as_object().cloned().unwrap_or_default();
-        Callback::of(&job).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn an_address_or_a_map_says_who_is_told() {
-        let plain = read(&json!("https://ci/hook")).unwrap().unwrap();
-        assert_eq!((plain.ended, plain.failing), (true, false));
-        let both = json!({"url": "http://ci:8080", "on": ["ended", "failing"]});
-        let both = read(&both).unwrap().unwrap();
-        assert!(both.ended && both.failing && both.kind == CallbackKind::Fairlead);
-        let azure = json!({"url": "https://a", "kind": "azure", "job_id": "j", "task_id": "t"});
-        let azure = read(&azure).unwrap().unwrap();
-        let stored: Callback = serde_json::from_value(json!(azure)).unwrap();
-        assert_eq!(stored, azure);
-        assert_eq!(read(&json!(null)), Ok(None));
-    }
-
-    #[test]
-    fn nonsense_is_refused_with_its_place() {
-        for (callback, word) in [
-            (json!(7), "is no address"),
-            (json!("ftp://ci"), "is no address"),
-            (json!("https://user@ci"), "is no address"),
-            (json!("https:///x"), "is no address"),
-            (json!("https://ci/a b"), "is no address"),
-            (json!({}), "url is missing"),
-            (json!({"url": "https://ci", "om": "ended"}), "'om'"),
-            (json!({"url": "https://ci", "on": "never"}), "callback.on"),
-            (json!({"url": "https://ci", "kind": "x"}), "callback.kind"),
-            (
-                json!({"url": "https://ci", "kind": "azure"}),
-                "callback.job_id",
-            ),
-            (
-                json!({"url": "https://ci", "kind": "github"}),
-                "callback.context",
-            ),
-        ] {
-            let why = read(&callback).unwrap_err();
-            assert!(why.contains(word), "{callback}: {why}");
-        }
-        let bare = json!({"callback": "https://ci"});
-        let bare = bare.as_object().cloned().unwrap();
-        let why = Callback::of(&bare).unwrap_err();
-        assert_eq!(why.field, "secrets.callback");
-    }
-}
+mod tests;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     FieldError, Spec,
     fields::{
-        callback::CALLBACK,
+        callback::{CALLBACK, NOTIFY},
         limits::limit_s,
         read::{Charset, known_keys, name, present, refuse, yes},
     },
@@ -40,6 +40,9 @@ const OWN: [&str; 9] = [
     "submit_id",
     "wait_on",
 ];
+
+/// What says who is told of the whole; each has its secret.
+const TELL: [&str; 2] = [CALLBACK, NOTIFY];
 
 /// The open group that a job joins as one of its shards.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,13 +119,12 @@ impl Group {
         if present(&spec, "suite").is_none() {
             spec.insert("suite".to_owned(), json!("script"));
         }
-        let secret = spec
-            .get("secrets")
-            .and_then(|secrets| secrets.get(CALLBACK));
-        match secret.cloned() {
-            Some(secret) => spec.insert("secrets".to_owned(), json!({ CALLBACK: secret })),
-            None => spec.shift_remove("secrets"),
-        };
+        if let Some(Value::Object(mut secrets)) = spec.shift_remove("secrets") {
+            secrets.retain(|name, _| TELL.contains(&name.as_str()));
+            if !secrets.is_empty() {
+                spec.insert("secrets".to_owned(), Value::Object(secrets));
+            }
+        }
         let group = json!({
             "id": self.id,
             "within": self.within_s,
@@ -134,9 +136,11 @@ impl Group {
 
     /// What the shard runs: whoever is told is told of the whole.
     pub fn shard_spec(mut spec: Spec) -> Spec {
-        spec.shift_remove(CALLBACK);
-        if let Some(secrets) = spec.get_mut("secrets").and_then(Value::as_object_mut) {
-            secrets.shift_remove(CALLBACK);
+        for field in TELL {
+            spec.shift_remove(field);
+            if let Some(secrets) = spec.get_mut("secrets").and_then(Value::as_object_mut) {
+                secrets.shift_remove(field);
+            }
         }
         spec
     }
@@ -187,21 +191,22 @@ mod tests {
     }
 
     #[test]
-    fn the_parent_keeps_the_callback_and_the_shard_does_not() {
+    fn the_parent_keeps_who_is_told_and_the_shard_does_not() {
         let spec = json!({
             "script": "true", "group": {"id": "g", "shard": "1"},
-            "callback": "https://ci/x", "secrets": {"callback": "k", "PASS": "p"},
+            "callback": "https://ci/x", "notify": "https://chat/x",
+            "secrets": {"callback": "k", "notify": "n", "PASS": "p"},
         });
         let spec = spec.as_object().cloned().unwrap();
         let group = Group::of(&spec).unwrap().unwrap();
         let parent = Value::Object(group.parent_spec(&spec));
         assert_eq!(parent["suite"], json!("script"));
-        assert_eq!(parent["secrets"], json!({"callback": "k"}));
+        assert_eq!(parent["secrets"], json!({"callback": "k", "notify": "n"}));
         assert_eq!(parent["group"]["id"], json!("g"));
         assert_eq!(parent["group"].get("shard"), None);
         assert_eq!(parent.get("script"), None);
         let shard = Value::Object(Group::shard_spec(spec));
         assert_eq!(shard["secrets"], json!({"PASS": "p"}));
-        assert_eq!(shard.get("callback"), None);
+        assert_eq!((shard.get("callback"), shard.get("notify")), (None, None));
     }
 }

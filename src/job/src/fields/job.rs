@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    Callback, Crashes, FieldError, Group, Guest, Input, Needs, OnShutdown, Retry, Reuse, Sequence,
-    Shards, SiteDefaults, Spec, Stage, TboxType, Times, WaitOn, When,
+    Callback, Crashes, FieldError, Group, Guest, Input, Needs, Notify, OnShutdown, Retry, Reuse,
+    Sequence, Shards, SiteDefaults, Spec, Stage, TboxType, Times, WaitOn, When,
     fields::{
         alternatives::{self, Alternative, Otherwise, WantedTags},
         content,
@@ -114,6 +114,8 @@ pub struct JobFields {
     pub group: Option<Group>,
     /// Who is told when it ends or begins to fail.
     pub callback: Option<Callback>,
+    /// Which people are told of it.
+    pub notify: Notify,
     /// The name of its submit, so that it may be repeated.
     pub idempotency_key: Option<String>,
     /// What becomes of it when its process stops, see [`OnShutdown`].
@@ -180,9 +182,7 @@ impl JobFields {
             stop_when_cut_off: yes(spec, "stop_when_cut_off")?,
             submit_id: name(spec, "submit_id", Charset::Path)?,
             group_id: name(spec, "group_id", Charset::Path)?,
-            waits: present(spec, "wait_on")
-                .map(|_| WaitOn::of(spec))
-                .transpose()?,
+            waits: waits(spec)?,
             sequence: Sequence::of(spec)?,
             needs,
             inputs,
@@ -191,6 +191,7 @@ impl JobFields {
             shards: Shards::of(spec)?,
             group: Group::of(spec)?,
             callback: Callback::of(spec)?,
+            notify: Notify::of(spec)?,
             idempotency_key: idempotency_key(spec)?,
             on_shutdown: OnShutdown::of(spec)?,
             silence_timeout_s: limit_s(spec, SILENCE_TIMEOUT)?,
@@ -209,6 +210,11 @@ impl JobFields {
     pub fn times(&self, now_ms: u64) -> Result<Times, FieldError> {
         Times::of(self.start, self.deadline, now_ms)
     }
+}
+
+fn waits(spec: &Spec) -> Result<Option<WaitOn>, FieldError> {
+    let said = present(spec, "wait_on");
+    said.map(|_| WaitOn::of(spec)).transpose()
 }
 
 fn cache_dirs(spec: &Spec) -> Result<Vec<String>, FieldError> {

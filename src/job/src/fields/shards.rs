@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     FieldError, JobId, Spec,
     fields::{
+        callback::{CALLBACK, NOTIFY},
         limits::limit_s,
         read::{known_keys, present, refuse, whole, yes},
     },
@@ -20,7 +21,7 @@ const FIELD: &str = "shards";
 const EXAMPLE: &str = "shards: 20, or shards: {count: 20, within: 1h, fail_fast: true}";
 
 /// What all shards of a job have in common, because it says who submits, or when.
-const COMMON: [&str; 19] = [
+const COMMON: [&str; 20] = [
     "callback",
     "cluster",
     "concurrency",
@@ -33,6 +34,7 @@ const COMMON: [&str; 19] = [
     "my_token",
     "name",
     "needs",
+    "notify",
     "queue",
     "secrets",
     "sequence",
@@ -229,7 +231,15 @@ fn count(field: &str, value: &Value) -> Result<u16, FieldError> {
 /// What all shards run, without what is said of the whole.
 fn common(whole: &Spec) -> Spec {
     let mut spec = whole.clone();
-    for field in [FIELD, "callback", "needs", "name", "if", "idempotency_key"] {
+    for field in [
+        FIELD,
+        CALLBACK,
+        NOTIFY,
+        "needs",
+        "name",
+        "if",
+        "idempotency_key",
+    ] {
         spec.shift_remove(field);
     }
     spec

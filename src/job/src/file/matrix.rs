@@ -57,7 +57,7 @@ fn is_kept(path: &[&str]) -> bool {
         Some([key]) => KEPT.contains(key),
         Some(
             ["sched", "devices"]
-            | ["retry" | "callback", "on"]
+            | ["retry" | "callback" | "notify", "on"]
             | ["crash", "end" | "note"]
             | ["shards", "by", _]
             | ["shards", "only"],

@@ -21,7 +21,7 @@ use crate::{
         boot_script::{self, BootFiles, BootType, JobBoot, arch_of, line},
         initrd,
     },
-    jobs::specs::hide_callback,
+    jobs::specs::hide_receivers,
     known::{
         accounts::Who,
         hosts::{Host, UNKNOWN_MEMORY_MB, canonical_mac},
@@ -246,8 +246,8 @@ impl Core {
             Sealer::strip(&mut spec);
         } else {
             self.sealer.open_secrets(&mut spec)?;
-            hide_callback(&mut spec);
         }
+        hide_receivers(&mut spec);
         let here = came.host;
         if job.state.stage == Stage::Dispatch {
             let boot = Report {

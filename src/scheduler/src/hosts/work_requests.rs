@@ -14,7 +14,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::{
     base::errors::{HostError, Refusal},
     core::{Core, WaitPlace},
-    jobs::specs::hide_callback,
+    jobs::specs::hide_receivers,
     known::{
         host_turns::HostTurn,
         open_requests::{Claimed, KnownClaim, Waiter},
@@ -290,7 +290,7 @@ impl Core {
                 self.put_off(&job.state, without_key).await;
                 continue;
             }
-            hide_callback(&mut spec);
+            hide_receivers(&mut spec);
             let Ok(grant) = self.grant(&job.state, spec) else {
                 self.put_off(&job.state, without_fields).await;
                 continue;

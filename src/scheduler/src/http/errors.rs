@@ -219,7 +219,7 @@ fn of_submit(error: &SubmitError) -> Told {
         E::UnknownInput(..) | E::SeveralOfName { .. } | E::Measures(_) => {
             (BadField, of_content_field(error))
         }
-        E::NoReceiver => (
+        E::NoReceiver { .. } => (
             Forbidden,
             "the operator allows receivers with: fairlead serve --webhooks-to HOST",
         ),
@@ -328,6 +328,8 @@ fn of_people(error: &PeopleError) -> Told {
         E::UnknownQueue(_) => (NotFound, "list them with GET queues"),
         E::UnknownAccount(_) => (NotFound, "list them with GET accounts"),
         E::OwnAccount(_) => (Conflict, "another admin can delete it"),
+        E::OthersNotify { .. } => (Forbidden, "its owner or an admin can do this"),
+        E::NoNotify(_) => (NotFound, "set one with: fairlead account notify URL"),
         E::BadReuse(_) => (
             BadField,
             "write for example {suites: [{suite: 'ltp*', within: 14d}], performance: ['iozone*']}",

@@ -251,6 +251,9 @@ fn of_the_site(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_
         R::Accounts => admin::accounts(core, request).boxed(),
         R::SetAccount { my_account } => admin::set_account(core, request, my_account).boxed(),
         R::DeleteAccount { my_account } => admin::delete_account(core, request, my_account).boxed(),
+        R::Notify { my_account } => admin::notify(core, request, my_account).boxed(),
+        R::SetNotify { my_account } => admin::set_notify(core, request, my_account).boxed(),
+        R::ForgetNotify { my_account } => admin::forget_notify(core, request, my_account).boxed(),
         R::Hints => admin::hints(core, request).boxed(),
         R::Login | R::Logout | R::Page | R::PageOrFile { .. } => {
             pages::handler(core, request, route)

@@ -9,7 +9,7 @@ use fairlead_store::{JobState, StoredJob};
 use crate::{
     base::errors::{JobError, Refusal},
     core::Core,
-    known::webhooks::Event,
+    known::webhooks::{Event, Key},
     lifecycle::parent::is_released,
 };
 
@@ -23,7 +23,9 @@ impl Core {
         if let Some(place) = state.shard
             && parents.shard_seen(state, self.turn_for(place.of), now)
         {
-            self.look_at_webhook((place.of, Event::Failing), 0);
+            for key in Key::each(place.of, Event::Failing) {
+                self.look_at_webhook(key, 0);
+            }
         }
     }
 

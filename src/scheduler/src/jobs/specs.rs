@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairlead_job::{CALLBACK, JobId, Shards, Spec};
+use fairlead_job::{CALLBACK, JobId, NOTIFY, Shards, Spec};
 use fairlead_store::{DocKind, JobState, StoreError};
 use serde_json::json;
 
@@ -108,9 +108,13 @@ pub(crate) fn cut(whole: &Spec, parent: JobId, n: u16) -> Option<Spec> {
     Some(spec)
 }
 
-/// Takes out of an opened spec what only the receiver of a webhook shares with the scheduler. No job sees it.
-pub(crate) fn hide_callback(spec: &mut Spec) {
+/// Takes out of an opened spec what only the receivers of webhooks share with the scheduler. No job sees it. The address of
+/// a chat lets in whoever knows it.
+pub(crate) fn hide_receivers(spec: &mut Spec) {
+    spec.shift_remove(NOTIFY);
     if let Some(secrets) = spec.get_mut("secrets").and_then(|it| it.as_object_mut()) {
-        secrets.shift_remove(CALLBACK);
+        for field in [CALLBACK, NOTIFY] {
+            secrets.shift_remove(field);
+        }
     }
 }

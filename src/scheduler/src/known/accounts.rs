@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use blake3::Hash;
-use fairlead_api::{AccountView, Limits};
+use fairlead_api::{AccountView, Limits, NotifyView};
+use fairlead_job::{CallbackEvents, Spec};
 use fairlead_store::{DocKind, JobState, StoreError, Version};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ use crate::{
         host_names::HostNames,
         names::HEALTH_CHECK,
         roles::{DEFAULT_ROLE, Role},
-        sealing::token_hash,
+        sealing::{Sealer, token_hash},
     },
     storage::{
         doc_cache::DocCache,
@@ -187,6 +188,58 @@ pub(crate) struct AccountDoc {
     /// Whether jobs of all accounts may take results of its jobs.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) share_results: bool,
+    /// Who is told of its jobs that do not say so themselves; `None`: nobody.
+    #[serde(deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
+    pub(crate) notify: Option<AccountNotify>,
+}
+
+/// Who is told of the jobs of an account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AccountNotify {
+    pub(crate) on: CallbackEvents,
+    /// In which words, for people.
+    pub(crate) kind: String,
+    /// The address for people: no more of it than its host.
+    pub(crate) shown: String,
+    /// The receiver and its secret, as a job says them.
+    sealed: String,
+}
+
+impl AccountNotify {
+    /// Seals what a job would say. `None`: the lab has no key.
+    pub(crate) fn seal(
+        (on, kind, shown): (CallbackEvents, &str, String),
+        said: &Spec,
+        account: &str,
+        sealer: &Sealer,
+    ) -> Option<Self> {
+        let text = serde_json::to_string(said).ok()?;
+        Some(Self {
+            on,
+            kind: kind.to_owned(),
+            shown,
+            sealed: sealer.seal_text(&Self::purpose(account), &text)?,
+        })
+    }
+
+    /// What a job would say. `None`: it was sealed with a key that this lab does not have, or for another account.
+    pub(crate) fn open(&self, account: &str, sealer: &Sealer) -> Option<Spec> {
+        let text = sealer.open_text(&Self::purpose(account), &self.sealed)?;
+        serde_json::from_str(&text).ok()
+    }
+
+    fn purpose(account: &str) -> String {
+        format!("notify/{account}")
+    }
+
+    /// For people.
+    pub(crate) fn view(&self) -> NotifyView {
+        NotifyView {
+            url: self.shown.clone(),
+            on: self.on.words().into_iter().map(str::to_owned).collect(),
+            kind: self.kind.clone(),
+        }
+    }
 }
 
 impl Default for AccountDoc {
@@ -198,6 +251,7 @@ impl Default for AccountDoc {
             limits: Limits::default(),
             hosts: None,
             share_results: false,
+            notify: None,
         }
     }
 }
@@ -239,6 +293,12 @@ impl Accounts {
     pub(crate) fn shares_results(&self, name: &str) -> bool {
         let known = self.known.lock();
         known.get(name).is_some_and(|doc| doc.share_results)
+    }
+
+    /// Of which events of its jobs the account lets somebody be told, where they do not say so themselves.
+    pub(crate) fn notify_of(&self, name: &str) -> Option<CallbackEvents> {
+        let known = self.known.lock();
+        Some(known.get(name)?.notify.as_ref()?.on)
     }
 
     /// With the built-in admin of the configuration, if it has one.
@@ -399,11 +459,17 @@ impl Accounts {
 
     /// What is known of who asks, for itself.
     pub(crate) fn view_of(&self, who: &Who) -> AccountView {
+        let notify = {
+            let known = self.known.lock();
+            let notify = known.get(&who.name).and_then(|doc| doc.notify.as_ref());
+            notify.map(AccountNotify::view)
+        };
         AccountView {
             my_account: who.name.clone(),
             role: who.role.as_str().to_owned(),
             vip: who.may_use_vip(),
             limits: self.limits_of(&who.name),
+            notify,
             ..AccountView::default()
         }
     }

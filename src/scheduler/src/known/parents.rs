@@ -165,7 +165,8 @@ impl Parents {
             let parent = known.parents.entry(id).or_default();
             parent.count = sharding.count;
             parent.fail_fast = sharding.fail_fast;
-            parent.tells = state.callback.is_some_and(|events| events.failing);
+            let mut told = [state.callback, state.notify].into_iter().flatten();
+            parent.tells = told.any(|events| events.failing);
             parent.heard = now;
             parent.over_since = None;
             parent.fresh = None;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use fairlead_dispatch::Millis;
-use fairlead_job::JobId;
+use fairlead_job::{CALLBACK, CallbackEvents, JobId, NOTIFY};
 use fairlead_store::{DocKind, JobState};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -19,13 +19,51 @@ pub(crate) enum Event {
     Ended,
     /// The first of its shards failed for good.
     Failing,
+    /// It has ended with another health than success.
+    Failed,
+    /// It has ended with success, and the one before it had failed.
+    PassedAgain,
 }
 
 impl Event {
+    /// Those that are waited for. What an end tells is decided when it is there.
+    const AWAITED: [Self; 2] = [Self::Ended, Self::Failing];
+
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Ended => "ended",
             Self::Failing => "failing",
+            Self::Failed => "failed",
+            Self::PassedAgain => "passed_again",
+        }
+    }
+}
+
+/// Which field of a job says who is told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Field {
+    #[default]
+    Callback,
+    /// The account may say it for its jobs.
+    Notify,
+}
+
+impl Field {
+    pub(crate) const ALL: [Self; 2] = [Self::Callback, Self::Notify];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Callback => CALLBACK,
+            Self::Notify => NOTIFY,
+        }
+    }
+
+    /// The events of a job that are told; `None`: none is.
+    pub(crate) const fn events(self, state: &JobState) -> Option<CallbackEvents> {
+        match self {
+            Self::Callback => state.callback,
+            Self::Notify => state.notify,
         }
     }
 }
@@ -43,6 +81,15 @@ pub(crate) enum Standing {
     Sent,
     /// It was tried as often as it is.
     Dead,
+    /// Nobody is to be told: no event came that was asked for.
+    Skipped,
+}
+
+impl Standing {
+    /// Whether nothing more happens by itself.
+    pub(crate) const fn is_over(self) -> bool {
+        matches!(self, Self::Sent | Self::Dead | Self::Skipped)
+    }
 }
 
 /// A webhook, as it is stored.
@@ -52,7 +99,16 @@ pub(crate) struct Webhook {
     pub(crate) at_ms: u64,
     pub(crate) job_id: JobId,
     pub(crate) account: String,
+    #[serde(default)]
+    pub(crate) field: Field,
+    /// What is waited for.
     pub(crate) event: Event,
+    /// Which events were asked for.
+    #[serde(default = "ended")]
+    pub(crate) on: CallbackEvents,
+    /// What all tries tell; none: it is not decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tells: Option<Event>,
     #[serde(default)]
     pub(crate) standing: Standing,
     /// When it was written, or last changed its standing.
@@ -64,7 +120,7 @@ pub(crate) struct Webhook {
     /// A replica tries it until then, UTC epoch ms.
     #[serde(default)]
     pub(crate) tried_until_ms: u64,
-    /// What became of the last try; empty: it was taken.
+    /// What became of the last try, or why there is none; empty: it was taken.
     #[serde(default)]
     pub(crate) problem: String,
 }
@@ -73,21 +129,55 @@ impl SmallDoc for Webhook {
     const KIND: DocKind = DocKind::Webhook;
 }
 
-/// Which webhook: the job and the event.
-pub(crate) type Key = (JobId, Event);
+/// What documents of older versions ask for.
+const fn ended() -> CallbackEvents {
+    CallbackEvents::ENDED
+}
+
+/// Which webhook: the job, the field, and the event that is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub(crate) job: JobId,
+    pub(crate) field: Field,
+    pub(crate) event: Event,
+}
+
+impl Key {
+    /// That of a job's callback.
+    #[cfg(test)]
+    pub(crate) const fn callback(job: JobId, event: Event) -> Self {
+        let field = Field::Callback;
+        Self { job, field, event }
+    }
+
+    /// One of each field.
+    pub(crate) fn each(job: JobId, event: Event) -> impl Iterator<Item = Self> {
+        let fields = Field::ALL.into_iter();
+        fields.map(move |field| Self { job, field, event })
+    }
+}
 
 /// The document's id, which is also what the receiver knows it by.
-pub(crate) fn id_of((job, event): Key) -> String {
-    format!("{job}.{}", event.as_str())
+pub(crate) fn id_of(key: Key) -> String {
+    let (job, event) = (key.job, key.event.as_str());
+    match key.field {
+        Field::Callback => format!("{job}.{event}"),
+        Field::Notify => format!("{job}.{NOTIFY}.{event}"),
+    }
 }
 
 /// The same from an id; `None`: it is none.
 pub(crate) fn key_of(id: &str) -> Option<Key> {
-    let (job, event) = id.split_once('.')?;
-    let event = [Event::Ended, Event::Failing]
-        .into_iter()
-        .find(|known| known.as_str() == event)?;
-    Some((job.parse().ok()?, event))
+    let (job, rest) = id.split_once('.')?;
+    let (field, event) = match rest.split_once('.') {
+        Some((NOTIFY, event)) => (Field::Notify, event),
+        Some(_) => return None,
+        None => (Field::Callback, rest),
+    };
+    let mut awaited = Event::AWAITED.into_iter();
+    let event = awaited.find(|known| known.as_str() == event)?;
+    let job = job.parse().ok()?;
+    Some(Key { job, field, event })
 }
 
 /// How soon somebody looks at a job whose end nobody told, ms.
@@ -97,16 +187,17 @@ const ABREAST: usize = 32;
 
 impl Webhook {
     /// One whose event is yet to come, or has just come.
-    pub(crate) fn new(state: &JobState, event: Event, now_ms: u64) -> Self {
-        let wait_ms = match event {
-            Event::Ended => CHECK_MS,
-            Event::Failing => 0,
-        };
+    pub(crate) fn new(state: &JobState, key: Key, now_ms: u64) -> Self {
+        let Key { field, event, .. } = key;
+        let wait_ms = if event == Event::Failing { 0 } else { CHECK_MS };
         Self {
             at_ms: now_ms.saturating_add(wait_ms).max(1),
             job_id: state.job_id,
             account: state.account.clone(),
+            field,
             event,
+            on: field.events(state).unwrap_or_default(),
+            tells: None,
             standing: Standing::Waiting,
             since_ms: now_ms,
             tries: 0,
@@ -154,5 +245,43 @@ impl Webhooks {
             due.remove(key);
         }
         keys
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_id_says_job_field_and_event() {
+        let job: JobId = "2611210236110700000".parse().unwrap();
+        for event in Event::AWAITED {
+            for key in Key::each(job, event) {
+                assert_eq!(key_of(&id_of(key)), Some(key));
+            }
+        }
+        let old = Key::callback(job, Event::Ended);
+        assert_eq!(id_of(old), format!("{job}.ended"));
+        for bad in [
+            "7",
+            "7.",
+            "x.ended",
+            "7.failed",
+            "7.other.ended",
+            "7.notify.",
+        ] {
+            assert_eq!(key_of(bad), None, "{bad}");
+        }
+    }
+
+    /// As it was written before there were notices.
+    #[test]
+    fn an_older_document_is_the_callback_of_an_end() {
+        let stored = json!({"at_ms": 5, "job_id": "7", "account": "a", "event": "ended"});
+        let webhook: Webhook = serde_json::from_value(stored).unwrap();
+        assert_eq!(webhook.field, Field::Callback);
+        assert_eq!((webhook.on, webhook.tells), (CallbackEvents::ENDED, None));
     }
 }

@@ -84,6 +84,7 @@ pub(crate) fn shard_state(parent: &JobState, n: u16, fields: Option<&JobFields>)
         stop_health: None,
         stop_grace_s: None,
         callback: None,
+        notify: None,
         held_by: String::new(),
         // Each shard has a key of its own.
         reuse: None,

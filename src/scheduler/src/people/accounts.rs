@@ -16,7 +16,7 @@ use crate::{
     },
     core::Core,
     known::{
-        accounts::{AccountDoc, Who},
+        accounts::{AccountDoc, AccountNotify, Who},
         limits::changed,
     },
     storage::small_doc::{SmallDocs, Stored},
@@ -136,6 +136,7 @@ fn view_of(name: &str, doc: &AccountDoc) -> AccountView {
         vip: doc.vip,
         share_results: doc.share_results,
         limits: doc.limits,
+        notify: doc.notify.as_ref().map(AccountNotify::view),
         ..AccountView::default()
     };
     if who.role == Role::Testbox {

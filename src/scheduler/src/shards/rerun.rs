@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use fairlead_api::SubmitItem;
-use fairlead_job::{FieldError, Health, Input, JobId, Spec};
+use fairlead_job::{CALLBACK, FieldError, Health, Input, JobId, NOTIFY, Spec};
 use fairlead_store::{JobState, ShardPlace, StoredJob};
 use serde_json::{Value, json};
 
@@ -354,16 +354,17 @@ fn may_rerun(state: &JobState, only_failed: bool, who: &Who) -> Result<(), JobEr
 
 /// Whoever is told of the end of the first group is told of this one.
 fn tell_the_same(spec: &mut Spec, whole: &Spec) {
-    const TOLD: &str = fairlead_job::CALLBACK;
-    let Some(callback) = whole.get(TOLD) else {
-        return;
-    };
-    spec.insert(TOLD.to_owned(), callback.clone());
-    let secret = whole.get("secrets").and_then(|secrets| secrets.get(TOLD));
-    if let Some(secret) = secret {
-        let secrets = spec.entry("secrets").or_insert_with(|| json!({}));
-        if let Some(secrets) = secrets.as_object_mut() {
-            secrets.insert(TOLD.to_owned(), secret.clone());
+    for field in [CALLBACK, NOTIFY] {
+        let Some(said) = whole.get(field) else {
+            continue;
+        };
+        spec.insert(field.to_owned(), said.clone());
+        let secret = whole.get("secrets").and_then(|secrets| secrets.get(field));
+        if let Some(secret) = secret {
+            let secrets = spec.entry("secrets").or_insert_with(|| json!({}));
+            if let Some(secrets) = secrets.as_object_mut() {
+                secrets.insert(field.to_owned(), secret.clone());
+            }
         }
     }
 }

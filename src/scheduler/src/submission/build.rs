@@ -7,7 +7,7 @@ use fairlead_job::{
     Cause, Group, Input, InputOf, JobFields, JobId, Sequence, Spec, Waits, fingerprint, keywords,
     parameters,
 };
-use fairlead_store::{CallbackEvents, JobState, NewJob, Otherwise, ShardPlace, Sharding};
+use fairlead_store::{JobState, NewJob, Otherwise, ShardPlace, Sharding};
 use serde_json::{Value, json};
 
 use crate::{
@@ -62,9 +62,7 @@ impl Core {
         }
         let place = self.place_in_queue(&fields.queue, &account, &who)?;
         let now_ms = self.clock.wall_ms();
-        if let Some(callback) = &fields.callback {
-            self.check_receiver(&callback.url)?;
-        }
+        let told = self.events_told(&fields, &account)?;
         let times = fields.times(now_ms)?;
         let within_s = match (&fields.shards, &fields.group) {
             (Some(shards), _) => shards.within_s,
@@ -74,7 +72,7 @@ impl Core {
         let finish_by_ms = [Some(times.finish_by_ms).filter(|ms| *ms > 0), within_ms];
         let finish_by_ms = finish_by_ms.into_iter().flatten().min();
         spec.insert("my_account".to_owned(), json!(account));
-        let (callback, shards) = told_and_cut(&fields);
+        let shards = cut(&fields);
         let reuse = self.reusing(&spec, &fields, &account)?;
         let state = new_state(id, fields, &spec, now_ms);
         let principal = Some(who.name).filter(|name| *name != account);
@@ -87,7 +85,8 @@ impl Core {
             queue_label: place.label,
             start_ms: times.start_ms,
             finish_by_ms: finish_by_ms.unwrap_or(0),
-            callback,
+            callback: told.callback,
+            notify: told.notify,
             shards,
             reuse,
             ..state
@@ -113,6 +112,8 @@ impl Core {
         fields.group = None;
         let mut job = self.build(spec, fields, who, self.next_ids(1))?;
         job.state.shard = Some(ShardPlace::default());
+        // Whoever is told by the account is told of the whole.
+        job.state.notify = None;
         let joining = Joining {
             parent,
             group: group.id.clone(),
@@ -229,12 +230,8 @@ fn parent_or_whole(state: JobState, now_ms: u64) -> JobState {
     released(waits, now_ms)
 }
 
-/// Who is told of the job, and how it is cut.
-fn told_and_cut(fields: &JobFields) -> (Option<CallbackEvents>, Option<Box<Sharding>>) {
-    let callback = fields.callback.as_ref().map(|callback| CallbackEvents {
-        ended: callback.ended,
-        failing: callback.failing,
-    });
+/// How the job is cut; `None`: it is whole.
+fn cut(fields: &JobFields) -> Option<Box<Sharding>> {
     let group = fields.group.as_ref().map(|group| Sharding {
         group: group.id.clone(),
         fail_fast: group.fail_fast,
@@ -251,7 +248,7 @@ fn told_and_cut(fields: &JobFields) -> (Option<CallbackEvents>, Option<Box<Shard
         varied: shards.is_varied(),
         ..Sharding::default()
     });
-    (callback, shards.or(group).map(Box::new))
+    shards.or(group).map(Box::new)
 }
 
 fn otherwise(read: fairlead_job::Otherwise) -> Otherwise {

@@ -1,7 +1,7 @@
 //! Writes the message for a receiver, in the words that it understands. Pure.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use fairlead_api::JobAnswer;
+use fairlead_api::{JobAnswer, ShardAnswer};
 use fairlead_job::{Callback, CallbackKind};
 use ring::hmac;
 use serde_json::{Value, json};
@@ -15,6 +15,9 @@ use crate::{
 const FAILED_MAX: usize = 20;
 /// Longest description of a commit's status, bytes: what GitHub takes.
 const DESCRIPTION_BYTES_MAX: usize = 140;
+
+/// Longest part of a sentence that somebody else wrote, bytes.
+const SAID_BYTES_MAX: usize = 300;
 
 /// A request to a receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +45,13 @@ impl Message {
             CallbackKind::Fairlead => {
                 let body = own(told).to_string();
                 (signed(told.id, told.now_ms / 1000, &body, secret), body)
+            }
+            CallbackKind::Text => {
+                let body = json!({ "text": sentence(told) }).to_string();
+                // One whose address is the secret trusts whoever knows it.
+                let is_signed = !secret.is_empty() && secret != callback.url;
+                let headers = is_signed.then(|| signed(told.id, told.now_ms / 1000, &body, secret));
+                (headers.unwrap_or_default(), body)
             }
             CallbackKind::Azure { job_id, task_id } => {
                 let body = azure(told.answer, job_id, task_id).to_string();
@@ -91,11 +101,7 @@ pub(super) fn signed(
 /// fairlead's own words: the answer without its shards, but for those that failed.
 fn own(told: &Told<'_>) -> Value {
     let answer = told.answer;
-    let failed = answer.parts.iter().filter(|part| {
-        let is_good = matches!(part.job_health.as_str(), "" | "success" | "unknown");
-        !is_good
-    });
-    let failed: Vec<_> = failed.take(FAILED_MAX).collect();
+    let failed: Vec<_> = failed_shards(answer).take(FAILED_MAX).collect();
     let whole = JobAnswer {
         parts: Vec::new(),
         ..answer.clone()
@@ -105,6 +111,50 @@ fn own(told: &Told<'_>) -> Value {
         "timestamp": utc_text(told.now_ms),
         "data": {"job": whole, "failed_shards": failed, "page": told.page},
     })
+}
+
+fn failed_shards(answer: &JobAnswer) -> impl Iterator<Item = &ShardAnswer> {
+    answer.parts.iter().filter(|part| {
+        let is_good = matches!(part.job_health.as_str(), "" | "success" | "unknown");
+        !is_good
+    })
+}
+
+/// A sentence for people, and where they see more.
+fn sentence(told: &Told<'_>) -> String {
+    let answer = told.answer;
+    let health = &answer.job_health;
+    let what = match told.event {
+        Event::Ended => format!("ended with {health}"),
+        Event::Failed => format!("failed with {health}"),
+        Event::PassedAgain => "passed again".to_owned(),
+        Event::Failing => {
+            let failed = failed_shards(answer).next();
+            let failed = failed.map(|part| format!(": shard {} ({})", part.shard, part.job_health));
+            format!("begins to fail{}", failed.unwrap_or_default())
+        }
+    };
+    let reason = match answer.reason.as_str() {
+        "" => String::new(),
+        reason => format!(": {}", plain(reason)),
+    };
+    let (id, suite) = (&answer.job_id, plain(&answer.suite));
+    format!("Job {id} of suite {suite} {what}{reason}\n{}", told.page)
+}
+
+/// A text that somebody else wrote, without what a chat takes for a command, a link or the name of a person.
+fn plain(text: &str) -> String {
+    let each = cut(text, SAID_BYTES_MAX).chars();
+    let each = each.map(|c| match c {
+        '<' => '‹',
+        '>' => '›',
+        '@' => '＠',
+        '[' => '(',
+        ']' => ')',
+        control if control.is_control() => ' ',
+        other => other,
+    });
+    each.collect()
 }
 
 /// The event for which an Azure DevOps task waits. It knows only success and failure.
@@ -120,9 +170,9 @@ fn azure(answer: &JobAnswer, job_id: &str, task_id: &str) -> Value {
 fn github(told: &Told<'_>, context: &str) -> Value {
     let answer = told.answer;
     let state = match (told.event, answer.job_health.as_str()) {
-        (Event::Ended, "success") => "success",
-        (Event::Ended, "fail") | (Event::Failing, _) => "failure",
-        (Event::Ended, _) => "error",
+        (Event::Failing, _) | (_, "fail") => "failure",
+        (_, "success") => "success",
+        _ => "error",
     };
     let description = if answer.reason.is_empty() {
         format!("job {} ended with {}", answer.job_id, answer.job_health)
@@ -135,19 +185,19 @@ fn github(told: &Told<'_>, context: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use fairlead_api::ShardAnswer;
+    use fairlead_job::CallbackEvents;
 
     use super::*;
 
     fn message(kind: CallbackKind, health: &str, event: Event) -> Message {
         let callback = Callback {
             url: "https://ci/hook".to_owned(),
-            ended: true,
-            failing: true,
+            on: CallbackEvents::ENDED,
             kind,
         };
         let answer = JobAnswer {
             job_id: "7".to_owned(),
+            suite: "sleep".to_owned(),
             job_health: health.to_owned(),
             reason: "ü".repeat(200),
             parts: vec![ShardAnswer {
@@ -216,5 +266,68 @@ mod tests {
                     .is_some_and(|text| text.len() <= 140)
             );
         }
+    }
+
+    #[test]
+    fn a_chat_gets_a_sentence() {
+        let said = |event, health| -> String {
+            let message = message(CallbackKind::Text, health, event);
+            let body: Value = serde_json::from_str(&message.body).unwrap();
+            body["text"].as_str().unwrap().to_owned()
+        };
+        for (event, health, begin) in [
+            (
+                Event::Ended,
+                "success",
+                "Job 7 of suite sleep ended with success: ü",
+            ),
+            (
+                Event::Failed,
+                "oom",
+                "Job 7 of suite sleep failed with oom: ü",
+            ),
+            (
+                Event::PassedAgain,
+                "success",
+                "Job 7 of suite sleep passed again: ü",
+            ),
+            (
+                Event::Failing,
+                "unknown",
+                "Job 7 of suite sleep begins to fail: shard 3 (fail): ü",
+            ),
+        ] {
+            let text = said(event, health);
+            assert!(text.starts_with(begin), "{text}");
+            assert!(
+                text.ends_with("\nhttp://lab/r/7") && text.len() < 400,
+                "{text}"
+            );
+        }
+        let shouted = plain("<!channel> @all [x](http://evil)\n");
+        assert_eq!(shouted, "‹!channel› ＠all (x)(http://evil) ");
+    }
+
+    #[test]
+    fn a_chat_is_not_told_its_own_address() {
+        let callback = |url: &str| Callback {
+            url: url.to_owned(),
+            on: CallbackEvents::ENDED,
+            kind: CallbackKind::Text,
+        };
+        let told = Told {
+            id: "7.notify.ended",
+            event: Event::Ended,
+            answer: &JobAnswer::default(),
+            page: "http://lab/r/7",
+            now_ms: 1,
+        };
+        let is_signed = |secret: &str| {
+            let message = Message::to(&callback("https://chat/x"), &told, secret);
+            let mut names = message.headers.iter();
+            names.any(|(name, _)| *name == "webhook-signature")
+        };
+        let signed = ["", "https://chat/x", "whsec_MfKQ9r8"].map(is_signed);
+        assert_eq!(signed, [false, false, true]);
     }
 }

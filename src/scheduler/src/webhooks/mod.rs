@@ -1,12 +1,14 @@
-//! Webhooks: who asked for it is told when a job has ended, or begins to fail.
+//! Webhooks: who asked for it is told when a job has ended, has failed, passed again, or begins to fail.
 //!
 //! A document for each is made before the submit is answered. It stays due until the receiver took the message, so any
 //! replica can continue. A compare-and-set says who tries it now. Each try has the same id, so a receiver that gets it
 //! twice can tell.
 
+mod decide;
 mod message;
 mod outbox;
 mod people;
+mod receivers;
 mod send;
 
 #[cfg(test)]

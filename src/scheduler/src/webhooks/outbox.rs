@@ -2,18 +2,21 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fairlead_job::{CALLBACK, Callback};
-use fairlead_store::{DocKind, ItemError, StoreError, StoredJob};
-use serde_json::{Value, json};
+use fairlead_store::{
+    DocFind, DocKind, DocWrite, Expect, ItemError, JobState, StoreError, StoredJob,
+};
+use serde_json::json;
 
 use crate::{
     base::errors::Refusal,
     core::Core,
-    known::webhooks::{CHECK_MS, Event, Key, Standing, Webhook, id_of, key_of},
+    known::webhooks::{CHECK_MS, Event, Field, Key, Standing, Webhook, id_of, key_of},
     storage::small_doc::{DocError, Stored},
     views::answer::answer_of,
     webhooks::{
+        decide::Decision,
         message::{Message, Told},
+        receivers::NoReceiver,
         send::send,
     },
 };
@@ -28,14 +31,22 @@ const TICK_MS: u64 = 100;
 const TRY_MS: u64 = 30_000;
 /// How soon a look that failed begins anew, ms.
 const AGAIN_MS: u64 = 3_000;
+/// How soon a webhook is looked at again when searches did not see the end of its job, ms: a refresh of the store.
+const UNSEEN_MS: u64 = 1_000;
 /// After how many tries a webhook is given up.
 pub(super) const TRIES_MAX: u32 = 10;
 /// Pauses after the first tries, ms; the last one holds for all further ones.
 const PAUSES_MS: [u64; 6] = [5_000, 30_000, 120_000, 600_000, 3_600_000, 6 * 3_600_000];
 /// How seldom somebody looks at a job whose end nobody told, ms.
 const SELDOM_MS: u64 = 900_000;
+/// The same where people are told: each job of an account may have such a one, and there may be a million jobs.
+const SELDOM_FOR_PEOPLE_MS: u64 = 6 * 3_600_000;
 /// How long a webhook that is over is kept, ms: a week.
 const KEPT_MS: u64 = 7 * 86_400_000;
+/// How long one is kept of which nobody was told, ms: an hour. Most notices of failures are such.
+const SKIPPED_KEPT_MS: u64 = 3_600_000;
+/// Webhooks that are read at a time.
+const PAGE: u32 = 1_000;
 
 impl Core {
     /// Sends what is due, until the replica stops.
@@ -87,8 +98,7 @@ impl Core {
         let Some(known) = self.docs.read::<Webhook>(&id).await? else {
             return self.begin_webhook(key).await;
         };
-        let is_over = matches!(known.doc.standing, Standing::Sent | Standing::Dead);
-        if is_over || known.doc.tried_until_ms > now_ms {
+        if known.doc.standing.is_over() || known.doc.tried_until_ms > now_ms {
             return Ok(());
         }
         let is_paused = known.doc.standing == Standing::Trying && known.doc.at_ms > now_ms;
@@ -96,11 +106,11 @@ impl Core {
             self.look_at_webhook(key, known.doc.at_ms.saturating_sub(now_ms));
             return Ok(());
         }
-        let Some(job) = self.store.get(&[key.0]).await?.pop().flatten() else {
+        let Some(job) = self.store.get(&[key.job]).await?.pop().flatten() else {
             // Its job was not stored, or is long gone.
             return self.drop_webhook(&id, &known, now_ms).await;
         };
-        if key.1 == Event::Ended && !job.state.stage.is_terminal() {
+        if key.event == Event::Ended && !job.state.stage.is_terminal() {
             return self.check_later(key, &known, now_ms).await;
         }
         self.try_webhook(key, known, job).await
@@ -108,13 +118,17 @@ impl Core {
 
     /// A webhook of which there is no document yet: that of the first failure is made when it comes.
     async fn begin_webhook(self: &Arc<Self>, key: Key) -> Result<(), Refusal> {
-        if key.1 == Event::Ended {
+        if key.event == Event::Ended {
             return Ok(());
         }
-        let Some(job) = self.store.get(&[key.0]).await?.pop().flatten() else {
+        let Some(job) = self.store.get(&[key.job]).await?.pop().flatten() else {
             return Ok(());
         };
-        let webhook = Webhook::new(&job.state, key.1, self.clock.wall_ms());
+        let events = key.field.events(&job.state);
+        if events.is_none_or(|events| !events.failing) {
+            return Ok(());
+        }
+        let webhook = Webhook::new(&job.state, key, self.clock.wall_ms());
         match self.docs.put(&id_of(key), None, Some(&webhook)).await {
             Ok(_) | Err(ItemError::Conflict { .. }) => {}
             Err(error) => return Err(error.into()),
@@ -150,7 +164,11 @@ impl Core {
             return Ok(());
         }
         let age_ms = now_ms.saturating_sub(known.doc.since_ms);
-        let pause_ms = age_ms.clamp(CHECK_MS, SELDOM_MS);
+        let seldom_ms = match key.field {
+            Field::Callback => SELDOM_MS,
+            Field::Notify => SELDOM_FOR_PEOPLE_MS,
+        };
+        let pause_ms = age_ms.clamp(CHECK_MS, seldom_ms);
         let later = Webhook {
             at_ms: now_ms.saturating_add(pause_ms),
             ..known.doc.clone()
@@ -169,13 +187,22 @@ impl Core {
         job: StoredJob,
     ) -> Result<(), Refusal> {
         let (id, now_ms) = (id_of(key), self.clock.wall_ms());
+        let Some(decision) = self.decision(key, &known, &job.state).await? else {
+            self.look_at_webhook(key, UNSEEN_MS);
+            return Ok(());
+        };
         // What is read may vanish, and with it the end.
         if !self.confirm(job).await?.1 {
             self.look_at_webhook(key, 0);
             return Ok(());
         }
+        let event = match decision {
+            Decision::Tell(event) => event,
+            Decision::Skip(why) => return self.skip_webhook(&id, &known, &why).await,
+        };
         let trying = Webhook {
             standing: Standing::Trying,
+            tells: Some(event),
             tries: known.doc.tries.saturating_add(1),
             tried_until_ms: now_ms.saturating_add(TRY_MS),
             at_ms: now_ms.saturating_add(TRY_MS),
@@ -187,9 +214,13 @@ impl Core {
             Err(ItemError::Conflict { .. }) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        let sent = match self.message_of(key, &id).await? {
+        let sent = match self.message_of(key, event, &trying.account).await? {
             Ok(message) => send(&message, &self.config.webhooks_to).await,
-            Err(problem) => Err(problem),
+            Err(NoReceiver::Problem(problem)) => Err(problem),
+            Err(NoReceiver::Gone(why)) => {
+                let stored = known.written(taken, trying);
+                return self.skip_webhook(&id, &stored, &why).await;
+            }
         };
         let now_ms = self.clock.wall_ms();
         let after = after_try(&trying, sent, now_ms);
@@ -209,55 +240,112 @@ impl Core {
         Ok(())
     }
 
+    /// What a webhook tells, by what was decided or is decided now. `None`: it cannot be decided yet.
+    async fn decision(
+        self: &Arc<Self>,
+        key: Key,
+        known: &Stored<Webhook>,
+        state: &JobState,
+    ) -> Result<Option<Decision>, Refusal> {
+        match (key.event, known.doc.tells) {
+            (Event::Failing, _) => Ok(Some(Decision::Tell(Event::Failing))),
+            (_, Some(event)) => Ok(Some(Decision::Tell(event))),
+            (_, None) => self.decide(known.doc.on, state).await,
+        }
+    }
+
+    /// Notes that nobody is told, and why.
+    async fn skip_webhook(
+        &self,
+        id: &str,
+        known: &Stored<Webhook>,
+        why: &str,
+    ) -> Result<(), Refusal> {
+        let skipped = Webhook {
+            standing: Standing::Skipped,
+            at_ms: 0,
+            since_ms: self.clock.wall_ms(),
+            tried_until_ms: 0,
+            problem: why.to_owned(),
+            ..known.doc.clone()
+        };
+        tracing::debug!(webhook = id, why, "a webhook was skipped");
+        match self.docs.put(id, Some(known), Some(&skipped)).await {
+            Ok(_) | Err(ItemError::Conflict { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// The message of a webhook; the inner error says why there can be none.
     async fn message_of(
         &self,
-        (job, event): Key,
-        id: &str,
-    ) -> Result<Result<Message, String>, Refusal> {
-        let answer = answer_of(self, job).await?;
-        let Some(mut spec) = self.store.get_bodies(&[job]).await?.pop().flatten() else {
-            return Ok(Err("the body of its job is not in the store".to_owned()));
-        };
-        if self.sealer.open_secrets(&mut spec).is_err() {
-            return Ok(Err(
-                "its secret cannot be opened: this lab does not have the key".to_owned(),
-            ));
-        }
-        let secret = spec
-            .get("secrets")
-            .and_then(|secrets| secrets.get(CALLBACK));
-        let secret = secret
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned();
-        let callback = match Callback::of(&spec) {
-            Ok(Some(callback)) => callback,
-            Ok(None) => return Ok(Err("its job names no receiver".to_owned())),
-            Err(error) => return Ok(Err(error.to_string())),
+        key: Key,
+        event: Event,
+        account: &str,
+    ) -> Result<Result<Message, NoReceiver>, Refusal> {
+        let answer = answer_of(self, key.job).await?;
+        let receiver = match self.receiver_of(key, account).await? {
+            Ok(receiver) => receiver,
+            Err(none) => return Ok(Err(none)),
         };
         let told = Told {
-            id,
+            id: &id_of(key),
             event,
             answer: &answer,
-            page: &format!("{}/r/{job}", self.others.url),
+            page: &format!("{}/r/{}", self.others.url, key.job),
             now_ms: self.clock.wall_ms(),
         };
-        Ok(Ok(Message::to(&callback, &told, &secret)))
+        Ok(Ok(Message::to(&receiver.callback, &told, &receiver.secret)))
+    }
+
+    /// A page of webhooks by id, behind this one. Empty: there are no more.
+    pub(super) async fn webhooks_after(
+        &self,
+        after: &str,
+    ) -> Result<Vec<(String, Stored<Webhook>)>, StoreError> {
+        let find = DocFind {
+            after: after.to_owned(),
+            limit: PAGE,
+            ..DocFind::default()
+        };
+        self.docs.page(&find).await
     }
 
     /// Forgets webhooks that are over since long.
     pub(crate) async fn sweep_webhooks(&self) -> Result<(), DocError> {
-        let before_ms = self.clock.wall_ms().saturating_sub(KEPT_MS);
-        for (id, known) in self.docs.list::<Webhook>().await? {
-            let is_over = matches!(known.doc.standing, Standing::Sent | Standing::Dead);
-            if is_over && known.doc.since_ms < before_ms {
+        let (now_ms, mut after) = (self.clock.wall_ms(), String::new());
+        loop {
+            let page = self.webhooks_after(&after).await?;
+            let Some((last, _)) = page.last() else {
+                return Ok(());
+            };
+            after.clone_from(last);
+            let old = page
+                .into_iter()
+                .filter(|(_, known)| is_old(&known.doc, now_ms));
+            let deletes: Vec<DocWrite> = old
+                .map(|(id, known)| DocWrite {
+                    id,
+                    expect: Expect::Version(known.version),
+                    body: None,
+                })
+                .collect();
+            if !deletes.is_empty() {
                 // Another replica may have been faster.
-                drop(self.docs.put::<Webhook>(&id, Some(&known), None).await);
+                drop(self.store.put_docs(DocKind::Webhook, deletes).await);
             }
         }
-        Ok(())
     }
+}
+
+/// Whether nobody will ask for a webhook any more.
+fn is_old(webhook: &Webhook, now_ms: u64) -> bool {
+    let kept_ms = if webhook.standing == Standing::Skipped {
+        SKIPPED_KEPT_MS
+    } else {
+        KEPT_MS
+    };
+    webhook.standing.is_over() && webhook.since_ms.saturating_add(kept_ms) < now_ms
 }
 
 /// A webhook after a try.

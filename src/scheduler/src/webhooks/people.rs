@@ -1,17 +1,17 @@
 //! Lists webhooks for people, sends one again, and tries a receiver.
 
-use std::sync::Arc;
+use std::{cmp::Reverse, sync::Arc};
 
 use fairlead_api::{ErrorCode, JobAnswer, WebhookTest, WebhookTested, WebhookView};
-use fairlead_job::Callback;
-use serde_json::Value;
+use fairlead_job::{CALLBACK, Callback, Spec, receiver_secret};
+use serde_json::{Value, json};
 
 use crate::{
-    base::errors::Refusal,
+    base::{errors::Refusal, text::without_path},
     core::Core,
     known::{
         accounts::Who,
-        webhooks::{Event, Standing, Webhook, key_of},
+        webhooks::{Event, Key, Standing, Webhook, key_of},
     },
     webhooks::{
         message::{Message, Told},
@@ -25,10 +25,23 @@ const LIST_MAX: usize = 1_000;
 impl Core {
     /// The webhooks that an account may see, the newest first.
     pub(crate) async fn list_webhooks(&self, who: &Who) -> Result<Vec<WebhookView>, Refusal> {
-        let mut known = self.docs.list::<Webhook>().await?;
-        known.retain(|(_, webhook)| who.may_act_for(&webhook.doc.account));
-        known.sort_by_key(|(_, webhook)| std::cmp::Reverse(webhook.doc.since_ms));
-        known.truncate(LIST_MAX);
+        let (mut known, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = self.webhooks_after(&after).await?;
+            let Some((last, _)) = page.last() else {
+                break;
+            };
+            after.clone_from(last);
+            let its = page.into_iter();
+            known.extend(its.filter(|(_, webhook)| who.may_act_for(&webhook.doc.account)));
+            // Most that are skipped say nothing, and must hide nothing.
+            known.sort_by_key(|(_, webhook)| {
+                let is_skipped = webhook.doc.standing == Standing::Skipped;
+                (is_skipped, Reverse(webhook.doc.since_ms))
+            });
+            known.truncate(LIST_MAX);
+        }
+        known.sort_by_key(|(_, webhook)| Reverse(webhook.doc.since_ms));
         let views = known.into_iter();
         Ok(views.map(|(id, webhook)| view(id, webhook.doc)).collect())
     }
@@ -54,14 +67,7 @@ impl Core {
             return Err(unknown());
         }
         let now_ms = self.clock.wall_ms();
-        if known.doc.standing == Standing::Waiting && key.1 == Event::Ended {
-            let message = format!("webhook {id} waits for the end of its job");
-            return Err(Refusal::new(
-                ErrorCode::WrongStage,
-                message,
-                "it is sent then",
-            ));
-        }
+        check_has_event(id, key, &known.doc)?;
         let again = Webhook {
             standing: Standing::Trying,
             at_ms: now_ms.max(1),
@@ -82,8 +88,7 @@ impl Core {
         who: &Who,
         test: &WebhookTest,
     ) -> Result<WebhookTested, Refusal> {
-        let spec = serde_json::json!({"callback": test.url, "secrets": {"callback": test.secret}});
-        let spec = spec.as_object().cloned().unwrap_or_default();
+        let spec = as_a_job_says(test);
         let missing = || {
             Refusal::new(
                 ErrorCode::BadField,
@@ -109,14 +114,44 @@ impl Core {
             page: &self.others.url,
             now_ms,
         };
-        let message = Message::to(&callback, &told, &test.secret);
+        let message = Message::to(&callback, &told, receiver_secret(&spec, CALLBACK));
         let sent = send(&message, &self.config.webhooks_to).await;
-        self.audit(&who.name, "webhook.test", &test.url, Value::Null);
+        let shown = without_path(&callback.url);
+        self.audit(&who.name, "webhook.test", &shown, Value::Null);
         Ok(WebhookTested {
             taken: sent.is_ok(),
             problem: sent.err().unwrap_or_default(),
         })
     }
+}
+
+/// Refuses a webhook whose event has not come, or never will.
+fn check_has_event(id: &str, key: Key, webhook: &Webhook) -> Result<(), Refusal> {
+    let (message, hint) = match webhook.standing {
+        Standing::Waiting if key.event == Event::Ended => (
+            format!("webhook {id} waits for the end of its job"),
+            "it is sent then",
+        ),
+        Standing::Skipped => (
+            format!("webhook {id} was skipped: {}", webhook.problem),
+            "only events that were asked for are sent",
+        ),
+        _ => return Ok(()),
+    };
+    Err(Refusal::new(ErrorCode::WrongStage, message, hint))
+}
+
+/// The fields of a job that say the same.
+fn as_a_job_says(test: &WebhookTest) -> Spec {
+    let mut callback = json!({ "url": test.url });
+    if let Some(kind) = &test.kind {
+        callback["kind"] = json!(kind);
+    }
+    let mut said = Spec::from_iter([(CALLBACK.to_owned(), callback)]);
+    if let Some(secret) = &test.secret {
+        said.insert("secrets".to_owned(), json!({ CALLBACK: secret }));
+    }
+    said
 }
 
 fn view(id: String, webhook: Webhook) -> WebhookView {
@@ -125,12 +160,16 @@ fn view(id: String, webhook: Webhook) -> WebhookView {
         Standing::Trying => "trying",
         Standing::Sent => "sent",
         Standing::Dead => "dead",
+        Standing::Skipped => "skipped",
     };
+    let on = webhook.on.words();
     WebhookView {
         webhook_id: id,
         job_id: webhook.job_id.to_string(),
         my_account: webhook.account,
-        event: webhook.event.as_str().to_owned(),
+        field: webhook.field.as_str().to_owned(),
+        on: on.into_iter().map(str::to_owned).collect(),
+        event: webhook.tells.unwrap_or(webhook.event).as_str().to_owned(),
         standing: standing.to_owned(),
         tries: webhook.tries,
         since_ms: webhook.since_ms,

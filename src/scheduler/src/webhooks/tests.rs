@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use fairlead_api::NotifyChange;
 use fairlead_job::{Health, JobId, Spec, Stage};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
@@ -14,45 +15,85 @@ use crate::{
     Clock, Config,
     core::Core,
     known::{
-        accounts::Credentials,
-        webhooks::{Event, Standing, Webhook, id_of},
+        accounts::{Credentials, Who},
+        webhooks::{Event, Field, Key, Standing, Webhook, id_of},
     },
     lifecycle::attempt::ended,
     submission::submit::SubmitOptions,
-    testing::{core_over, embedded},
+    testing::{core_beside, core_over, embedded},
 };
+
+/// A job of `user1` with more fields.
+async fn submitted(core: &Arc<Core>, more: &Value) -> JobId {
+    let spec = json!({"suite": "sleep", "testbox": "dc", "my_account": "user1"});
+    let mut spec: Spec = spec.as_object().cloned().unwrap();
+    spec.extend(more.as_object().cloned().unwrap());
+    let said = Credentials::default();
+    let submitted = core.submit(vec![Ok(spec)], &said, SubmitOptions::default());
+    submitted.await.unwrap().items[0].job_id.parse().unwrap()
+}
+
+async fn end(core: &Arc<Core>, id: JobId, health: Health) {
+    let now_ms = core.clock.wall_ms();
+    let over = |state: &fairlead_store::JobState| {
+        Ok(Some(ended(state, Stage::Finish, health, now_ms, "")))
+    };
+    core.change(id, over).await.unwrap();
+}
 
 /// A job that has ended, with this receiver.
 async fn ended_job(core: &Arc<Core>, url: &str) -> JobId {
-    let spec = json!({
-        "suite": "sleep", "testbox": "dc", "my_account": "user1", "callback": url,
-        "secrets": {"callback": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
+    let more = json!({
+        "callback": url, "secrets": {"callback": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
     });
-    let spec: Spec = spec.as_object().cloned().unwrap();
-    let said = Credentials::default();
-    let submitted = core.submit(vec![Ok(spec)], &said, SubmitOptions::default());
-    let id = submitted.await.unwrap().items[0].job_id.parse().unwrap();
-    let over = |state: &fairlead_store::JobState| {
-        Ok(Some(ended(
-            state,
-            Stage::Finish,
-            Health::Success,
-            core.clock.wall_ms(),
-            "",
-        )))
-    };
-    core.change(id, over).await.unwrap();
+    let id = submitted(core, &more).await;
+    end(core, id, Health::Success).await;
     id
 }
 
+/// A replica that may send to this machine.
+fn core(data: &tempfile::TempDir) -> Arc<Core> {
+    let config = Config {
+        webhooks_to: "127.0.0.1".parse().unwrap(),
+        ..Config::embedded(data.path().to_owned())
+    };
+    core_over(embedded(data), config, Clock::system())
+}
+
+async fn notice(core: &Core, job: JobId) -> Option<Webhook> {
+    let key = notice_key(job);
+    let known = core.docs.read::<Webhook>(&id_of(key)).await.unwrap();
+    known.map(|known| known.doc)
+}
+
+fn notice_key(job: JobId) -> Key {
+    Key {
+        job,
+        field: Field::Notify,
+        event: Event::Ended,
+    }
+}
+
+/// The next message that a receiver gets, and takes.
+async fn received(listener: &TcpListener) -> String {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut head = vec![0; 4_096];
+    let read = stream.read(&mut head).await.unwrap();
+    stream
+        .write_all(b"HTTP/1.1 204 No Content\r\n\r\n")
+        .await
+        .unwrap();
+    String::from_utf8_lossy(&head[..read]).into_owned()
+}
+
 async fn webhook(core: &Core, id: JobId) -> Webhook {
-    let id = id_of((id, Event::Ended));
+    let id = id_of(Key::callback(id, Event::Ended));
     core.docs.read::<Webhook>(&id).await.unwrap().unwrap().doc
 }
 
 /// Lets its next try be due now.
 async fn make_due(core: &Core, job: JobId) {
-    let id = id_of((job, Event::Ended));
+    let id = id_of(Key::callback(job, Event::Ended));
     let known = core.docs.read::<Webhook>(&id).await.unwrap().unwrap();
     let due = Webhook {
         at_ms: 1,
@@ -65,17 +106,13 @@ async fn make_due(core: &Core, job: JobId) {
 #[tokio::test]
 async fn a_dead_letter_is_delivered_again_under_the_same_id() {
     let data = tempfile::tempdir().unwrap();
-    let config = Config {
-        webhooks_to: "127.0.0.1".parse().unwrap(),
-        ..Config::embedded(data.path().to_owned())
-    };
-    let core = core_over(embedded(&data), config, Clock::system());
+    let core = core(&data);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     // Nobody listens for now.
     drop(listener);
     let id = ended_job(&core, &format!("http://{address}/hook")).await;
-    let key = (id, Event::Ended);
+    let key = Key::callback(id, Event::Ended);
     for tries in 1..=TRIES_MAX {
         core.see_to_webhook(key).await.unwrap();
         let tried = webhook(&core, id).await;
@@ -95,21 +132,139 @@ async fn a_dead_letter_is_delivered_again_under_the_same_id() {
     };
     let who = core.people.accounts.identify(&said).unwrap();
     core.redeliver_webhook(&who, &id_of(key)).await.unwrap();
-    let received = async {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let mut head = vec![0; 4_096];
-        let read = stream.read(&mut head).await.unwrap();
-        stream
-            .write_all(b"HTTP/1.1 204 No Content\r\n\r\n")
-            .await
-            .unwrap();
-        String::from_utf8_lossy(&head[..read]).into_owned()
-    };
-    let (head, seen) = tokio::join!(received, core.see_to_webhook(key));
+    let (head, seen) = tokio::join!(received(&listener), core.see_to_webhook(key));
     seen.unwrap();
     assert!(
         head.contains(&format!("webhook-id: {}", id_of(key))),
         "{head}"
     );
     assert_eq!(webhook(&core, id).await.standing, Standing::Sent);
+}
+
+/// Who is told of the jobs of `user1` by their account.
+async fn set_notify(core: &Arc<Core>, listener: &TcpListener, on: &[&str]) -> Who {
+    let who = core
+        .people
+        .accounts
+        .identify(&Credentials::default())
+        .unwrap();
+    let change = NotifyChange {
+        url: format!("http://{}/hook", listener.local_addr().unwrap()),
+        on: on.iter().map(|word| (*word).to_owned()).collect(),
+        ..NotifyChange::default()
+    };
+    core.set_notify(&who, "user1", &change).await.unwrap();
+    who
+}
+
+#[tokio::test]
+async fn two_replicas_tell_an_end_once() {
+    let data = tempfile::tempdir().unwrap();
+    let core = core(&data);
+    let beside = core_beside(&core);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    set_notify(&core, &listener, &["failed", "passed_again"]).await;
+    let mut told = Vec::new();
+    for health in [Health::Fail, Health::Success] {
+        let id = submitted(&core, &json!({})).await;
+        end(&core, id, health).await;
+        let key = notice_key(id);
+        let (message, one, other) = tokio::join!(
+            received(&listener),
+            core.see_to_webhook(key),
+            beside.see_to_webhook(key)
+        );
+        one.unwrap();
+        other.unwrap();
+        assert!(message.contains("Job"), "{message}");
+        let sent = notice(&core, id).await.unwrap();
+        assert_eq!((sent.standing, sent.tries), (Standing::Sent, 1));
+        told.push(sent.tells);
+    }
+    assert_eq!(told, [Some(Event::Failed), Some(Event::PassedAgain)]);
+}
+
+#[tokio::test]
+async fn a_try_after_a_crash_tells_what_was_decided_before() {
+    let data = tempfile::tempdir().unwrap();
+    let core = core(&data);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    set_notify(&core, &listener, &["ended", "passed_again"]).await;
+    let id = submitted(&core, &json!({})).await;
+    end(&core, id, Health::Success).await;
+    // As a replica left it that had decided, and died.
+    let doc = id_of(notice_key(id));
+    let known = core.docs.read::<Webhook>(&doc).await.unwrap().unwrap();
+    let left = Webhook {
+        standing: Standing::Trying,
+        tells: Some(Event::PassedAgain),
+        at_ms: 1,
+        tried_until_ms: 1,
+        ..known.doc.clone()
+    };
+    core.docs
+        .put(&doc, Some(&known), Some(&left))
+        .await
+        .unwrap();
+    let (message, seen) = tokio::join!(received(&listener), core.see_to_webhook(notice_key(id)));
+    seen.unwrap();
+    assert!(message.contains("passed again"), "{message}");
+}
+
+#[tokio::test]
+async fn the_account_is_asked_when_the_job_does_not_say() {
+    let data = tempfile::tempdir().unwrap();
+    let core = core(&data);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let before = submitted(&core, &json!({})).await;
+    let who = set_notify(&core, &listener, &["ended"]).await;
+    let silent = submitted(&core, &json!({"notify": "none"})).await;
+    let joined = submitted(&core, &json!({"group": "g", "script": "true"})).await;
+    for id in [before, silent, joined] {
+        assert_eq!(notice(&core, id).await, None, "{id}");
+    }
+    let told = submitted(&core, &json!({})).await;
+    assert!(notice(&core, told).await.is_some());
+    end(&core, told, Health::Success).await;
+    core.forget_notify(&who, "user1").await.unwrap();
+    core.see_to_webhook(notice_key(told)).await.unwrap();
+    let skipped = notice(&core, told).await.unwrap();
+    assert_eq!(skipped.standing, Standing::Skipped, "{skipped:?}");
+    assert!(skipped.problem.contains("account"), "{skipped:?}");
+    core.see_to_webhook(notice_key(told)).await.unwrap();
+    assert_eq!(notice(&core, told).await, Some(skipped));
+}
+
+#[tokio::test]
+async fn a_skipped_notice_is_forgotten_sooner_than_one_that_was_sent() {
+    let data = tempfile::tempdir().unwrap();
+    let core = core(&data);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    set_notify(&core, &listener, &["ended"]).await;
+    let two_hours_ago = core.clock.wall_ms() - 2 * 3_600_000;
+    let mut ids = Vec::new();
+    for standing in [Standing::Skipped, Standing::Sent, Standing::Waiting] {
+        let id = submitted(&core, &json!({})).await;
+        let doc = id_of(notice_key(id));
+        let known = core.docs.read::<Webhook>(&doc).await.unwrap().unwrap();
+        let old = Webhook {
+            standing,
+            since_ms: two_hours_ago,
+            ..known.doc.clone()
+        };
+        core.docs.put(&doc, Some(&known), Some(&old)).await.unwrap();
+        ids.push(id);
+    }
+    core.sweep_webhooks().await.unwrap();
+    let mut kept = Vec::new();
+    for id in ids {
+        kept.push(notice(&core, id).await.is_some());
+    }
+    assert_eq!(kept, [false, true, true]);
+    let who = core
+        .people
+        .accounts
+        .identify(&Credentials::default())
+        .unwrap();
+    assert_eq!(core.list_webhooks(&who).await.unwrap().len(), 2);
 }

@@ -176,7 +176,14 @@ impl Walk {
             .replace(":group", &name)
             .replace(":hostname", SPARE)
             .replace(":name", &name)
-            .replace(":my_account", &name)
+            .replace(
+                ":my_account",
+                if row.path.ends_with("/notify") {
+                    "alice"
+                } else {
+                    &name
+                },
+            )
             .replace(
                 ":report",
                 &format!("set-job-stage?job_id={id}&job_stage=boot"),
@@ -227,6 +234,9 @@ impl Walk {
             "/scheduler/v1/rules" => body = json!({"rules": []}),
             "/scheduler/v1/queues/:name" => body = json!({"weight": 2}),
             "/scheduler/v1/accounts/:my_account" => body = json!({"role": "user"}),
+            "/scheduler/v1/accounts/:my_account/notify" if row.methods == ["POST"] => {
+                body = json!({"url": "http://127.0.0.1:9/hook"});
+            }
             "/scheduler/v1/hosts/:hostname/reserve" => {
                 body = json!({"accounts": ["alice"], "until": "+1h"});
             }

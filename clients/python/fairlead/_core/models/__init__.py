@@ -68,6 +68,8 @@ from .missing_chunk import MissingChunk
 from .nearest_run import NearestRun
 from .nearest_run_differs import NearestRunDiffers
 from .outlook import Outlook
+from .notify_change import NotifyChange
+from .notify_view import NotifyView
 from .paused_view import PausedView
 from .pool_change import PoolChange
 from .pool_decision import PoolDecision
@@ -212,6 +214,8 @@ __all__ = (
     "NearestRun",
     "NearestRunDiffers",
     "Outlook",
+    "NotifyChange",
+    "NotifyView",
     "PausedView",
     "PoolChange",
     "PoolDecision",

@@ -10,6 +10,7 @@ from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.limits import Limits
+    from ..models.notify_view import NotifyView
 
 
 T = TypeVar("T", bound="AccountView")
@@ -27,6 +28,7 @@ class AccountView:
         hint (str | Unset): What an admin should do about it; empty: nothing.
         share_results (bool | Unset): Whether jobs of all accounts may take results of its jobs, see `reuse` of a job.
         limits (Limits | Unset): The limits of an account or a queue.
+        notify (None | NotifyView | Unset): Who is told of its jobs that do not say so themselves; absent: nobody.
         my_token (None | str | Unset): A new token, once.
     """
 
@@ -37,10 +39,13 @@ class AccountView:
     hint: str | Unset = UNSET
     share_results: bool | Unset = UNSET
     limits: Limits | Unset = UNSET
+    notify: None | NotifyView | Unset = UNSET
     my_token: None | str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.notify_view import NotifyView
+
         my_account = self.my_account
 
         role = self.role
@@ -58,6 +63,14 @@ class AccountView:
         limits: dict[str, Any] | Unset = UNSET
         if not isinstance(self.limits, Unset):
             limits = self.limits.to_dict()
+
+        notify: dict[str, Any] | None | Unset
+        if isinstance(self.notify, Unset):
+            notify = UNSET
+        elif isinstance(self.notify, NotifyView):
+            notify = self.notify.to_dict()
+        else:
+            notify = self.notify
 
         my_token: None | str | Unset
         if isinstance(self.my_token, Unset):
@@ -82,6 +95,8 @@ class AccountView:
             field_dict["share_results"] = share_results
         if limits is not UNSET:
             field_dict["limits"] = limits
+        if notify is not UNSET:
+            field_dict["notify"] = notify
         if my_token is not UNSET:
             field_dict["my_token"] = my_token
 
@@ -90,6 +105,7 @@ class AccountView:
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
         from ..models.limits import Limits
+        from ..models.notify_view import NotifyView
 
         d = dict(src_dict)
         my_account = d.pop("my_account")
@@ -111,6 +127,23 @@ class AccountView:
         else:
             limits = Limits.from_dict(_limits)
 
+        def _parse_notify(data: object) -> None | NotifyView | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                notify_type_0 = NotifyView.from_dict(data)
+
+                return notify_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | NotifyView | Unset, data)
+
+        notify = _parse_notify(d.pop("notify", UNSET))
+
         def _parse_my_token(data: object) -> None | str | Unset:
             if data is None:
                 return data
@@ -128,6 +161,7 @@ class AccountView:
             hint=hint,
             share_results=share_results,
             limits=limits,
+            notify=notify,
             my_token=my_token,
         )
 

@@ -19,21 +19,29 @@ class WebhookView:
         webhook_id (str): What the receiver knows it by, the same for each try.
         job_id (str): The job that it tells of.
         my_account (str): Whose job that is.
-        event (str): `ended` or `failing`.
-        standing (str): `waiting` for the event, `trying`, `sent`, or `dead`: given up.
+        field (str): The field that asks for it: `callback` or `notify`, which the account may say for its jobs.
+            Default: ''.
+        on (list[str]): Which events were asked for: `ended`, `failed`, `passed_again`, `failing`.
+        event (str): What it tells: one of those. Until the job has ended: `ended`, or `failing` of the first failure of
+            a shard.
+        standing (str): `waiting` for the event, `trying`, `sent`, `dead`: given up, or `skipped`: no event came that
+            was asked for.
         tries (int): How often it was tried.
-        since_ms (int): When it was made, or became `sent` or `dead`, UTC epoch ms.
+        since_ms (int): When it was made, or became `sent`, `dead` or `skipped`, UTC epoch ms.
         next_ms (int | None | Unset): When it is tried again, UTC epoch ms; absent: it is not.
-        problem (str | Unset): Why the receiver did not take it; empty: it did, or was not asked.
+        problem (str | Unset): Why the receiver did not take it, or why it was skipped; empty: it was taken, or not
+            tried yet.
     """
 
     webhook_id: str
     job_id: str
     my_account: str
+    on: list[str]
     event: str
     standing: str
     tries: int
     since_ms: int
+    field: str = ""
     next_ms: int | None | Unset = UNSET
     problem: str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -44,6 +52,10 @@ class WebhookView:
         job_id = self.job_id
 
         my_account = self.my_account
+
+        field = self.field
+
+        on = self.on
 
         event = self.event
 
@@ -68,6 +80,8 @@ class WebhookView:
                 "webhook_id": webhook_id,
                 "job_id": job_id,
                 "my_account": my_account,
+                "field": field,
+                "on": on,
                 "event": event,
                 "standing": standing,
                 "tries": tries,
@@ -89,6 +103,10 @@ class WebhookView:
         job_id = d.pop("job_id")
 
         my_account = d.pop("my_account")
+
+        field = d.pop("field")
+
+        on = cast(list[str], d.pop("on"))
 
         event = d.pop("event")
 
@@ -113,6 +131,8 @@ class WebhookView:
             webhook_id=webhook_id,
             job_id=job_id,
             my_account=my_account,
+            field=field,
+            on=on,
             event=event,
             standing=standing,
             tries=tries,

@@ -74,6 +74,12 @@ pub(crate) enum PeopleError {
     #[error("account '{0}' is your own")]
     OwnAccount(String),
 
+    // Who is told of the jobs of an account.
+    #[error("account '{asker}' may not see or set who is told of the jobs of '{account}'")]
+    OthersNotify { asker: String, account: String },
+    #[error("nobody is told of the jobs of account '{0}' that do not say so themselves")]
+    NoNotify(String),
+
     // Setting how long jobs are kept.
     #[error("keep_months: {given} is over {max}")]
     TooManyMonths { given: u32, max: u32 },

@@ -32,8 +32,11 @@ pub(crate) enum SubmitError {
     NoHost(String),
     #[error("reuse: suite '{0}' measures, so each of its jobs runs")]
     Measures(String),
-    #[error("callback: the operator does not allow webhooks to this address")]
-    NoReceiver,
+    #[error("{field}: the operator does not allow webhooks to {receiver}")]
+    NoReceiver {
+        field: &'static str,
+        receiver: String,
+    },
     #[error("sched.devices: no known host has '{0}'")]
     NoDevice(String),
     /// Of a strict submit.

@@ -214,7 +214,10 @@ fn of_submits() -> Vec<Refusal> {
             present,
             most,
         },
-        E::NoReceiver,
+        E::NoReceiver {
+            field: "notify",
+            receiver: word(),
+        },
         E::Measures(word()),
         E::TooManyShards {
             whose: word(),
@@ -314,6 +317,11 @@ fn of_people() -> Vec<Refusal> {
         E::UnknownQueue(word()),
         E::UnknownAccount(word()),
         E::OwnAccount(word()),
+        E::OthersNotify {
+            asker: word(),
+            account: word(),
+        },
+        E::NoNotify(word()),
         E::TooManyMonths {
             given: 1_001,
             max: 1_000,

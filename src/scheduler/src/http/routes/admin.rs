@@ -3,7 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use fairlead_api::{
-    AccountChange, HealthView, QueueChange, RetentionChange, StoreProblem, SubmitRules, Version,
+    AccountChange, HealthView, NotifyChange, QueueChange, RetentionChange, StoreProblem,
+    SubmitRules, Version,
 };
 use serde_json::{Value, json};
 use warp::reply::Response;
@@ -17,7 +18,10 @@ use crate::{
     },
     core::Core,
     dashboard::snapshot::problem_of,
-    http::{request::Request, signed::parsed},
+    http::{
+        request::Request,
+        signed::{parsed, read_actor_as},
+    },
     known::accounts::Who,
     peers::hints::BODY_MAX as HINTS_MAX,
     people::accounts::list_accounts,
@@ -272,5 +276,34 @@ pub(super) async fn delete_account(
     let who = admin(&core, &request)?;
     core.delete_account(name, &who).await?;
     core.audit(&who.name, "account.delete", name, Value::Null);
+    Ok(done())
+}
+
+pub(super) async fn notify(
+    core: Arc<Core>,
+    request: Request,
+    account: &str,
+) -> Result<Response, Refusal> {
+    let who = core.people.accounts.identify(&request.credentials(None))?;
+    Ok(ok(&core.notify_view(&who, account).await?))
+}
+
+pub(super) async fn set_notify(
+    core: Arc<Core>,
+    mut request: Request,
+    account: &str,
+) -> Result<Response, Refusal> {
+    let hint = r#"{"url": "https://chat.example.com/hooks/x", "on": ["failed", "passed_again"]}"#;
+    let (who, change): (_, NotifyChange) = read_actor_as(&core, &mut request, hint).await?;
+    Ok(ok(&core.set_notify(&who, account, &change).await?))
+}
+
+pub(super) async fn forget_notify(
+    core: Arc<Core>,
+    request: Request,
+    account: &str,
+) -> Result<Response, Refusal> {
+    let who = core.people.accounts.identify(&request.credentials(None))?;
+    core.forget_notify(&who, account).await?;
     Ok(done())
 }
