@@ -280,15 +280,11 @@ async fn the_audit_log_shows_each_what_is_theirs(store: Store) {
         .await;
     assert_eq!(cancelled.status, 200, "{}", cancelled.text);
     let seen = async |http: &Http, query: &str| {
-        let list = http
-            .get(&format!("/scheduler/v1/audit?{query}"))
-            .await
-            .json();
+        let path = format!("/scheduler/v1/audit?{query}");
+        let list = http.get(&path).await.json();
         let events = list["events"].as_array().expect("a list").clone();
-        let what = events
-            .iter()
-            .map(|event| event["what"].as_str().unwrap_or_default().to_owned());
-        (what.collect::<Vec<_>>(), list)
+        let what = |event: &Value| event["what"].as_str().unwrap_or_default().to_owned();
+        (events.iter().map(what).collect::<Vec<_>>(), list)
     };
     until("all is noted", LIMIT_S, async || {
         let (all, _) = seen(&lab.admin, "").await;

@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 use fairlead_store::{
     ChangeMark, ChangePage, Changes, CountOf, Counts, Created, Doc, DocFind, DocKind, DocPage,
-    DocWrite, DueDoc, EventFind, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page,
-    Patch, Pull, Search, SearchPage, StageCounts, StoreError, StoreHealth, StoredJob, Usage,
-    Version,
+    DocWrite, DueDoc, EventFind, EventRecord, Find, Group, GroupBy, ItemError, JobStore, NewJob,
+    OldMonth, Page, Patch, Pull, Search, SearchPage, StageCounts, StoreError, StoreHealth,
+    StoredJob, Usage, Version,
 };
 
 use crate::base::{clock::Stopwatch, metrics::StoreTimes};
@@ -159,6 +159,10 @@ impl JobStore for TimedStore {
 
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {
         self.time("search", self.store.search(search)).await
+    }
+
+    async fn groups(&self, search: &Search, by: GroupBy) -> Result<Vec<Group>, StoreError> {
+        self.time("groups", self.store.groups(search, by)).await
     }
 
     async fn named(&self, content: &[String]) -> Result<Vec<bool>, StoreError> {

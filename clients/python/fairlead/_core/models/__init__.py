@@ -67,9 +67,9 @@ from .login import Login
 from .missing_chunk import MissingChunk
 from .nearest_run import NearestRun
 from .nearest_run_differs import NearestRunDiffers
-from .outlook import Outlook
 from .notify_change import NotifyChange
 from .notify_view import NotifyView
+from .outlook import Outlook
 from .paused_view import PausedView
 from .pool_change import PoolChange
 from .pool_decision import PoolDecision
@@ -213,9 +213,9 @@ __all__ = (
     "MissingChunk",
     "NearestRun",
     "NearestRunDiffers",
-    "Outlook",
     "NotifyChange",
     "NotifyView",
+    "Outlook",
     "PausedView",
     "PoolChange",
     "PoolDecision",
