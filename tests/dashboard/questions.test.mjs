@@ -65,3 +65,28 @@ test('what happened last night', async () => {
   assert.deepEqual(faults, []);
   await where.close();
 });
+
+test('how long jobs of each priority wait', async () => {
+  const { rows } = await get('usage?by=class');
+  const where = await context();
+  const { page, faults } = await open(where, '/ui/use?by=class');
+  await settled(page);
+  await says(page, 'Wait, 95 %');
+  for (const row of rows) await page.waitForSelector(`tr[data-row] >> text="${row.name}"`);
+  assert.deepEqual(faults, []);
+  await where.close();
+});
+
+test('replicas: whether one is behind, and its requests at the store', async () => {
+  const { tables } = await get('overview');
+  const where = await context();
+  const { page, faults } = await open(where, '/ui/health');
+  await says(page, 'At the store');
+  for (const [name, replica] of Object.entries(tables.replicas)) {
+    await says(page, name);
+    await says(page, replica.version);
+  }
+  await says(page, 'keeps up');
+  assert.deepEqual(faults, []);
+  await where.close();
+});

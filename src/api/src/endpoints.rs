@@ -261,7 +261,7 @@ routes! {
     }
     ["scheduler", "v1", "usage"] => {
         "GET" Usage, Account, Known(&["by", "since_ms", "until_ms"]), NOTHING => json::<UsageReport>(),
-            "hours, jobs and waits between two times, by account, queue, host or suite";
+            "hours, jobs and waits between two times, by account, queue, host, suite or class";
     }
     ["scheduler", "v1", "queues"] => {
         "GET" Queues, Account, PAGE, NOTHING => json::<Vec<QueueView>>(), "queues with policy, waiting, running and share";

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// What ran between two times.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageReport {
-    /// What the rows are: `account`, `queue`, `host` or `suite`.
+    /// What the rows are: `account`, `queue`, `host`, `suite` or `class`.
     pub by: String,
     /// Begin, UTC epoch ms; of long times rounded down to the hour.
     pub since_ms: u64,

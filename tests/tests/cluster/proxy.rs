@@ -167,12 +167,12 @@ async fn behind_haproxy_a_dashboard_goes_on_when_its_replica_dies() {
     let mut text = String::new();
     let first = next_event(&mut stream, &mut text).await.expect("an event");
     assert!(first.contains("event: snapshot"), "{first}");
-    // Its id begins with the run of the replica that answers: its name and what tells runs apart.
+    // Its id begins with the run of the replica that answers: its name, which has its port, and what tells runs apart.
     let mut id = id_of(&first);
     let run = |id: &str| id.rsplit_once('/').map(|(run, _)| run.to_owned());
     let dying = run(&id).expect("a run");
     let number = (1..=replicas.count)
-        .find(|number| dying.starts_with(&format!("replica-{number}.")))
+        .find(|number| dying.contains(&format!("-{}.", replicas.port + number - 1)))
         .unwrap_or_else(|| panic!("{dying} is no replica"));
     replicas.done(&["kill", &number.to_string()]).await;
     // The stream ends at once: the page need not wait until it has been silent for long.

@@ -18,7 +18,7 @@ class UsageReport:
     """What ran between two times.
 
     Attributes:
-        by (str): What the rows are: `account`, `queue`, `host` or `suite`.
+        by (str): What the rows are: `account`, `queue`, `host`, `suite` or `class`.
         since_ms (int): Begin, UTC epoch ms; of long times rounded down to the hour.
         until_ms (int): End, UTC epoch ms.
         rows (list[UsageRow]): Most busy first. Of each minute, the names with the fewest jobs are summed up as

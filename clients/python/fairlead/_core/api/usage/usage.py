@@ -75,7 +75,7 @@ def sync_detailed(
     until_ms: int | Unset = UNSET,
     my_account: str | Unset = UNSET,
 ) -> Response[ErrorBody | UsageReport]:
-    """hours, jobs and waits between two times, by account, queue, host or suite
+    """hours, jobs and waits between two times, by account, queue, host, suite or class
 
     Args:
         by (UsageBy | Unset):
@@ -113,7 +113,7 @@ def sync(
     until_ms: int | Unset = UNSET,
     my_account: str | Unset = UNSET,
 ) -> ErrorBody | UsageReport | None:
-    """hours, jobs and waits between two times, by account, queue, host or suite
+    """hours, jobs and waits between two times, by account, queue, host, suite or class
 
     Args:
         by (UsageBy | Unset):
@@ -146,7 +146,7 @@ async def asyncio_detailed(
     until_ms: int | Unset = UNSET,
     my_account: str | Unset = UNSET,
 ) -> Response[ErrorBody | UsageReport]:
-    """hours, jobs and waits between two times, by account, queue, host or suite
+    """hours, jobs and waits between two times, by account, queue, host, suite or class
 
     Args:
         by (UsageBy | Unset):
@@ -182,7 +182,7 @@ async def asyncio(
     until_ms: int | Unset = UNSET,
     my_account: str | Unset = UNSET,
 ) -> ErrorBody | UsageReport | None:
-    """hours, jobs and waits between two times, by account, queue, host or suite
+    """hours, jobs and waits between two times, by account, queue, host, suite or class
 
     Args:
         by (UsageBy | Unset):
