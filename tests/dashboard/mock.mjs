@@ -168,6 +168,7 @@ function usage(query) {
 
 function audit(query) {
   let events = lab.audit.filter(event => ['who', 'what', 'subject'].every(key => !query.get(key) || event[key].includes(query.get(key))));
+  if (query.get('incidents')) events = events.filter(event => !/^(job|host\.reserve)/.test(event.what));
   const from = Number(query.get('after') ?? 0);
   const limit = Number(query.get('limit') ?? 100);
   events = events.slice(from, from + limit + 1);

@@ -90,3 +90,15 @@ test('replicas: whether one is behind, and its requests at the store', async () 
   assert.deepEqual(faults, []);
   await where.close();
 });
+
+test('who changed this: each act leads to the thing that it changed', async () => {
+  const { events } = await get('audit?what=host.*&limit=1');
+  const [{ subject, what }] = events;
+  const where = await context();
+  const { page, faults } = await open(where, `/ui/audit?what=${what}&subject=${encodeURIComponent(subject)}`);
+  await settled(page);
+  await page.click(`tr[data-row] a:text-is("${subject}")`);
+  await page.waitForURL(`**/ui/hosts/${encodeURIComponent(subject)}`);
+  assert.deepEqual(faults, []);
+  await where.close();
+});

@@ -19,6 +19,10 @@ for (const colorScheme of ['light', 'dark']) {
     const page = await where.newPage();
     await page.goto(path);
     await settled(page);
+    if (name === 'before a submit') {
+      await page.click('button:has-text("Check")');
+      await page.waitForSelector('text=would be accepted');
+    }
     const file = join(folder, `${name.replaceAll(' ', '-')}-${colorScheme}.png`);
     const picture = smaller(await page.screenshot({ animations: 'disabled', caret: 'hide' }));
     await writeFile(file, picture);

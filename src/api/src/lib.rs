@@ -54,7 +54,7 @@ pub use hosts::{
 };
 pub use job_view::{AttemptView, EditView, JobEvent, JobTimes, JobView, RuleApplied};
 pub use limits::{Bounds, Limits, LimitsChange};
-pub use parameters::{COMMON, Parameters};
+pub use parameters::{COMMON, COUNTED_BY, Parameters};
 pub use peers::{Peer, PeersAnswer};
 pub use pools::{
     PoolChange, PoolDecision, PoolMachine, PoolMachineView, PoolView, ScalingSettings,

@@ -9,6 +9,18 @@ pub enum Parameters {
     Any,
 }
 
+/// Fields by which jobs are counted instead of listed.
+pub const COUNTED_BY: [&str; 8] = [
+    "stage",
+    "health",
+    "suite",
+    "account",
+    "queue",
+    "host",
+    "tbox_group",
+    "submit_id",
+];
+
 /// Every route takes these: who asks, where no header can say it.
 pub const COMMON: &[&str] = &["token", "my_account"];
 
@@ -200,16 +212,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     ),
     one_of(
         "group_by",
-        &[
-            "stage",
-            "health",
-            "suite",
-            "account",
-            "queue",
-            "host",
-            "tbox_group",
-            "submit_id",
-        ],
+        &COUNTED_BY,
         "By what the jobs are counted instead of listed. Shards count, and their parents do not, unless parts says it.",
     ),
     one_of(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairlead_api::{
-    JobGroup, JobList, JobSummary,
+    COUNTED_BY, JobGroup, JobList, JobSummary,
     client::{Client, JobQuery},
 };
 use fairlead_job::Stage;
@@ -17,18 +17,6 @@ use crate::{
     selecting::{Found, MATCHES_MAX, Selector, held_stages, value_of},
     table::{Grid, Paper, or_dash},
 };
-
-/// Fields by which the scheduler counts.
-const COUNTED_THERE: [&str; 8] = [
-    "stage",
-    "health",
-    "suite",
-    "account",
-    "queue",
-    "host",
-    "tbox_group",
-    "submit_id",
-];
 
 /// Which jobs, and how they are shown.
 #[derive(Debug, clap::Args)]
@@ -86,7 +74,7 @@ impl JobsArgs {
         client: &Client,
         context: &Context,
     ) -> Result<Vec<JobGroup>, Failure> {
-        if COUNTED_THERE.contains(&key) && !self.selector.has_conditions() {
+        if COUNTED_BY.contains(&key) && !self.selector.has_conditions() {
             let query = JobQuery {
                 with_kv: false,
                 group_by: Some(key.to_owned()),

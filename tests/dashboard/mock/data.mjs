@@ -362,12 +362,17 @@ function makeAudit(lab) {
   const names = Object.keys(lab.hosts);
   for (let i = 0; i < 600; i += 1) {
     const [what, subject, detail] = pick([
-      ['cordon', `host ${pick(names)}`, { reason: 'new firmware' }],
-      ['queue.change', `queue ${pick(QUEUES)}`, { weight: { before: 100, now: 200 } }],
-      ['cancel', `job ${pick(lab.jobs).job_id}`, { jobs: 37 }],
-      ['reserve', `host ${pick(names)}`, { accounts: ['chen'], hours: 4 }],
-      ['login', 'account olga', {}],
+      ['host.cordon', pick(names), { reason: 'new firmware' }],
+      ['queue.set', pick(QUEUES), { weight: 200 }],
+      ['job.cancel', pick(lab.jobs).job_id, {}],
+      ['host.reserve', pick(names), { accounts: ['chen'], until: '+4h' }],
+      ['host.lost', pick(names), { silent_s: 62 }],
+      ['host.back', pick(names), { away_s: 240 }],
+      ['host.suspect', pick(names), { reason: '3 jobs failed there in a row' }],
+      ['replica.start', 'sched-2', { version: '0.9.0' }],
+      ['store.outage', 'store', { seconds: 14 }],
     ]);
-    lab.audit.push({ at_ms: lab.now - i * 7 * MINUTE, who: pick(['olga', 'root', 'ann', 'chen']), what, subject, detail });
+    const who = /lost|back|suspect|replica|store/.test(what) ? 'sched-2' : pick(['olga', 'root', 'ann', 'chen']);
+    lab.audit.push({ at_ms: lab.now - i * 7 * MINUTE, who, what, subject, detail });
   }
 }

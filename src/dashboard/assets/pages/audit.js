@@ -2,6 +2,7 @@
 
 import { html } from '../ui.js';
 import { address, route, setQuery } from '../route.js';
+import { replicas } from '../live.js';
 import { getJson, isAdmin, query as toQuery } from '../api.js';
 import { Ago } from '../format.js';
 import { AccountLink, Empty, Problem, Skeleton, Title, useLoad, Wide } from '../components/parts.js';
@@ -9,29 +10,32 @@ import { AccountLink, Empty, Problem, Skeleton, Title, useLoad, Wide } from '../
 const PAGE = 100;
 const FIELDS = [
   ['who', 'who'],
-  ['what', 'what, such as cordon'],
-  ['subject', 'of what, such as a host'],
+  ['what', 'what, such as host.*'],
+  ['subject', 'of what, such as the name of a host'],
 ];
 
 /** What an event says besides, as words. */
 const detailOf = detail =>
   Object.entries(detail ?? {})
-    .map(([name, value]) =>
-      value && typeof value === 'object' && 'now' in value
-        ? `${name}: ${JSON.stringify(value.before)} → ${JSON.stringify(value.now)}`
-        : `${name}: ${Array.isArray(value) ? value.join(', ') : typeof value === 'object' ? JSON.stringify(value) : value}`,
-    )
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(', ') : typeof value === 'object' ? JSON.stringify(value) : value}`)
     .join(' · ');
 
 const PLACES = { host: 'hosts', queue: 'queues', job: 'jobs', account: 'accounts', pool: 'pools', submit: 'submits' };
 
-/** What was acted on, such as `host rack1-7`, as a link to it. */
-function Subject({ text }) {
-  const [, kind, name] = /^(\w+) (\S+)$/.exec(text) ?? [];
-  return PLACES[kind] ? html`<a href=${address(PLACES[kind], name)}>${text}</a>` : text;
+/** A link to the thing that was acted on: `host.cordon` says that it is a host. */
+function Subject({ what, subject }) {
+  const place = PLACES[what.split('.')[0]];
+  return place && subject ? html`<a href=${address(place, subject)}>${subject}</a>` : subject;
+}
+
+/** Who did it: an account, or a replica by itself. */
+function Who({ name }) {
+  return replicas.rows.has(name) ? html`${name} <span class="faint">replica</span>` : html`<${AccountLink} name=${name} />`;
 }
 
 export default function Audit() {
+  replicas.version.value;
   const { query } = route.value;
   const asked = Object.fromEntries([...FIELDS.map(([name]) => name), 'incidents', 'since_ms', 'until_ms', 'after'].map(name => [name, query.get(name) ?? '']));
   const loaded = useLoad(stop => getJson(`audit${toQuery({ ...asked, limit: PAGE })}`, { signal: stop }), [JSON.stringify(asked)]);
@@ -70,7 +74,7 @@ export default function Audit() {
                 <th scope="col">What</th><th scope="col">Of what</th><th scope="col">More</th></tr></thead><tbody>
               ${list.events.map(
                 (event, i) => html`<tr key=${`${event.at_ms}/${i}`} data-row tabindex="-1"><td><${Ago} ms=${event.at_ms} /></td><td>
-                  <${AccountLink} name=${event.who} /></td><td>${event.what}</td><td class="id"><${Subject} text=${event.subject} /></td>
+                  <${Who} name=${event.who} /></td><td>${event.what}</td><td class="id"><${Subject} what=${event.what} subject=${event.subject} /></td>
                 <td class="wrap">${detailOf(event.detail)}</td></tr>`,
               )}</tbody></table></${Wide}>`
         }</div>`;
