@@ -50,7 +50,7 @@ export default function Check() {
       <label class="unseen" for="job-file">Job file</label>
       <textarea id="job-file" name="file" rows="12" spellcheck="false" autocomplete="off" required data-filter>${EXAMPLE}</textarea>
       <p><button disabled=${busy.value}>Check</button></p></form></${Panel}><${Problem} error=${error.value} />
-    <${Panel} title="Outlook" note=${all ? plural(all.length, 'job') : ''}><div aria-live="polite">${
+    <${Panel} title="Outlook" note=${all ? plural(all.length, 'job') : ''}><div class="pad" aria-live="polite">${
       all
         ? html`<ol class="plain">${all.slice(0, SHOWN).map((item, i) => html`<${Item} key=${i} item=${item} n=${i + 1} />`)}</ol>`
         : html`<${Empty}>Check a file to see hosts, the queue before it, and recent waits.</${Empty}>`
