@@ -1,4 +1,5 @@
 //! Metrics, alerts and the dashboard of Grafana, by the real Prometheus and Alertmanager.
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::{
     collections::BTreeSet,

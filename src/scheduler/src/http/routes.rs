@@ -148,11 +148,11 @@ async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
 }
 
 /// The answer to a request on a path; `found`: its route, or the methods that the path has.
-async fn answer_on<'a>(
+async fn answer_on(
     core: Arc<Core>,
     mut request: Request,
     segments: &[&str],
-    found: Result<Route<'a>, &'static [&'static str]>,
+    found: Result<Route<'_>, &'static [&'static str]>,
 ) -> Result<Response, Refusal> {
     refuse_pages(&core, &request, found.ok())?;
     request.session = sessions::credentials(&core, &request, found.ok())?;
