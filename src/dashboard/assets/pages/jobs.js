@@ -87,17 +87,16 @@ function ActionBar({ filter, select, total }) {
   const act = action => openAction(everything ? { action, filter: bodyOf(matching) } : { action, jobs: [...chosen] });
   const words = everything ? `all ${count(total)} that match` : chosen.size ? plural(chosen.size, 'job') : 'no job selected';
   return html`<div class="action-bar" role="group" aria-label="Actions on jobs"><span class="chosen" aria-live="polite">${words}</span>
-    ${
+    ${ACTIONS.map(
+      ([action, title]) => html`<button key=${action} data-action=${action} disabled=${!everything && !chosen.size} onClick=${() => act(action)}>
+          ${title} …</button>`,
+    )}${
       total > 0 &&
       html`<label class="check">
       <input type="checkbox" checked=${everything} onChange=${event => {
         select.everything.value = event.target.checked;
       }} /> all ${count(total)} that match</label>`
-    }
-    ${ACTIONS.map(
-      ([action, title]) => html`<button key=${action} data-action=${action} disabled=${!everything && !chosen.size} onClick=${() => act(action)}>
-          ${title} …</button>`,
-    )}</div>`;
+    }</div>`;
 }
 
 export default function Jobs() {

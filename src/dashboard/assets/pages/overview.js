@@ -185,14 +185,19 @@ export function QueueTable() {
     <tbody>${names.map(name => html`<${QueueRow} key=${name} name=${name} />`)}</tbody></table></${Wide}>`;
 }
 
+/** Queues, plots and hosts. They come together: no panel moves when another one is filled. */
+function Panels() {
+  if (!ready.value) return html`<${Skeleton} rows=${13} />`;
+  return html`<div class="columns lab"><div><${Panel} title="Queues" note="in the order in which they are served"><${QueueTable} /></${Panel}><${Series} /></div>
+      <div class="side"><${Panel} title="Needs a look" class="attention"><${Attention} /></${Panel}><${Panel} title="Hosts">
+          <${HostStates} /></${Panel}></div></div>`;
+}
+
 export default function Overview() {
   const pause =
     isAdmin() &&
     lab.value &&
     !lab.value.paused &&
     html`<button data-action="pause_lab" onClick=${() => openAction({ action: 'pause_lab' })}>Pause the lab …</button>`;
-  return html`<${Title} actions=${pause} title="Overview">Overview</${Title}><${Tiles} />
-    <div class="columns lab"><div><${Panel} title="Queues" note="in the order in which they are served"><${QueueTable} /></${Panel}><${Series} /></div>
-      <div class="side"><${Panel} title="Needs a look" class="attention"><${Attention} /></${Panel}><${Panel} title="Hosts">
-          <${HostStates} /></${Panel}></div></div>`;
+  return html`<${Title} actions=${pause} title="Overview">Overview</${Title}><${Tiles} /><${Panels} />`;
 }
