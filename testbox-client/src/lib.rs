@@ -46,6 +46,7 @@ mod isolation;
 mod job;
 mod job_line;
 mod load;
+mod lock;
 pub mod protocol;
 mod remove_tree;
 #[cfg(test)]

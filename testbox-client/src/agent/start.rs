@@ -1,8 +1,7 @@
 //! Start and stop of the agent: the work folder and its lock, jobs of an earlier agent, the loop.
 
 use std::{
-    fs::{self, File},
-    io,
+    fs, io,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -11,7 +10,6 @@ use std::{
 use anyhow::Context as _;
 use fairlead_api::{Client, ClientConfig};
 use fairlead_job::{CONTENT_TAG, Health};
-use rustix::fs::{FlockOperation, flock};
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +26,7 @@ use crate::{
     },
     job::{Context, End, JobFolder, Journal, deliver_leftover, leftovers},
     load,
+    lock::Lock,
     protocol::{Event, Leftover, Measured},
     timer::pause,
 };
@@ -196,7 +195,7 @@ type Left = (JobFolder, Journal);
 
 /// The work folder of an agent that starts.
 struct Opened {
-    lock: File,
+    lock: Lock,
     work_dir: PathBuf,
     instance: String,
     left: Vec<Left>,
@@ -227,15 +226,10 @@ fn open(work_dir: &Path, keep: bool) -> io::Result<Opened> {
     fs::create_dir_all(work_dir)?;
     // Jobs run in folders of their own: relative paths would mean something else there.
     let work_dir = fs::canonicalize(work_dir)?;
-    let lock = File::create(work_dir.join("lock"))?;
-    flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
-        if error == rustix::io::Errno::WOULDBLOCK {
-            io::Error::other(
-                "another agent uses this folder (hint: give each agent its own --work-dir)",
-            )
-        } else {
-            error.into()
-        }
+    let lock = Lock::take(&work_dir.join("lock"))?.ok_or_else(|| {
+        io::Error::other(
+            "another agent uses this folder (hint: give each agent its own --work-dir)",
+        )
     })?;
     let mut open = Vec::new();
     for (folder, mut journal) in leftovers(&work_dir, keep)? {

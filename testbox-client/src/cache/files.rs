@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    fs::{self, DirBuilder, File},
+    fs::{self, DirBuilder},
     io,
     os::unix::fs::{DirBuilderExt, FileExt, MetadataExt},
     path::{Path, PathBuf},
@@ -10,11 +10,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rustix::fs::{
-    AtFlags, CWD, FlockOperation, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, flock, utimensat,
-};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, utimensat};
 
 use super::{key::FileKey, reading::open, unfinished::Unfinished};
+use crate::lock::Lock;
 
 /// Most files of a cache.
 pub(crate) const CACHED_FILES_MAX: usize = 1_000_000;
@@ -33,7 +32,7 @@ pub(crate) struct Files {
     folder: PathBuf,
     bytes_max: u64,
     state: Mutex<State>,
-    _lock: File,
+    _lock: Lock,
 }
 
 #[derive(Debug, Default)]
@@ -85,13 +84,10 @@ impl Files {
             let mut make = DirBuilder::new();
             make.recursive(true).mode(0o700).create(folder.join(part))?;
         }
-        let lock = File::create(folder.join("lock"))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
-            if error == rustix::io::Errno::WOULDBLOCK {
-                io::Error::other("another agent uses this cache (hint: give each agent its own --input-cache-dir)")
-            } else {
-                error.into()
-            }
+        let lock = Lock::take(&folder.join("lock"))?.ok_or_else(|| {
+            io::Error::other(
+                "another agent uses this cache (hint: give each agent its own --input-cache-dir)",
+            )
         })?;
         sweep(&folder.join(NEW))?;
         let bytes_max = match bytes_max {

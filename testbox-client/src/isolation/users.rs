@@ -5,7 +5,7 @@
 
 use std::{
     fmt,
-    fs::{self, DirBuilder, File},
+    fs::{self, DirBuilder},
     io,
     os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
@@ -13,10 +13,9 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rustix::fs::{FlockOperation, flock};
 
 use super::{children, launcher};
-use crate::{BadConfig, remove_tree::remove_tree};
+use crate::{BadConfig, lock::Lock, remove_tree::remove_tree};
 
 /// The default range. Neither distributions nor systemd give these to anyone, and one agent runs at most so many jobs.
 const AUTO: UserRange = UserRange {
@@ -187,31 +186,13 @@ pub(crate) fn clear_left(uid: u32) -> io::Result<()> {
     }
 }
 
-/// The lock on a user.
-#[derive(Debug)]
-struct Lock(File);
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // To close the file is not enough: a process that is being started has a copy until it runs its program.
-        if let Err(error) = flock(&self.0, FlockOperation::Unlock) {
-            tracing::warn!(%error, "cannot unlock a user of jobs");
-        }
-    }
-}
-
 /// `None`: somebody has it.
 fn lock(locks: &Path, uid: u32) -> io::Result<Option<Lock>> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(locks)?;
-    let file = File::create(locks.join(uid.to_string()))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(Lock(file))),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    Lock::take(&locks.join(uid.to_string()))
 }
 
 fn kill_all(uid: u32) -> io::Result<()> {
@@ -290,16 +271,6 @@ mod tests {
         assert!(users.take().unwrap_err().to_string().contains("free"));
         drop(one);
         assert_eq!(users.take().unwrap().uid, first);
-    }
-
-    #[test]
-    fn a_copy_in_a_process_that_is_being_started_does_not_hold_a_user() {
-        let locks = tempfile::tempdir().unwrap();
-        let first = lock(locks.path(), 7).unwrap().unwrap();
-        let copy = first.0.try_clone().unwrap();
-        drop(first);
-        assert!(lock(locks.path(), 7).unwrap().is_some());
-        drop(copy);
     }
 
     #[test]

@@ -26,7 +26,15 @@ impl Testbox {
     pub(crate) fn start(config: AgentConfig) -> Self {
         let stop = CancellationToken::new();
         let (sender, events) = mpsc::channel(1000);
-        let task = tokio::spawn(fairlead_testbox::run(config, stop.clone(), Some(sender)));
+        let run = fairlead_testbox::run(config, stop.clone(), Some(sender));
+        let task = tokio::spawn(async move {
+            let ended = run.await;
+            if let Err(error) = &ended {
+                // A test that waits for this agent would not say why it waits in vain.
+                eprintln!("the agent ended: {error:#}");
+            }
+            ended
+        });
         Self { stop, events, task }
     }
 
