@@ -13,14 +13,19 @@ export const DEADLINE_MS = 15_000;
 /** A name that stands for this machine, and that no browser takes for a secure place. */
 const PLAIN_HOST = 'fairlead.test';
 
+/** The header with the token, if there is one. */
+export const rights = token ? { authorization: `Bearer ${token}` } : {};
+
 /** An answer of the lab. */
-export async function get(path) {
-  const response = await fetch(`${address}${path.startsWith('/') ? path : `/scheduler/v1/${path}`}`, {
-    headers: token ? { authorization: `Bearer ${token}` } : {},
-  });
+export async function get(path, options) {
+  const response = await fetch(`${address}${path.startsWith('/') ? path : `/scheduler/v1/${path}`}`, { ...options, headers: { accept: 'application/json', ...rights, ...options?.headers } });
   assert.equal(response.status, 200, `${path}: ${response.status}`);
   return response.json();
 }
+
+/** The answer to a body. */
+export const post = (path, body) =>
+  get(path, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } });
 
 let browser;
 /** The browser of a file, started once. */

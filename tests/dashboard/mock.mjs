@@ -60,7 +60,7 @@ const replicas = () =>
   Object.fromEntries(
     ['sched-1', 'sched-2', 'sched-3'].map((name, i) => [
       name,
-      { name, url: `http://${name}:3000`, is_me: i === 0, version: '0.9.0', lag_s: i === 2 ? 95 : 0, inbox: i, held: 100 * i, store_requests: 3 - i },
+      { name, url: `http://${name}:3000`, is_me: i === 0, version: '0.9.0', lag_s: i === 2 ? 95 : 0, behind: i === 2, inbox: i, held: 100 * i, store_requests: 3 - i },
     ]),
   );
 const snapshot = () => ({

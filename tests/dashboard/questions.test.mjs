@@ -2,9 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { context, endBrowser, get, open, settled } from './lab.mjs';
+import { address, context, endBrowser, get, open, post, rights, settled } from './lab.mjs';
 
 after(endBrowser);
+
+/** The text of an answer. */
+const text = async path => (await fetch(`${address}/scheduler/v1/${path}`, { headers: rights })).text();
 
 /** Waits until the page says this. */
 const says = (page, words) => page.waitForFunction(wanted => document.querySelector('main').textContent.replace(/\s+/g, ' ').includes(wanted), words);
@@ -99,6 +102,98 @@ test('who changed this: each act leads to the thing that it changed', async () =
   await settled(page);
   await page.click(`tr[data-row] a:text-is("${subject}")`);
   await page.waitForURL(`**/ui/hosts/${encodeURIComponent(subject)}`);
+  assert.deepEqual(faults, []);
+  await where.close();
+});
+
+test('which output a job writes: the page has what the log has', async () => {
+  const [job] = (await get('jobs?stage=finish&limit=1')).jobs;
+  const log = await text(`jobs/${job.job_id}/log`);
+  const where = await context();
+  const { page, faults } = await open(where, `/ui/jobs/${encodeURIComponent(job.job_id)}`);
+  await page.waitForFunction(wanted => document.querySelector('.log pre')?.textContent === wanted, log);
+  assert.ok(log.length > 0);
+  // An empty log is no part of a file.
+  assert.deepEqual(
+    faults.filter(fault => !fault.includes('416')),
+    [],
+  );
+  await where.close();
+});
+
+test('of a long log, the page fetches the end', async () => {
+  const [job] = (await get('jobs?stage=finish&limit=1')).jobs;
+  const lines = Array.from({ length: 30_000 }, (_, n) => `line ${n} of a long log\n`).join('');
+  const where = await context();
+  const fetched = [];
+  await where.route(
+    url => url.pathname.endsWith('/log'),
+    (route, request) => {
+      const range = request.headers().range;
+      fetched.push(range);
+      const end = lines.slice(range ? Number(range.split('=')[1]) : lines.length);
+      const headers = { 'content-type': 'text/plain', 'content-range': `bytes ${lines.length - end.length}-${lines.length - 1}/${lines.length}` };
+      return route.fulfill(range ? { status: 206, headers, body: end } : { status: 200, body: '' });
+    },
+  );
+  const { page, faults } = await open(where, `/ui/jobs/${encodeURIComponent(job.job_id)}`);
+  await says(page, `${lines.length.toLocaleString('en')} bytes, the last`);
+  const shown = await page.textContent('.log pre');
+  assert.ok(shown.startsWith('line ') && lines.endsWith(shown), shown.slice(0, 60));
+  assert.match(fetched[0], /^bytes=-\d+$/);
+  assert.deepEqual(faults, []);
+  await where.close();
+});
+
+test('to run again, cancel, move and pause: the page shows what the scheduler says that it would do', async () => {
+  const where = await context();
+  const [over] = (await get('jobs?stage=finish&limit=1')).jobs;
+  const [waiting] = (await get('jobs?stage=submit&limit=1')).jobs;
+  const jobPage = job => `/ui/jobs/${encodeURIComponent(job.job_id)}`;
+  const acts = [['/ui/', { action: 'pause_lab' }], [jobPage(over), { action: 'rerun', jobs: [over.job_id] }]];
+  if (waiting) {
+    acts.push([jobPage(waiting), { action: 'cancel', jobs: [waiting.job_id] }]);
+    acts.push([jobPage(waiting), { action: 'change', jobs: [waiting.job_id], set: { queue: 'idle' } }]);
+  }
+  for (const [path, act] of acts) {
+    const { sentence } = await post('previews', act);
+    const { page, faults } = await open(where, path);
+    await settled(page);
+    await page.click(`[data-action=${act.action}]`);
+    await page.waitForSelector('dialog[open] .sentence:not(.skeleton), dialog[open] form');
+    if (act.set) await page.fill('dialog[open] [name=queue]', act.set.queue);
+    if (await page.$('dialog[open] form')) await page.press('dialog[open] input', 'Enter');
+    await page.waitForFunction(wanted => document.querySelector('dialog[open] .sentence')?.textContent.trim() === wanted, sentence);
+    assert.deepEqual(faults, [], act.action);
+    await page.close();
+  }
+  await where.close();
+});
+
+test('whether the store is healthy', async () => {
+  const health = await get('health');
+  const where = await context();
+  const { page, faults } = await open(where, '/ui/health');
+  await settled(page);
+  await says(page, health.store);
+  for (const [side, word] of [
+    ['reads', 'answers reads'],
+    ['writes', 'takes writes'],
+  ])
+    await page.waitForSelector(`.state.${health[side] ? 'bad' : 'good'}:has-text("${word}")`);
+  assert.deepEqual(faults, []);
+  await where.close();
+});
+
+test('the submits of an account, the newest first', async () => {
+  const { my_account: name } = (await get('jobs?limit=1')).jobs[0];
+  const { groups } = await get(`jobs?account=${encodeURIComponent(name)}&parts=no_shards&group_by=submit_id`);
+  const where = await context();
+  const { page, faults } = await open(where, `/ui/accounts/${encodeURIComponent(name)}`);
+  const rows = page.locator('section[aria-label="Its newest submits"] tr[data-row]');
+  await rows.first().waitFor();
+  const [newest] = groups;
+  assert.match((await rows.first().textContent()).replace(/\s+/g, ' '), new RegExp(`^${newest.value} ?${newest.suite}`));
   assert.deepEqual(faults, []);
   await where.close();
 });

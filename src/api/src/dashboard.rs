@@ -224,6 +224,8 @@ pub struct ReplicaRow {
     pub version: String,
     /// How long ago it knew all changes of the store, s. A replica that keeps up has 0 to 2.
     pub lag_s: u64,
+    /// Whether that is too long: 5 s or more.
+    pub behind: bool,
     /// Messages that its engine has not processed.
     pub inbox: u64,
     /// Jobs on testboxes, as it knows.

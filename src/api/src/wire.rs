@@ -348,6 +348,9 @@ pub struct JobSummary {
     /// Why it is as it is.
     #[serde(default)]
     pub reason: String,
+    /// Who holds it back while it waits; absent: nobody.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub held_by: String,
     /// The title of the kernel crash that it printed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub crash_signature: String,
@@ -371,7 +374,8 @@ pub struct JobSummary {
 pub struct JobList {
     /// The jobs.
     pub jobs: Vec<JobSummary>,
-    /// With `group_by`: how many there are with each value, most jobs first, at most 1,000 values; no jobs are listed then.
+    /// With `group_by`: how many there are with each value, at most 1,000 values; no jobs are listed then. Most jobs come first; of submits:
+    /// the newest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<JobGroup>,
     /// How many in all.
@@ -397,8 +401,17 @@ pub struct JobGroup {
     pub running: u64,
     /// Those that succeeded.
     pub succeeded: u64,
+    /// Those that people cancelled or terminated.
+    #[serde(default)]
+    pub stopped: u64,
     /// Those that ended in another way.
     pub failed: u64,
+    /// When the first of them was submitted, UTC epoch ms.
+    #[serde(default)]
+    pub since_ms: u64,
+    /// Their suite; absent: they have several.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub suite: String,
 }
 
 /// Keeps a host for some accounts.

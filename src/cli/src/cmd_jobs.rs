@@ -277,18 +277,35 @@ fn groups(jobs: &[JobSummary], key: &str) -> Vec<JobGroup> {
     let mut by_value: BTreeMap<String, JobGroup> = BTreeMap::new();
     for job in jobs {
         let value = value_of(job, key).unwrap_or_default();
-        let group = by_value.entry(value.clone()).or_default();
+        let group = by_value.entry(value.clone()).or_insert_with(|| JobGroup {
+            since_ms: job.submit_ms,
+            suite: job.suite.clone(),
+            ..JobGroup::default()
+        });
         group.value = value;
+        group.since_ms = group.since_ms.min(job.submit_ms);
+        if group.suite != job.suite {
+            group.suite.clear();
+        }
         group.jobs += 1;
         let stage = job.job_stage.parse::<Stage>().unwrap_or(Stage::Submit);
         let (is_over, is_good) = (stage.is_terminal(), job.job_health == "success");
         group.waiting += u64::from(stage == Stage::Submit);
         group.running += u64::from(stage.is_held());
+        let is_stopped = ["cancel", "terminate"].contains(&job.job_health.as_str());
         group.succeeded += u64::from(is_over && is_good);
-        group.failed += u64::from(is_over && !is_good);
+        group.stopped += u64::from(is_over && is_stopped);
+        group.failed += u64::from(is_over && !is_good && !is_stopped);
     }
     let mut groups: Vec<JobGroup> = by_value.into_values().collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.jobs));
+    let rank = |group: &JobGroup| {
+        if key == "submit_id" {
+            group.since_ms
+        } else {
+            group.jobs
+        }
+    };
+    groups.sort_by_key(|group| std::cmp::Reverse(rank(group)));
     groups
 }
 
@@ -300,8 +317,15 @@ fn table_of_groups(groups: &[JobGroup], key: &str, paper: Paper) -> String {
         ">running",
         ">succeeded",
         ">failed",
+        ">stopped",
+        "submitted",
+        "suite",
     ]);
     for group in groups {
+        let suite = match group.suite.as_str() {
+            "" => "several",
+            one => one,
+        };
         grid.row([
             format!("{key}={}", group.value),
             group.jobs.to_string(),
@@ -309,6 +333,9 @@ fn table_of_groups(groups: &[JobGroup], key: &str, paper: Paper) -> String {
             group.running.to_string(),
             group.succeeded.to_string(),
             group.failed.to_string(),
+            group.stopped.to_string(),
+            clock::shown(group.since_ms),
+            suite.to_owned(),
         ]);
     }
     grid.render(paper)

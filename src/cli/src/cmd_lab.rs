@@ -17,9 +17,6 @@ use crate::{
 /// Between two looks at an action that is being done.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// A replica that has not read the changes of the store for so long is behind, s.
-const BEHIND_S: u64 = 5;
-
 /// The lab as JSON, with its replicas.
 #[derive(Debug, serde::Serialize)]
 struct LabNow<'a> {
@@ -96,10 +93,10 @@ async fn do_it(client: &Client, asked: &PreviewRequest) -> Result<Preview, Failu
 
 /// How a replica is: whether it keeps up, and what it waits for.
 fn words_of_replica(name: &str, replica: &ReplicaRow) -> String {
-    let pace = if replica.lag_s < BEHIND_S {
-        "keeps up".to_owned()
-    } else {
+    let pace = if replica.behind {
         format!("is {} s behind the store", replica.lag_s)
+    } else {
+        "keeps up".to_owned()
     };
     let requests = counted(
         replica.store_requests,

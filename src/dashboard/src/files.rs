@@ -52,6 +52,10 @@ pub(crate) const FILES: &[(&str, &[u8])] = &[
         include_bytes!("../assets/components/shell.js"),
     ),
     (
+        "components/submits.js",
+        include_bytes!("../assets/components/submits.js"),
+    ),
+    (
         "components/virtual.js",
         include_bytes!("../assets/components/virtual.js"),
     ),

@@ -1,7 +1,13 @@
 //! Counts of jobs by a field, for people: where the jobs of an account are, or of a suite.
 
-/// Most values that are counted, those with most jobs.
+use fairlead_job::{Health, Stage};
+
+use crate::JobState;
+
+/// Most values that are counted, those with most jobs; of submits: the newest.
 pub(crate) const GROUPS_MAX: u32 = 1_000;
+/// How jobs ended that people stopped.
+pub(crate) const STOPPED: [Health; 2] = [Health::Cancel, Health::Terminate];
 
 /// By what jobs are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +48,11 @@ impl GroupBy {
         let named = Self::ALL.iter().find(|(_, by)| *by == self);
         named.map_or("stage", |(name, _)| name)
     }
+
+    /// Whether the newest values come first, and not those with most jobs.
+    pub fn is_by_time(self) -> bool {
+        self == Self::SubmitId
+    }
 }
 
 /// Jobs with one value.
@@ -57,21 +68,37 @@ pub struct Group {
     pub running: u64,
     /// Those that ended with success.
     pub succeeded: u64,
+    /// Those that people cancelled or terminated.
+    pub stopped: u64,
+    /// When the first of them was submitted, UTC epoch ms.
+    pub since_ms: u64,
+    /// Their suite; empty: they have several.
+    pub suite: String,
 }
 
 impl Group {
     /// Those that ended in another way.
     pub fn failed(&self) -> u64 {
-        let others = self.waiting + self.running + self.succeeded;
+        let others = self.waiting + self.running + self.succeeded + self.stopped;
         self.jobs.saturating_sub(others)
     }
 
     /// Counts a job that has this value.
-    pub fn count(&mut self, stage: fairlead_job::Stage, health: fairlead_job::Health) {
+    pub fn count(&mut self, job: &JobState) {
+        if self.jobs == 0 {
+            self.since_ms = job.submit_ms;
+            self.suite.clone_from(&job.suite);
+        }
+        self.since_ms = self.since_ms.min(job.submit_ms);
+        if self.suite != job.suite {
+            self.suite.clear();
+        }
         self.jobs += 1;
-        self.waiting += u64::from(stage == fairlead_job::Stage::Submit);
-        self.running += u64::from(stage.is_held());
-        let is_good = stage.is_terminal() && health == fairlead_job::Health::Success;
-        self.succeeded += u64::from(is_good);
+        self.waiting += u64::from(job.stage == Stage::Submit);
+        self.running += u64::from(job.stage.is_held());
+        let ended_as =
+            |healths: &[Health]| job.stage.is_terminal() && healths.contains(&job.health);
+        self.succeeded += u64::from(ended_as(&[Health::Success]));
+        self.stopped += u64::from(ended_as(&STOPPED));
     }
 }

@@ -129,12 +129,16 @@ function groupJobs(jobs, field) {
   const groups = new Map();
   for (const job of jobs) {
     const value = job[{ stage: 'job_stage', health: 'job_health', account: 'my_account' }[field] ?? field] ?? '';
-    const group = groups.get(value) ?? { value, jobs: 0, waiting: 0, running: 0, succeeded: 0, failed: 0 };
+    const group = groups.get(value) ?? { value, jobs: 0, waiting: 0, running: 0, succeeded: 0, failed: 0, stopped: 0, since_ms: job.submit_ms, suite: job.suite };
     groups.set(value, group);
     group.jobs += 1;
-    group[!job.end_ms ? (job.job_stage === 'submit' ? 'waiting' : 'running') : job.job_health === 'success' ? 'succeeded' : 'failed'] += 1;
+    group.since_ms = Math.min(group.since_ms, job.submit_ms);
+    if (group.suite !== job.suite) group.suite = undefined;
+    const ended = { success: 'succeeded', cancel: 'stopped', terminate: 'stopped' }[job.job_health] ?? 'failed';
+    group[!job.end_ms ? (job.job_stage === 'submit' ? 'waiting' : 'running') : ended] += 1;
   }
-  return [...groups.values()].sort((a, b) => b.jobs - a.jobs);
+  const by = field === 'submit_id' ? 'since_ms' : 'jobs';
+  return [...groups.values()].sort((a, b) => b[by] - a[by]).slice(0, 1000);
 }
 
 export function explainJob(lab, job) {

@@ -379,7 +379,7 @@ fn matches(state: &JobState, search: &Search) -> bool {
         })
 }
 
-/// Counts by the values of a field, most jobs first.
+/// Counts by the values of a field, most jobs first; of submits: the newest.
 pub(super) fn groups(views: &[Arc<View>], search: &Search, by: GroupBy) -> Vec<Group> {
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
     let all = views.iter().flat_map(|view| view.values());
@@ -399,10 +399,17 @@ pub(super) fn groups(views: &[Arc<View>], search: &Search, by: GroupBy) -> Vec<G
         };
         let group = groups.entry(value.to_owned()).or_default();
         value.clone_into(&mut group.value);
-        group.count(state.stage, state.health);
+        group.count(state);
     }
     let mut groups: Vec<Group> = groups.into_values().collect();
-    groups.sort_by(|a, b| b.jobs.cmp(&a.jobs).then(a.value.cmp(&b.value)));
+    let rank = |group: &Group| {
+        if by.is_by_time() {
+            group.since_ms
+        } else {
+            group.jobs
+        }
+    };
+    groups.sort_by(|a, b| rank(b).cmp(&rank(a)).then(a.value.cmp(&b.value)));
     groups
 }
 

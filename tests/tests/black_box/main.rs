@@ -36,6 +36,7 @@ mod notices;
 mod pools;
 mod promises;
 mod questions;
+mod questions_acts;
 mod reads;
 mod replays;
 mod reuse;

@@ -4,8 +4,9 @@ import { html, signal, useEffect, useMemo, useRef } from '../ui.js';
 import { ask, query } from '../api.js';
 import { count } from '../format.js';
 
-/** Of a long log only so much of its end stays in the page, characters. */
+/** Of a long log only so much of its end is fetched, bytes, and stays in the page, characters. */
 const KEEP = 200_000;
+const LINE_END = 10;
 const RETRY_MS = 2000;
 
 /** Settles when the tab is seen, or when nobody wants to know any more. */
@@ -34,23 +35,49 @@ function whileSeen(stop) {
   return connection.signal;
 }
 
-/** Reads the log from the begin and goes on while the attempt runs and the tab is seen. */
+/** The end of the log of now: its bytes, and how many bytes the whole log has. */
+async function endOf(path, attempt, stop) {
+  const headers = { accept: 'text/plain', range: `bytes=-${KEEP}` };
+  try {
+    const response = await ask(path + query({ attempt }), { headers, signal: stop });
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const range = response.status === 206 && response.headers.get('content-range');
+    return { bytes, total: range ? Number(range.split('/')[1]) : bytes.length };
+  } catch (error) {
+    // An empty log has no end.
+    if (error.status === 416) return { bytes: new Uint8Array(), total: 0 };
+    throw error;
+  }
+}
+
+/** Reads the end of the log and goes on while the attempt runs and the tab is seen. `onText` gets text and the size of the log, bytes. */
 async function follow(id, attempt, onText, stop) {
-  let offset = 0;
+  const path = `jobs/${encodeURIComponent(id)}/log`;
+  const decoder = new TextDecoder();
+  let offset;
   for (;;) {
     await seen(stop);
     if (stop.aborted) return;
     const connection = whileSeen(stop);
     try {
-      const path = `jobs/${encodeURIComponent(id)}/log${query({ follow: true, attempt, offset: offset || undefined })}`;
-      const response = await ask(path, { stream: true, signal: connection, headers: { accept: 'text/plain' } });
+      if (offset === undefined) {
+        const { bytes, total } = await endOf(path, attempt, connection);
+        // The first line of a part may have lost its begin.
+        const begin = total > bytes.length ? bytes.indexOf(LINE_END) + 1 : 0;
+        offset = total;
+        onText(decoder.decode(bytes.subarray(begin), { stream: true }), offset);
+      }
+      const response = await ask(path + query({ follow: true, attempt, offset: offset || undefined }), {
+        stream: true,
+        signal: connection,
+        headers: { accept: 'text/plain' },
+      });
       const reader = response.body.getReader();
-      const decoder = new TextDecoder();
       for (;;) {
         const { value, done } = await reader.read();
         if (done) return;
         offset += value.length;
-        onText(decoder.decode(value, { stream: true }));
+        onText(decoder.decode(value, { stream: true }), offset);
       }
     } catch (error) {
       if (error.status === 404) return;
@@ -79,9 +106,9 @@ export function Log({ id, attempt, over }) {
     follow(
       id,
       attempt,
-      text => {
+      (text, bytes) => {
         waiting += text;
-        state.size.value += text.length;
+        state.size.value = bytes;
         frame ||= requestAnimationFrame(put);
       },
       stop.signal,
@@ -98,7 +125,7 @@ export function Log({ id, attempt, over }) {
     state.follows.value = true;
     box.current.scrollTop = box.current.scrollHeight;
   };
-  return html`<div class="log"><p class="faint">${state.size.value ? `${count(state.size.value)} characters` : 'no output yet'}
+  return html`<div class="log"><p class="faint">${state.size.value ? `${count(state.size.value)} bytes` : 'no output yet'}
       ${state.size.value > KEEP ? `, the last ${count(KEEP)} are shown` : ''}${over ? '' : ' · it goes on'}
     <span class="buttons"><button class="quiet" onClick=${toEnd} disabled=${state.follows.value}>To the end</button>
           <a href=${`/scheduler/v1/jobs/${encodeURIComponent(id)}/log${query({ attempt })}`} target="_blank" rel="noopener">Whole log</a></span></p>

@@ -6,6 +6,7 @@ import { getJson, isAdmin, me, query } from '../api.js';
 import { count, hours, percent, serverNow } from '../format.js';
 import { FAILED, ON_HOSTS } from '../filters.js';
 import { JobsOf } from '../components/joblist.js';
+import { Submits } from '../components/submits.js';
 import { num, Panel, Tile, Title, useLoad, Wide } from '../components/parts.js';
 import { Series } from '../components/series.js';
 import { Limits } from './queue.js';
@@ -58,10 +59,12 @@ function Where({ name }) {
       all.length > 0 &&
       html`<${Wide} label="Jobs by suite"><table class="rows"><caption class="unseen">Jobs by suite</caption><thead><tr><th scope="col">Suite</th>
             <th scope="col" class="num">Jobs</th><th scope="col" class="num">Wait</th><th scope="col" class="num">Run</th>
-            <th scope="col" class="num">Succeeded</th><th scope="col" class="num">Failed</th></tr></thead><tbody>
+            <th scope="col" class="num">Succeeded</th><th scope="col" class="num">Failed</th>
+            <th scope="col" class="num" title="Cancelled or terminated by people">Stopped</th></tr></thead><tbody>
       ${all.slice(0, SUITES_SHOWN).map(
         group => html`<tr key=${group.value} data-row tabindex="-1"><td>${link('suite', group.value)}</td>${num(count(group.jobs))}
-            ${num(count(group.waiting))}${num(count(group.running))}${num(count(group.succeeded))}${num(count(group.failed))}</tr>`,
+            ${num(count(group.waiting))}${num(count(group.running))}${num(count(group.succeeded))}${num(count(group.failed))}
+            ${num(count(group.stopped))}</tr>`,
       )}</tbody></table></${Wide}>`
     }${all.length > SUITES_SHOWN && html`<p class="faint">The ${count(SUITES_SHOWN)} suites with the most jobs are shown.</p>`}</${Panel}>`;
 }
@@ -79,12 +82,14 @@ export default function Account({ name }) {
     [name, admin],
   );
   const account = loaded.data.value;
+  const week = useMemo(() => ({ account: name, since_ms: serverNow() - 7 * DAY }), [name]);
   return html`<${Title} kind="Account">${name}</${Title}>${
     account &&
     html`<p class="subtitle">${account.role}
       ${account.vip ? ' · may use queue vip' : ''}${account.hint ? ` · ${account.hint}` : ''}</p>`
   }<${Tiles} name=${name} />
-    <div class="columns"><div><${Where} name=${name} /><${Panel} title="Its jobs that wait longest">
+    <div class="columns"><div><${Where} name=${name} /><${Panel} title="Its newest submits" note="within 7 days">
+          <${Submits} filter=${week} empty="It submitted nothing." /></${Panel}><${Panel} title="Its jobs that wait longest">
           <${JobsOf} filter=${{ account: name, stage: 'submit', order: 'oldest' }} limit=${6} hide=${{ account: true, host: true, ran: true }} empty="None of
             its jobs waits." /></${Panel}>
             <${Panel} title="Its last jobs that failed">

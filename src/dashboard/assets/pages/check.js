@@ -1,13 +1,23 @@
 // Before a submit: whether the lab would take a job file, how long its queue is, and what its constraints cost.
 
 import { html, signal, useMemo } from '../ui.js';
-import { ask } from '../api.js';
-import { count, plural, span } from '../format.js';
+import { ask, me } from '../api.js';
+import { count, plural, serverNow, span } from '../format.js';
 import { Costs } from '../components/costs.js';
+import { Submits } from '../components/submits.js';
 import { Empty, Panel, Problem, QueueLink, Title } from '../components/parts.js';
 
 const EXAMPLE = 'suite: boot\ntestbox: dc\nscript: echo hello\n';
 const SHOWN = 200;
+const WEEK_MS = 7 * 86_400_000;
+
+/** The submits of whoever looks; of everybody where nobody has a name. */
+function Newest() {
+  const account = me.value?.my_account;
+  const filter = useMemo(() => ({ account, since_ms: serverNow() - WEEK_MS }), [account]);
+  return html`<${Panel} title=${account ? 'Your newest submits' : 'Newest submits'} note="within 7 days">
+      <${Submits} filter=${filter} empty="Nothing was submitted." /></${Panel}>`;
+}
 
 const waited = ({ jobs, p50_s: half, p95_s: most }) =>
   jobs ? `half of ${count(jobs)} jobs waited less than ${span(half * 1000)}, 95 % less than ${span(most * 1000)}` : 'no job began';
@@ -54,5 +64,5 @@ export default function Check() {
       all
         ? html`<ol class="plain">${all.slice(0, SHOWN).map((item, i) => html`<${Item} key=${i} item=${item} n=${i + 1} />`)}</ol>`
         : html`<${Empty}>Check a file to see hosts, the queue before it, and recent waits.</${Empty}>`
-    }${all?.length > SHOWN && html`<p class="faint">The first ${count(SHOWN)} are shown.</p>`}</div></${Panel}>`;
+    }${all?.length > SHOWN && html`<p class="faint">The first ${count(SHOWN)} are shown.</p>`}</div></${Panel}><${Newest} />`;
 }

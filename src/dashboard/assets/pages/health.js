@@ -28,13 +28,10 @@ function Side({ name, problem }) {
   }</p>`;
 }
 
-/** A replica that has not read the changes of the store for so long is behind, s. */
-const BEHIND_S = 5;
-
-function Pace({ lag }) {
-  return lag < BEHIND_S
-    ? html`<span class="state good"><span class="sign" aria-hidden="true">✓</span>keeps up</span>`
-    : html`<span class="state bad"><span class="sign" aria-hidden="true">✗</span>is behind</span>`;
+function Pace({ behind }) {
+  return behind
+    ? html`<span class="state bad"><span class="sign" aria-hidden="true">✗</span>is behind</span>`
+    : html`<span class="state good"><span class="sign" aria-hidden="true">✓</span>keeps up</span>`;
 }
 
 function Replicas() {
@@ -46,7 +43,7 @@ function Replicas() {
             <th scope="col">Address</th></tr></thead><tbody>
           ${[...replicas.rows.values()].map(
             one => html`<tr key=${one.name} data-row tabindex="-1"><td>${one.name}
-              ${one.is_me && html` <span class="faint">answers this page</span>`}</td><td><${Pace} lag=${one.lag_s} /></td>
+              ${one.is_me && html` <span class="faint">answers this page</span>`}</td><td><${Pace} behind=${one.behind} /></td>
             <td>${span(one.lag_s * 1000)}</td>${num(count(one.store_requests))}${num(count(one.inbox))}<td>${one.version || '–'}</td>
             <td class="id">${one.url || '–'}</td></tr>`,
           )}</tbody></table></${Wide}>`;

@@ -105,7 +105,6 @@ function idleTrouble() {
 
 /** What an operator looks at first. */
 function Attention() {
-  if (!ready.value) return html`<${Skeleton} rows=${6} />`;
   queues.version.value;
   const troubles = [
     ...labTroubles().map(([tone, text, href]) => ({ tone, text, href, names: [] })),

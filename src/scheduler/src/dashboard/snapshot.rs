@@ -15,6 +15,8 @@ use crate::{
 
 /// Stages are counted so often, ms.
 const STAGES_MS: u64 = 10_000;
+/// A replica that has not read the changes of the store for so long is behind, ms.
+const BEHIND_MS: u64 = 5_000;
 /// Shares of a week are worked out so often, ms.
 const WEEK_SHARES_MS: u64 = 600_000;
 
@@ -192,6 +194,7 @@ fn replica_row(url: String, vitals: Vitals, is_me: bool) -> ReplicaRow {
         version: vitals.version,
         // Not finer than people can use: rows that do not change are not sent.
         lag_s: vitals.lag_ms / 1000,
+        behind: vitals.lag_ms >= BEHIND_MS,
         inbox: vitals.inbox,
         held: vitals.held,
         store_requests: vitals.store_requests,

@@ -99,6 +99,7 @@ pub(crate) fn summary(state: JobState, shards: Option<ShardCounts>) -> JobSummar
         exit_code: state.exit_code,
         failure: failure(state.health),
         reason: state.reason,
+        held_by: state.held_by,
         crash_signature: state.crash_signature,
         reused_from: state
             .reused_from

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairlead_job::Stage;
+use fairlead_job::{Health, Stage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     EventFind, EventRecord, Group, GroupBy, Search, StageCounts, StoreError,
-    groups::GROUPS_MAX,
+    groups::{GROUPS_MAX, STOPPED},
     query::{ends, held},
     store::QUEUES_MAX,
 };
@@ -49,13 +49,22 @@ struct Bucket {
     key: String,
     doc_count: u64,
     #[serde(default)]
-    oldest: Oldest,
+    oldest: Least,
 }
 
+/// The least value, if there is one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Oldest {
+struct Least {
     value: Option<f64>,
+}
+
+impl Least {
+    /// As a time, epoch ms; 0: there is none.
+    fn ms(&self) -> u64 {
+        let value = self.value.map(std::time::Duration::try_from_secs_f64);
+        value.and_then(Result::ok).map_or(0, |ms| ms.as_secs())
+    }
 }
 
 /// An event as it is stored.
@@ -87,11 +96,7 @@ pub(super) async fn stage_counts(
         waiting,
     } = found.aggregations;
     let oldest = waiting.by.buckets.into_iter().filter_map(|bucket| {
-        let ms = bucket
-            .oldest
-            .value
-            .map(std::time::Duration::try_from_secs_f64);
-        let ms = ms?.ok()?.as_secs();
+        let ms = bucket.oldest.ms();
         (ms > 0).then_some((bucket.key, ms))
     });
     Ok(StageCounts {
@@ -163,6 +168,12 @@ struct OneValue {
     running: Part,
     #[serde(default)]
     succeeded: Part,
+    #[serde(default)]
+    stopped: Part,
+    #[serde(default)]
+    since: Least,
+    #[serde(default)]
+    suites: Values,
 }
 
 /// Counts by the values of a field: one search.
@@ -172,19 +183,30 @@ pub(super) async fn groups(
     by: GroupBy,
 ) -> Result<Vec<Group>, StoreError> {
     let held: Vec<&str> = held().map(Stage::as_str).collect();
-    let is_good = [
-        json!({"term": {"health": "success"}}),
-        json!({"terms": {"stage": ends()}}),
-    ];
+    let ended_as = |healths: &[Health]| {
+        let healths: Vec<&str> = healths.iter().map(|health| health.as_str()).collect();
+        all_of(&[
+            json!({"terms": {"health": healths}}),
+            json!({"terms": {"stage": ends()}}),
+        ])
+    };
+    let order = if by.is_by_time() {
+        json!([{"since": "desc"}, {"_key": "asc"}])
+    } else {
+        json!([{"_count": "desc"}, {"_key": "asc"}])
+    };
     let body = json!({
         "size": 0, "stats": ["people"], "track_total_hits": false,
         "query": all_of(&found_by(search)),
         "aggs": {"by": {
-            "terms": {"field": by.as_str(), "size": GROUPS_MAX, "missing": ""},
+            "terms": {"field": by.as_str(), "size": GROUPS_MAX, "missing": "", "order": order},
             "aggs": {
                 "waiting": {"filter": {"term": {"stage": "submit"}}},
                 "running": {"filter": {"terms": {"stage": held}}},
-                "succeeded": {"filter": all_of(&is_good)},
+                "succeeded": {"filter": ended_as(&[Health::Success])},
+                "stopped": {"filter": ended_as(&STOPPED)},
+                "since": {"min": {"field": "submit_ms"}},
+                "suites": {"terms": {"field": "suite", "size": 2, "missing": ""}},
             },
         }},
     });
@@ -197,6 +219,12 @@ pub(super) async fn groups(
         waiting: one.waiting.doc_count,
         running: one.running.doc_count,
         succeeded: one.succeeded.doc_count,
+        stopped: one.stopped.doc_count,
+        since_ms: one.since.ms(),
+        suite: match one.suites.buckets.as_slice() {
+            [suite] => suite.key.clone(),
+            _ => String::new(),
+        },
     });
     Ok(groups.collect())
 }

@@ -1,6 +1,6 @@
 //! Searches for people: filters, order, exact totals.
 
-use fairlead_job::Stage;
+use fairlead_job::{Health, Stage};
 use rusqlite::{Connection, params_from_iter, types::Value};
 
 use super::{
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Group, GroupBy, Parts, Search, SearchOrder, SearchPage,
-    groups::GROUPS_MAX,
+    groups::{GROUPS_MAX, STOPPED},
     query::{ends, held},
 };
 
@@ -222,11 +222,14 @@ pub(super) fn groups(
     let held: Vec<&str> = held().map(Stage::as_str).collect();
     let sql = format!(
         "SELECT {by}, COUNT(*) AS many, SUM(stage = 'submit'), SUM(stage IN ({held})),
-            SUM(health = 'success' AND stage IN ({ends}))
-         FROM jobs{conditions} GROUP BY {by} ORDER BY many DESC, {by} LIMIT {GROUPS_MAX}",
+            SUM(health = 'success' AND stage IN ({ends})), SUM(health IN ({stopped}) AND stage IN ({ends})),
+            MIN(submit_ms) AS since_ms, CASE WHEN MIN(suite) = MAX(suite) THEN MIN(suite) ELSE '' END
+         FROM jobs{conditions} GROUP BY {by} ORDER BY {order} DESC, {by} LIMIT {GROUPS_MAX}",
         by = by.as_str(),
         held = quoted(&held),
         ends = quoted(&ends()),
+        stopped = quoted(&STOPPED.map(Health::as_str)),
+        order = if by.is_by_time() { "since_ms" } else { "many" },
         conditions = filters.sql,
     );
     let mut statement = conn.prepare(&sql)?;
@@ -237,6 +240,9 @@ pub(super) fn groups(
             waiting: unsigned(row, 2)?,
             running: unsigned(row, 3)?,
             succeeded: unsigned(row, 4)?,
+            stopped: unsigned(row, 5)?,
+            since_ms: unsigned(row, 6)?,
+            suite: row.get(7)?,
         })
     })?;
     rows.collect()

@@ -93,11 +93,15 @@ pub(crate) async fn what_is_found_is_counted_by_a_field(store: &dyn JobStore) {
             };
             let group = wanted.entry(value.clone()).or_default();
             group.value = value;
-            group.count(state.stage, state.health);
+            group.count(state);
         }
         let found = store.groups(&search, by).await.unwrap();
-        let jobs: Vec<u64> = found.iter().map(|group| group.jobs).collect();
-        assert!(jobs.is_sorted_by(|a, b| a >= b), "{name}: {jobs:?}");
+        let rank = |group: &Group| match by {
+            GroupBy::SubmitId => group.since_ms,
+            _ => group.jobs,
+        };
+        let ranks: Vec<u64> = found.iter().map(rank).collect();
+        assert!(ranks.is_sorted_by(|a, b| a >= b), "{name}: {ranks:?}");
         let found = found.into_iter().map(|group| (group.value.clone(), group));
         assert_eq!(found.collect::<BTreeMap<_, _>>(), wanted, "{name}");
     }

@@ -6,6 +6,8 @@ from typing import Any, Self, TypeVar
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
+from ..types import UNSET, Unset
+
 T = TypeVar("T", bound="JobGroup")
 
 
@@ -19,7 +21,10 @@ class JobGroup:
         waiting (int): Those in stage submit.
         running (int): Those that hosts have.
         succeeded (int): Those that succeeded.
+        stopped (int): Those that people cancelled or terminated. Default: 0.
         failed (int): Those that ended in another way.
+        since_ms (int): When the first of them was submitted, UTC epoch ms. Default: 0.
+        suite (str | Unset): Their suite; absent: they have several.
     """
 
     value: str
@@ -28,6 +33,9 @@ class JobGroup:
     running: int
     succeeded: int
     failed: int
+    stopped: int = 0
+    since_ms: int = 0
+    suite: str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -41,7 +49,13 @@ class JobGroup:
 
         succeeded = self.succeeded
 
+        stopped = self.stopped
+
         failed = self.failed
+
+        since_ms = self.since_ms
+
+        suite = self.suite
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
@@ -52,9 +66,13 @@ class JobGroup:
                 "waiting": waiting,
                 "running": running,
                 "succeeded": succeeded,
+                "stopped": stopped,
                 "failed": failed,
+                "since_ms": since_ms,
             }
         )
+        if suite is not UNSET:
+            field_dict["suite"] = suite
 
         return field_dict
 
@@ -71,7 +89,13 @@ class JobGroup:
 
         succeeded = d.pop("succeeded")
 
+        stopped = d.pop("stopped")
+
         failed = d.pop("failed")
+
+        since_ms = d.pop("since_ms")
+
+        suite = d.pop("suite", UNSET)
 
         job_group = cls(
             value=value,
@@ -79,7 +103,10 @@ class JobGroup:
             waiting=waiting,
             running=running,
             succeeded=succeeded,
+            stopped=stopped,
             failed=failed,
+            since_ms=since_ms,
+            suite=suite,
         )
 
         job_group.additional_properties = d

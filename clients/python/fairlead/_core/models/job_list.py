@@ -25,8 +25,9 @@ class JobList:
         Attributes:
             jobs (list[JobSummary]): The jobs.
             total (int): How many in all.
-            groups (list[JobGroup] | Unset): With `group_by`: how many there are with each value, most jobs first, at most
-                1,000 values; no jobs are listed then.
+            groups (list[JobGroup] | Unset): With `group_by`: how many there are with each value, at most 1,000 values; no
+                jobs are listed then. Most jobs come first; of submits:
+                the newest.
             unsearched (int | None | Unset): Of a search by `kv`: jobs that match all else and are not searched, because an
                 older version stored them.
             next_ (None | str | Unset): Give this as `after` for the next page; absent on the last.

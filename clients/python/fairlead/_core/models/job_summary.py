@@ -50,6 +50,7 @@ class JobSummary:
         exit_code (int | None | Unset): Exit code, where it has one.
         failure (str | Unset): What made it end badly: `infra` (the machine, the network), or the job's own `fail`,
             `timeout`, `oom`, `panic`.
+        held_by (str | Unset): Who holds it back while it waits; absent: nobody.
         crash_signature (str | Unset): The title of the kernel crash that it printed.
         shards (None | ShardCounts | Unset): Of a job that runs in parts: how far its shards are.
         shard_of (str | Unset): Of a shard: its parent.
@@ -83,6 +84,7 @@ class JobSummary:
     end_ms: int | None | Unset = UNSET
     exit_code: int | None | Unset = UNSET
     failure: str | Unset = UNSET
+    held_by: str | Unset = UNSET
     crash_signature: str | Unset = UNSET
     shards: None | ShardCounts | Unset = UNSET
     shard_of: str | Unset = UNSET
@@ -168,6 +170,8 @@ class JobSummary:
 
         failure = self.failure
 
+        held_by = self.held_by
+
         crash_signature = self.crash_signature
 
         shards: dict[str, Any] | None | Unset
@@ -223,6 +227,8 @@ class JobSummary:
             field_dict["exit_code"] = exit_code
         if failure is not UNSET:
             field_dict["failure"] = failure
+        if held_by is not UNSET:
+            field_dict["held_by"] = held_by
         if crash_signature is not UNSET:
             field_dict["crash_signature"] = crash_signature
         if shards is not UNSET:
@@ -328,6 +334,8 @@ class JobSummary:
 
         failure = d.pop("failure", UNSET)
 
+        held_by = d.pop("held_by", UNSET)
+
         crash_signature = d.pop("crash_signature", UNSET)
 
         def _parse_shards(data: object) -> None | ShardCounts | Unset:
@@ -379,6 +387,7 @@ class JobSummary:
             end_ms=end_ms,
             exit_code=exit_code,
             failure=failure,
+            held_by=held_by,
             crash_signature=crash_signature,
             shards=shards,
             shard_of=shard_of,

@@ -18,6 +18,7 @@ class ReplicaRow:
         is_me (bool): Whether it is the one that answers. Default: False.
         version (str): Of its program; empty: it has not told. Default: ''.
         lag_s (int): How long ago it knew all changes of the store, s. A replica that keeps up has 0 to 2. Default: 0.
+        behind (bool): Whether that is too long: 5 s or more. Default: False.
         inbox (int): Messages that its engine has not processed. Default: 0.
         held (int): Jobs on testboxes, as it knows. Default: 0.
         store_requests (int): Its requests that the store has not answered. Default: 0.
@@ -27,6 +28,7 @@ class ReplicaRow:
     is_me: bool = False
     version: str = ""
     lag_s: int = 0
+    behind: bool = False
     inbox: int = 0
     held: int = 0
     store_requests: int = 0
@@ -40,6 +42,8 @@ class ReplicaRow:
         version = self.version
 
         lag_s = self.lag_s
+
+        behind = self.behind
 
         inbox = self.inbox
 
@@ -55,6 +59,7 @@ class ReplicaRow:
                 "is_me": is_me,
                 "version": version,
                 "lag_s": lag_s,
+                "behind": behind,
                 "inbox": inbox,
                 "held": held,
                 "store_requests": store_requests,
@@ -74,6 +79,8 @@ class ReplicaRow:
 
         lag_s = d.pop("lag_s")
 
+        behind = d.pop("behind")
+
         inbox = d.pop("inbox")
 
         held = d.pop("held")
@@ -85,6 +92,7 @@ class ReplicaRow:
             is_me=is_me,
             version=version,
             lag_s=lag_s,
+            behind=behind,
             inbox=inbox,
             held=held,
             store_requests=store_requests,

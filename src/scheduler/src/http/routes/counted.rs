@@ -45,7 +45,7 @@ pub(super) async fn counted(
     })
 }
 
-/// Groups as people see them: labels belong to their queue. Most jobs first.
+/// Groups as people see them: labels belong to their queue. Most jobs first; of submits: the newest.
 fn shown(groups: Vec<Group>, by: GroupBy) -> Vec<JobGroup> {
     let mut by_value: BTreeMap<String, JobGroup> = BTreeMap::new();
     for group in groups {
@@ -53,16 +53,32 @@ fn shown(groups: Vec<Group>, by: GroupBy) -> Vec<JobGroup> {
             GroupBy::Queue => labels::queue_of(&group.value).to_owned(),
             _ => group.value.clone(),
         };
-        let shown = by_value.entry(value.clone()).or_default();
+        let shown = by_value.entry(value.clone()).or_insert_with(|| JobGroup {
+            since_ms: group.since_ms,
+            suite: group.suite.clone(),
+            ..JobGroup::default()
+        });
         shown.value = value;
+        shown.since_ms = shown.since_ms.min(group.since_ms);
+        if shown.suite != group.suite {
+            shown.suite.clear();
+        }
         shown.jobs += group.jobs;
         shown.waiting += group.waiting;
         shown.running += group.running;
         shown.succeeded += group.succeeded;
+        shown.stopped += group.stopped;
         shown.failed += group.failed();
     }
     let mut groups: Vec<JobGroup> = by_value.into_values().collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.jobs));
+    let rank = |group: &JobGroup| {
+        if by.is_by_time() {
+            group.since_ms
+        } else {
+            group.jobs
+        }
+    };
+    groups.sort_by_key(|group| std::cmp::Reverse(rank(group)));
     groups
 }
 
