@@ -15,6 +15,8 @@ use crate::{
 const TRIES_MAX: usize = 4;
 /// No further try begins after this, ms: whoever asks wants to know before it gives up itself.
 const TRY_MS: u64 = 8_000;
+/// How often a job that is in is confirmed. Of those that confirm a job at once, one gets through at a time.
+const CONFIRMS_MAX: usize = 64;
 
 /// A job that is created, and what came of the last try.
 struct Creation {
@@ -191,11 +193,16 @@ impl Core {
             Some(body) if !is_ours && body != *job.body => return Ok(None),
             Some(_) => {}
         }
-        match self.confirm(stored).await {
-            Ok((stored, true)) => Ok(Some(stored)),
-            Ok((_, false)) => Err(unknown("it is in, and changes".to_owned())),
-            Err(refusal) => Err(unknown(refusal.to_string())),
+        let mut present = stored;
+        for _ in 0..CONFIRMS_MAX {
+            match self.confirm(present).await {
+                Ok((confirmed, true)) => return Ok(Some(confirmed)),
+                // Others repeat the same submit, or the job goes on.
+                Ok((changed, false)) => present = changed,
+                Err(refusal) => return Err(unknown(refusal.to_string())),
+            }
         }
+        Err(unknown("it is in, and changes".to_owned()))
     }
 
     /// Looks at jobs that were created and wait for others: these may have ended meanwhile.

@@ -100,6 +100,15 @@ impl Core {
         };
         for _ in 0..TRIES_MAX {
             let known = written.as_ref().and_then(|(_, record)| number(record, id));
+            if let Some(n) = known
+                && self
+                    .is_anothers(id.behind(n), &job.state.fingerprint)
+                    .await?
+            {
+                // To write this number down once more would undo the new one that another repeat writes now.
+                written = self.without_number(doc.as_deref(), id.behind(n)).await?;
+                continue;
+            }
             if known.is_none() && !is_open(&parent) {
                 return Err(closed_group(joining, id).into());
             }
@@ -212,6 +221,12 @@ impl Core {
         }
     }
 
+    /// Whether a job with another mark has this id.
+    async fn is_anothers(&self, id: JobId, mark: &str) -> Result<bool, Refusal> {
+        let stored = self.store.get(&[id]).await?.pop().flatten();
+        Ok(stored.is_some_and(|job| job.state.fingerprint != mark))
+    }
+
     /// The record of a named shard whose number another job has: it is to get a new one.
     async fn without_number(
         &self,
@@ -321,4 +336,49 @@ fn number(record: &Record, parent: JobId) -> Option<u16> {
     u16::try_from(behind)
         .ok()
         .filter(|n| (1..=SHARDS_MAX).contains(n))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        known::accounts::Credentials,
+        submission::submit::SubmitOptions,
+        testing::{core, core_beside},
+    };
+
+    async fn join(core: &Arc<Core>, shard: &str) -> (String, String) {
+        let spec = json!({
+            "suite": "sleep", "testbox": "dc", "my_account": "user1",
+            "group": {"id": "g", "shard": shard},
+        });
+        let spec = spec.as_object().cloned().unwrap();
+        let said = Credentials::default();
+        let submitted = core.submit(vec![Ok(spec)], &said, SubmitOptions::default());
+        let item = submitted.await.unwrap().items.remove(0);
+        (item.job_id, item.code)
+    }
+
+    /// Replicas once fought over such a shard: each wrote the taken number down again before the other wrote a new one.
+    #[tokio::test]
+    async fn a_shard_whose_number_another_job_has_gets_one_at_many_replicas_at_once() {
+        for together in 2..32 {
+            let (_data, a) = core().await;
+            let b = core_beside(&a);
+            join(&a, "first").await;
+            let parent = a.find_group("user1", "g").await.unwrap().unwrap();
+            let taken = a.record(parent.behind(1));
+            let doc = doc_id("user1", "g", Some("second"));
+            assert_eq!(a.write_down(&doc, &taken).await.unwrap(), None);
+            let joins = (0..together).map(|n| join(if n % 2 == 0 { &a } else { &b }, "second"));
+            let mut joined = futures_util::future::join_all(joins).await;
+            assert!(
+                joined.iter().all(|(_, code)| code.is_empty()),
+                "{together}: {joined:?}"
+            );
+            joined.dedup();
+            assert_eq!(joined.len(), 1, "{joined:?}");
+            assert_ne!(joined[0].0, parent.behind(1).to_string());
+        }
+    }
 }
