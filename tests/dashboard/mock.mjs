@@ -279,6 +279,7 @@ async function answer(method, path, query, request) {
       const job = lab.byId.get(part[1]) ?? lab.parts.find(shard => shard.job_id === part[1]);
       if (!job) throw refused(404, 'no_such_job', `there is no job ${part[1]}`, 'check the id');
       if (part[2] === 'explain') return explainJob(lab, job);
+      if (part[2] === 'reuse') return { job_id: job.job_id, verdict: 'never', summary: 'It always runs: nothing says that it may reuse.', within_s: 0 };
       return viewJob(lab, job);
     }
     default:

@@ -197,3 +197,15 @@ test('the submits of an account, the newest first', async () => {
   assert.deepEqual(faults, []);
   await where.close();
 });
+
+test('whether a job has the result of another one', async t => {
+  const [job] = (await get('jobs?suite=again&limit=1')).jobs;
+  if (!job) return t.diagnostic('no job of this lab may reuse');
+  const said = await get(`jobs/${job.job_id}/reuse`);
+  const where = await context();
+  const { page, faults } = await open(where, `/ui/jobs/${encodeURIComponent(job.job_id)}`);
+  await says(page, said.summary);
+  assert.notEqual(said.verdict, 'never');
+  assert.deepEqual(faults, []);
+  return where.close();
+});

@@ -10,6 +10,7 @@
 )]
 
 pub mod agent;
+pub mod browser;
 pub mod clock;
 pub mod cluster;
 pub mod command;

@@ -1,28 +1,10 @@
 //! The pages of the dashboard in a real browser, by their own tests, against a lab with hosts and jobs.
 
-use std::{path::Path, process::Command};
-
-use fairlead_tests::{Agent, Scheduler, Store, jobs, settings, until};
+use fairlead_tests::{Agent, Scheduler, Store, browser, jobs, until};
 use serde_json::json;
 
 /// How long the lab may take until there is something to see, seconds.
 const LIMIT_S: u64 = 120;
-
-/// Runs a program in a folder; it must succeed.
-fn run(folder: &Path, server: &str, program: &str, words: &[&str]) {
-    let output = Command::new(program)
-        .args(words)
-        .current_dir(folder)
-        .env("FAIRLEAD_URL", server)
-        .output();
-    let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
-    let said = String::from_utf8_lossy(&output.stdout);
-    let problems = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "{program} {words:?}: {said}\n{problems}"
-    );
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_pages_pass_their_tests_in_a_browser() {
@@ -30,21 +12,14 @@ async fn the_pages_pass_their_tests_in_a_browser() {
     let named = ["--host-name", "fairlead.test"];
     let scheduler = Scheduler::start_with(Store::Embedded, &named).await;
     let (server, http) = (scheduler.url(), scheduler.http());
-    let folder = settings::project().join("tests/dashboard");
-    if !folder.join("node_modules/.package-lock.json").exists() {
-        run(
-            &folder,
-            &server,
-            "npm",
-            &["ci", "--ignore-scripts", "--no-audit", "--no-fund"],
-        );
-    }
     let more = ["--kind", "dc", "--memory", "4g"];
     let _agent = Agent::start(&server, "box-1", &more);
     let quick = jobs::with(
         jobs::dc("ann"),
         &json!({"suite": "boot", "script": "echo hello", "need_memory": "64m"}),
     );
+    let again = jobs::with(quick.clone(), &json!({"suite": "again", "reuse": "14d"}));
+    http.submit(&again).await;
     let ended = http.submit(&jobs::times(3, &quick)).await;
     let big = jobs::with(
         jobs::dc("ann"),
@@ -56,10 +31,9 @@ async fn the_pages_pass_their_tests_in_a_browser() {
         (stage == "finish").then_some(())
     })
     .await;
-    run(
-        &folder,
-        &server,
-        "node",
-        &["--test", "--test-concurrency=1", "."],
-    );
+    let mut tests = browser::node(&server, &["--test", "--test-concurrency=1", "."]);
+    let output = tests.output().unwrap_or_else(|error| panic!("{error}"));
+    let said = String::from_utf8_lossy(&output.stdout);
+    let problems = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}\n{problems}");
 }

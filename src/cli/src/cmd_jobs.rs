@@ -310,7 +310,8 @@ fn groups(jobs: &[JobSummary], key: &str) -> Vec<JobGroup> {
 }
 
 fn table_of_groups(groups: &[JobGroup], key: &str, paper: Paper) -> String {
-    let mut grid = Grid::new(&[
+    let is_of_submits = key == "submit_id";
+    let mut head = vec![
         "value",
         ">jobs",
         ">waiting",
@@ -318,15 +319,13 @@ fn table_of_groups(groups: &[JobGroup], key: &str, paper: Paper) -> String {
         ">succeeded",
         ">failed",
         ">stopped",
-        "submitted",
-        "suite",
-    ]);
+    ];
+    if is_of_submits {
+        head.extend(["submitted", "suite"]);
+    }
+    let mut grid = Grid::new(&head);
     for group in groups {
-        let suite = match group.suite.as_str() {
-            "" => "several",
-            one => one,
-        };
-        grid.row([
+        let mut row = vec![
             format!("{key}={}", group.value),
             group.jobs.to_string(),
             group.waiting.to_string(),
@@ -334,9 +333,15 @@ fn table_of_groups(groups: &[JobGroup], key: &str, paper: Paper) -> String {
             group.succeeded.to_string(),
             group.failed.to_string(),
             group.stopped.to_string(),
-            clock::shown(group.since_ms),
-            suite.to_owned(),
-        ]);
+        ];
+        if is_of_submits {
+            let suite = match group.suite.as_str() {
+                "" => "several",
+                one => one,
+            };
+            row.extend([clock::shown(group.since_ms), suite.to_owned()]);
+        }
+        grid.row(row);
     }
     grid.render(paper)
 }

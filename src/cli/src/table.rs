@@ -85,8 +85,9 @@ impl Grid {
     }
 
     /// Adds a row; what is missing stays empty.
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.map(|cell| harmless(&cell)).to_vec());
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        let cells = cells.into_iter().map(|cell| harmless(&cell));
+        self.rows.push(cells.collect());
     }
 
     /// The widest cell of a column.

@@ -102,6 +102,9 @@ pub(crate) struct BenchArgs {
     /// Time of one measurement of `--paced`, seconds
     #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     paced_time: u32,
+    /// Also measure `--paced` with this many dashboards open at each replica, and without them, in the same round
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "paced")]
+    dashboards: usize,
     /// Measure only three layouts of a job, by Elasticsearch alone: state and body in two indices, in one index, and in
     /// one document
     #[arg(long, group = "only")]
@@ -297,6 +300,7 @@ impl BenchArgs {
                     rounds: self.rounds,
                     waiting: plan.waiting.first().copied().unwrap_or_default(),
                     warm_up: plan.warm_up,
+                    dashboards: self.dashboards,
                 },
                 cluster: &cluster,
                 alone,

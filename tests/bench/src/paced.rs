@@ -5,6 +5,7 @@
 //! size is the number of writes that the indices counted, divided by the number of bulk requests that the nodes counted.
 
 mod asked;
+mod dashboards;
 mod spread;
 
 use std::time::Duration;
@@ -18,7 +19,10 @@ use futures_util::future::try_join_all;
 use parking_lot::Mutex;
 
 pub(super) use self::asked::Asked;
-use self::spread::{Spread, Took};
+use self::{
+    dashboards::Dashboards,
+    spread::{Spread, Took, Watched},
+};
 use super::{
     layouts::Alone,
     load::{Agent, Site},
@@ -59,6 +63,8 @@ pub(super) struct Plan {
     pub(super) waiting: usize,
     /// How long Elasticsearch is warmed up.
     pub(super) warm_up: Duration,
+    /// Dashboards that are open at each replica in a second measurement of each round.
+    pub(super) dashboards: usize,
 }
 
 /// Replicas that are measured.
@@ -81,7 +87,8 @@ impl Paced<'_> {
         if urls.len() > 1 {
             spreads.push(Spread::new(rate, urls.len(), true));
         }
-        let one = Site::new(urls.into_iter().take(1).collect())?;
+        let one = Site::new(urls.iter().take(1).cloned().collect())?;
+        let mut watched = Watched::new(rate, urls.len(), self.plan.dashboards);
         (self.say)("warming up");
         let begin = now();
         loop {
@@ -102,11 +109,23 @@ impl Paced<'_> {
                 spread.push(&took, alone_s);
                 asked.push(spread.what(), spread.replicas(), took);
             }
+            if self.plan.dashboards > 0 {
+                // One after the other, and the next time the other way round: what warms up helps both.
+                for is_open in [round % 2 == 0, round % 2 == 1] {
+                    let open = if is_open { self.plan.dashboards } else { 0 };
+                    (self.say)(&format!("round {round}: {open} dashboards"));
+                    let streams = Dashboards::open(&urls, open).await?;
+                    let took = self.measure(&all, self.plan.seconds).await?;
+                    streams.close()?;
+                    watched.push(&took, is_open);
+                }
+            }
         }
         let mut report = Report::default();
         for spread in spreads {
             report.extend(spread.report());
         }
+        report.extend(watched.report());
         Ok(report)
     }
 

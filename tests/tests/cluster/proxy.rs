@@ -2,11 +2,12 @@
 
 use std::{
     fs,
+    io::{BufRead as _, BufReader, Write as _},
     path::PathBuf,
     process::{Child, Command, Stdio},
 };
 
-use fairlead_tests::{Agent, Http, Replicas, scheduler::free_port, settings, until};
+use fairlead_tests::{Agent, Http, Replicas, browser, scheduler::free_port, settings, until};
 use reqwest::Method;
 use tempfile::TempDir;
 
@@ -120,6 +121,35 @@ async fn behind_haproxy_a_restart_fails_nothing_and_a_loss_nothing_that_is_tried
     let mut ids = restarted.ids;
     ids.extend(lost.ids);
     all_end_well(&urls, &ids).await;
+}
+
+/// A page in a browser follows one replica, and another one after that died.
+#[tokio::test(flavor = "multi_thread")]
+async fn behind_haproxy_a_page_goes_on_when_its_replica_dies() {
+    let replicas = Replicas::up(3, &[]).await;
+    let proxy = Proxy::start(&replicas).await;
+    let mut page = browser::node(&proxy.url, &["failover.mjs"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("node");
+    let (mut says, hears) = (page.stdin.take(), page.stdout.take());
+    let mut lines = BufReader::new(hears.expect("its output")).lines();
+    let mut line = || lines.next().expect("a line").expect("text");
+    let fed = line();
+    let port: u16 = fed
+        .rsplit(':')
+        .next()
+        .and_then(|port| port.parse().ok())
+        .unwrap_or_else(|| panic!("no address: {fed}"));
+    let number = (port - replicas.port + 1).to_string();
+    replicas.done(&["kill", &number]).await;
+    let dead = says.as_mut().expect("its input").write_all(b"dead\n");
+    dead.expect("a line that it reads");
+    let said = line();
+    assert!(said.starts_with("The page goes on after"), "{said}");
+    println!("{said}");
+    assert!(page.wait().expect("its end").success());
 }
 
 #[tokio::test(flavor = "multi_thread")]

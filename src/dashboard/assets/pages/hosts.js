@@ -77,7 +77,7 @@ function useFound({ states, group, text, sort, marks }) {
 function StateChips({ states }) {
   const by = lab.value?.hosts_by_state ?? {};
   const toggle = state => setQuery({ state: (states.includes(state) ? states.filter(one => one !== state) : [...states, state]).join(',') });
-  return html`<span class="chips" role="group" aria-label="States of hosts">
+  return html`<span class="chips states" role="group" aria-label="States of hosts">
       ${hostStates.map(
         state => html`<button key=${state} class=${`chip ${HOST_STATES[state][1]}`} aria-pressed=${states.includes(state)} title=${HOST_STATES[state][2]}
           onClick=${() => toggle(state)}>

@@ -228,6 +228,20 @@ function Results({ job }) {
   }</${Panel}>`;
 }
 
+/** Whether it has the result of another job, and why or why not. Jobs that never reuse have nothing to say. */
+function Reuse({ id, job }) {
+  const loaded = useLoad(stop => getJson(`jobs/${encodeURIComponent(id)}/reuse`, { signal: stop }), [id, job.job_stage]);
+  const said = loaded.data.value;
+  if (!said || said.verdict === 'never') return null;
+  const { nearest } = said;
+  const differs = Object.entries(nearest?.differs ?? {}).map(([part, fields]) => (fields.length ? `${part} (${fields.join(', ')})` : part));
+  return html`<${Panel} title="Reuse" note=${said.verdict}><div class="why"><p class="answer">${said.summary}</p>${
+    nearest &&
+    html`<p class="faint">The nearest earlier job <${JobLink} id=${nearest.job_id} /> (${nearest.job_health})
+        ${differs.length ? `differs in ${differs.join('; ')}` : 'ran the same thing'}.</p>`
+  }</div></${Panel}>`;
+}
+
 function Shards({ id, job }) {
   const has = !!(job.shards_total || job.shards);
   const loaded = useLoad(stop => (has ? getJson(`/r/${encodeURIComponent(id)}?format=json`, { signal: stop }) : Promise.resolve(null)), [id, has]);
@@ -307,5 +321,6 @@ export default function Job({ name: id }) {
         html`<${Panel} title="Output">
           <${Log} id=${id} attempt=${job.attempt} over=${isOver(job)} /></${Panel}>`
       }<${Attempts} job=${job} /></div>
-      <div class="side"><${Panel} title="Facts"><${Facts} job=${job} /></${Panel}><${Results} job=${job} /></div></div><${AllFields} job=${job} />`;
+      <div class="side"><${Panel} title="Facts"><${Facts} job=${job} /></${Panel}><${Results} job=${job} />
+          <${Reuse} id=${id} job=${job} /></div></div><${AllFields} job=${job} />`;
 }

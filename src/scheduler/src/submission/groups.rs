@@ -94,21 +94,13 @@ impl Core {
             .clone()
             .unwrap_or_else(|| format!("group {}", job.state.job_id));
         job.state.fingerprint = mark;
-        let mut written = match &doc {
-            Some(doc) => self.written_down(doc).await?,
-            None => None,
-        };
         for _ in 0..TRIES_MAX {
-            let known = written.as_ref().and_then(|(_, record)| number(record, id));
-            if let Some(n) = known
-                && self
-                    .is_anothers(id.behind(n), &job.state.fingerprint)
-                    .await?
-            {
-                // To write this number down once more would undo the new one that another repeat writes now.
-                written = self.without_number(doc.as_deref(), id.behind(n)).await?;
-                continue;
-            }
+            let written = match &doc {
+                Some(doc) => self.written_down(doc).await?,
+                None => None,
+            };
+            let mark = &job.state.fingerprint;
+            let known = self.own_number(written.as_ref(), id, mark).await?;
             if known.is_none() && !is_open(&parent) {
                 return Err(closed_group(joining, id).into());
             }
@@ -123,7 +115,6 @@ impl Core {
                     if known.is_none() {
                         self.waiting.parents.give_number_back(id, n);
                     }
-                    written = self.written_down(doc).await?;
                     continue;
                 }
             }
@@ -133,10 +124,8 @@ impl Core {
             let outcome = self.create(built, Ids::OfGroup).await.pop();
             match outcome.unwrap_or(Err(Refusal::Stopping)) {
                 Ok(stored) => return self.check_joined(stored, joining).await,
-                Err(Refusal::Store(StoreFault::Conflict)) => {
-                    // Another job has this number.
-                    written = self.without_number(doc.as_deref(), id.behind(n)).await?;
-                }
+                // Another job has this number.
+                Err(Refusal::Store(StoreFault::Conflict)) => {}
                 Err(refusal) => {
                     self.waiting.parents.give_number_back(id, n);
                     return Err(refusal);
@@ -221,29 +210,20 @@ impl Core {
         }
     }
 
-    /// Whether a job with another mark has this id.
-    async fn is_anothers(&self, id: JobId, mark: &str) -> Result<bool, Refusal> {
-        let stored = self.store.get(&[id]).await?.pop().flatten();
-        Ok(stored.is_some_and(|job| job.state.fingerprint != mark))
-    }
-
-    /// The record of a named shard whose number another job has: it is to get a new one.
-    async fn without_number(
+    /// The number that the record of a shard names; `None`: none, or that of a job with another mark. To write such a
+    /// number down once more would undo the new one that another repeat writes now.
+    async fn own_number(
         &self,
-        doc: Option<&str>,
-        taken: JobId,
-    ) -> Result<Option<(Version, Record)>, Refusal> {
-        let Some(doc) = doc else {
+        written: Option<&(Version, Record)>,
+        parent: JobId,
+        mark: &str,
+    ) -> Result<Option<u16>, Refusal> {
+        let Some(n) = written.and_then(|(_, record)| number(record, parent)) else {
             return Ok(None);
         };
-        let written = self.written_down(doc).await?;
-        Ok(written.map(|(version, mut record)| {
-            // A repeat of the same submit may have got it a new one.
-            if record.ids == [Some(taken)] {
-                record.ids.clear();
-            }
-            (version, record)
-        }))
+        let stored = self.store.get(&[parent.behind(n)]).await?.pop().flatten();
+        let is_own = stored.is_none_or(|job| job.state.fingerprint == mark);
+        Ok(is_own.then_some(n))
     }
 
     /// A job that was created counts only if the group was open after that, or has it among its shards.

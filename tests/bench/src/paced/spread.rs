@@ -124,6 +124,47 @@ impl Spread {
     }
 }
 
+/// Rounds with dashboards open, beside the same work without.
+#[derive(Debug)]
+pub(super) struct Watched {
+    figures: Vec<Figure>,
+}
+
+impl Watched {
+    /// Of so many jobs a second over so many replicas, with so many dashboards at each.
+    pub(super) fn new(jobs_a_second: u32, replicas: usize, dashboards: usize) -> Self {
+        let figure = |nth: usize| {
+            let what = format!(
+                "processor time of replica {nth} of {replicas} a claim, µs, {jobs_a_second} jobs/s, {dashboards} dashboards at each"
+            );
+            Figure::new(what, "without dashboards", Goal::AtMost(1.03))
+        };
+        let figures = (1..=replicas).map(figure).collect();
+        Self { figures }
+    }
+
+    /// Adds a measurement. Each round has two: one with dashboards and one without.
+    pub(super) fn push(&mut self, took: &Took, has_dashboards: bool) {
+        for (figure, used_s) in self.figures.iter_mut().zip(&took.replicas_s) {
+            let each_us = 1e6 / rate(took.count, *used_s);
+            if has_dashboards {
+                figure.ours.push(each_us);
+            } else {
+                figure.limit.push(each_us);
+            }
+        }
+    }
+
+    /// Nothing without a measurement.
+    pub(super) fn report(self) -> Report {
+        let is_measured = |figure: &Figure| !figure.ours.values().is_empty();
+        Report {
+            figures: self.figures.into_iter().filter(is_measured).collect(),
+            ..Report::default()
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,5 +193,22 @@ mod tests {
             "{rows:?}"
         );
         assert_eq!(report.facts.len(), 6);
+    }
+
+    #[test]
+    fn dashboards_are_told_beside_the_same_work_without_them() {
+        let took = |used_s| Took {
+            count: 1_000,
+            seconds: 10.0,
+            elasticsearch_s: 0.5,
+            replicas_s: vec![used_s],
+            asked: Stats::default(),
+        };
+        assert!(Watched::new(100, 1, 0).report().figures.is_empty());
+        let mut watched = Watched::new(100, 1, 10);
+        watched.push(&took(0.51), true);
+        watched.push(&took(0.5), false);
+        let row = watched.report().figures[0].row();
+        assert!(row.ends_with("| 1.02 (1.02–1.02) | yes |"), "{row}");
     }
 }
