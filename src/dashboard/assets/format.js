@@ -54,8 +54,12 @@ export const hours = ms =>
 /** The moment of a text of the scheduler, UTC epoch ms. */
 export const momentOf = text => (text ? Date.parse(text.replace(/([+-]\d\d)(\d\d)$/, '$1:$2')) : undefined);
 
+const moment = new Intl.DateTimeFormat('sv-SE', {
+  ...Object.fromEntries(['year', 'month', 'day', 'hour', 'minute', 'second'].map(part => [part, part === 'year' ? 'numeric' : '2-digit'])),
+  timeZoneName: 'short',
+});
 /** An exact time, in the zone of who looks. */
-export const exact = ms => new Date(ms).toLocaleString('sv-SE', { timeZoneName: 'short' });
+export const exact = ms => moment.format(ms);
 
 /** A time as its distance to now, with the exact one behind it. */
 export function Ago({ ms, prefix = '', suffix = 'ago' }) {

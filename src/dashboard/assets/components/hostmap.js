@@ -1,4 +1,5 @@
-// The hosts of a group as a map: a cell a host, with its state, memory and CPUs. Only cells that change are drawn again.
+// The hosts of a group as a map: a cell a host, with its state, memory and CPUs. A map out of sight is drawn when it comes into
+// sight. Only cells that change are drawn again.
 
 import { html, signal, useLayoutEffect, useMemo, useRef } from '../ui.js';
 import { address, navigate } from '../route.js';
@@ -77,7 +78,8 @@ export function HostMap({ group, names }) {
   const index = useMemo(() => new Map(names.map((name, i) => [name, i])), [names]);
 
   const spot = i => [(i % view.current.columns) * (width + 1), Math.floor(i / view.current.columns) * (height + 1)];
-  const draw = i => {
+  const drawOne = i => {
+    if (!view.current.paper) return;
     const [x, y] = spot(i);
     drawCell(view.current.paper, view.current.colors, hosts.rows.get(names[i]), x, y, width, height);
     if (i === at.peek()) {
@@ -87,20 +89,42 @@ export function HostMap({ group, names }) {
       view.current.paper.lineWidth = 1;
     }
   };
-  const drawAll = () => {
+  const measure = () => {
     const columns = Math.max(1, Math.floor((place.current.clientWidth + 1) / (width + 1)));
-    const scale = devicePixelRatio || 1;
     const tall = Math.ceil(names.length / columns) * (height + 1);
-    Object.assign(canvas.current, { width: columns * (width + 1) * scale, height: tall * scale });
     Object.assign(canvas.current.style, { width: `${columns * (width + 1)}px`, height: `${tall}px` });
+    view.current = { ...view.current, columns, tall, paper: undefined };
+  };
+  /** Draws what is to be drawn, if it is in sight. Without paper, that is all. */
+  const draw = () => {
+    const { seen, columns, tall, paper: before, dirty } = view.current;
+    if (!seen) return;
+    if (before) {
+      for (const i of dirty) drawOne(i);
+      dirty.clear();
+      return;
+    }
+    const scale = devicePixelRatio || 1;
+    Object.assign(canvas.current, { width: columns * (width + 1) * scale, height: tall * scale });
     const paper = canvas.current.getContext('2d');
     paper.scale(scale, scale);
     Object.assign(paper, { textAlign: 'center', textBaseline: 'middle', font: `700 ${height - 3}px system-ui, sans-serif` });
-    view.current = { paper, columns, colors: palette(), dirty: [] };
-    for (let i = 0; i < names.length; i += 1) draw(i);
+    Object.assign(view.current, { paper, colors: palette() });
+    dirty.clear();
+    for (let i = 0; i < names.length; i += 1) drawOne(i);
+  };
+  const drawAll = () => {
+    measure();
+    draw();
   };
   useLayoutEffect(() => {
-    drawAll();
+    view.current = { dirty: new Set() };
+    measure();
+    const sight = new IntersectionObserver(([{ isIntersecting }]) => {
+      view.current.seen = isIntersecting;
+      draw();
+    });
+    sight.observe(place.current);
     const resize = new ResizeObserver(() => {
       if (Math.max(1, Math.floor((place.current.clientWidth + 1) / (width + 1))) !== view.current.columns) drawAll();
     });
@@ -108,12 +132,11 @@ export function HostMap({ group, names }) {
     scheme.addEventListener('change', drawAll);
     const deaf = hosts.listen((name, _, row) => {
       if (name === null) drawAll();
-      else if (name !== undefined && row && index.has(name)) view.current.dirty.push(index.get(name));
-      else if (name === undefined) {
-        for (const i of view.current.dirty.splice(0)) draw(i);
-      }
+      else if (name !== undefined && row && index.has(name)) view.current.dirty.add(index.get(name));
+      else if (name === undefined) draw();
     });
     return () => {
+      sight.disconnect();
       resize.disconnect();
       scheme.removeEventListener('change', drawAll);
       deaf();
@@ -123,8 +146,8 @@ export function HostMap({ group, names }) {
   const choose = i => {
     const before = at.peek();
     at.value = i;
-    if (before >= 0 && before < names.length) draw(before);
-    if (i >= 0) draw(i);
+    if (before >= 0 && before < names.length) drawOne(before);
+    if (i >= 0) drawOne(i);
   };
   const under = event => {
     const i = Math.floor(event.offsetY / (height + 1)) * view.current.columns + Math.floor(event.offsetX / (width + 1));
