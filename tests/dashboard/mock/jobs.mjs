@@ -150,7 +150,9 @@ export function explainJob(lab, job) {
       ? 'It waits for a host: 37 hosts could run it, and all are busy with jobs of queues that come first.'
       : job.end_ms
         ? `It ended: ${job.reason || job.job_health}.`
-        : `${job.host} has it.`,
+        : job.shards
+          ? `Of its ${job.shards.count} shards ${job.shards.count - job.shards.over - job.shards.running} wait, ${job.shards.running} run and ${job.shards.over} have ended.`
+          : `${job.host} has it.`,
     reasons: waits
       ? [
           'Its queue has 12.4 % of the lab, and wants 14.1 %.',
