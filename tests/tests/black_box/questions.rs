@@ -21,6 +21,8 @@ on_both_stores!(
 );
 
 const LIMIT_S: u64 = 60;
+/// A sample is of a whole minute, and is stored after that.
+const SAMPLE_S: u64 = 150;
 
 /// What a command prints as JSON.
 pub(crate) fn said(lab: &Person, words: &[&str]) -> Value {
@@ -368,7 +370,7 @@ async fn waits_by_priority_and_replicas_are_the_same_by_command_and_api(store: S
     let grants = host.ask(10).await;
     host.finish_running(&grants[0]).await;
     // The times between which they look differ.
-    let used = until("both tell the same waits", LIMIT_S, async || {
+    let used = until("both tell the same waits", SAMPLE_S, async || {
         let path = "/scheduler/v1/usage?by=class";
         let by_api = lab.http.get(path).await.json()["rows"].clone();
         let by_command = said(&lab, &["usage", "--by", "class"])["rows"].clone();

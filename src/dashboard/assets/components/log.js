@@ -129,5 +129,5 @@ export function Log({ id, attempt, over }) {
       ${state.size.value > KEEP ? `, the last ${count(KEEP)} are shown` : ''}${over ? '' : ' · it goes on'}
     <span class="buttons"><button class="quiet" onClick=${toEnd} disabled=${state.follows.value}>To the end</button>
           <a href=${`/scheduler/v1/jobs/${encodeURIComponent(id)}/log${query({ attempt })}`} target="_blank" rel="noopener">Whole log</a></span></p>
-    <pre ref=${box} onScroll=${scrolled} tabindex="0" aria-label=${`Output of ${id}`}></pre></div>`;
+    <pre ref=${box} onScroll=${scrolled} tabindex="0" role="log" aria-live="off" aria-label=${`Output of ${id}`}></pre></div>`;
 }

@@ -213,9 +213,13 @@ function TestHistory({ suite, failures }) {
                 )}</tbody></table></${Wide}>`;
 }
 
+/** Nothing was uploaded: not yet, or never. */
+const NO_RESULTS = ['N/A', 'norun'];
+
 function Results({ job }) {
-  const root = job.result_root;
-  const loaded = useLoad(stop => (root && job.dispatch_ms ? getJson(root, { signal: stop }) : Promise.resolve([])), [root, job.job_stage]);
+  const { result_root: root, job_data_readiness: readiness } = job;
+  const has = root && !NO_RESULTS.includes(readiness);
+  const loaded = useLoad(stop => (has ? getJson(root, { signal: stop }) : Promise.resolve([])), [root, readiness]);
   const files = loaded.data.value ?? [];
   return html`<${Panel} title="Results" note=${job.job_data_readiness}>${
     files.length
