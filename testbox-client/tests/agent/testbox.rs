@@ -11,6 +11,14 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use crate::testing::{DC, grant as job};
 use crate::{AgentConfig, AgentEvent, Kinds, fake::Fake, testing};
 
+#[expect(
+    clippy::print_stderr,
+    reason = "a test that waits for this agent does not know why it waits in vain"
+)]
+fn say_why(error: &anyhow::Error) {
+    eprintln!("the agent ended: {error:#}");
+}
+
 /// An agent that runs.
 pub(crate) struct Testbox {
     pub(crate) stop: CancellationToken,
@@ -30,8 +38,7 @@ impl Testbox {
         let task = tokio::spawn(async move {
             let ended = run.await;
             if let Err(error) = &ended {
-                // A test that waits for this agent would not say why it waits in vain.
-                eprintln!("the agent ended: {error:#}");
+                say_why(error);
             }
             ended
         });

@@ -148,7 +148,6 @@ async fn behind_haproxy_a_page_goes_on_when_its_replica_dies() {
     dead.expect("a line that it reads");
     let said = line();
     assert!(said.starts_with("The page goes on after"), "{said}");
-    println!("{said}");
     assert!(page.wait().expect("its end").success());
 }
 
