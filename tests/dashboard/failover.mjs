@@ -22,7 +22,9 @@ const fed = dead => page.waitForFunction(feeds, dead, { timeout: LONG_MS }).then
 
 const first = await fed(null);
 console.log(first);
-await once(createInterface({ input: process.stdin }), 'line');
+const lines = createInterface({ input: process.stdin });
+// Whoever started it may be gone without a word.
+if (!(await Promise.race([once(lines, 'line'), once(lines, 'close')])).length) throw new Error('no line says that the replica is dead');
 const begin = Date.now();
 const next = await fed(first);
 console.log(`The page goes on after ${Date.now() - begin} ms, with ${next}.`);

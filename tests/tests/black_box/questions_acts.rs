@@ -17,7 +17,7 @@ on_both_stores!(
 
 const LIMIT_S: u64 = 30;
 
-/// What a job file said is in a job, and besides its own facts: these.
+/// Fields in which two runs of the same job differ.
 const OWN: [&str; 9] = [
     "job_id",
     "id",

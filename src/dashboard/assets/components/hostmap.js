@@ -95,7 +95,7 @@ export function HostMap({ group, names }) {
     Object.assign(canvas.current.style, { width: `${columns * (width + 1)}px`, height: `${tall}px` });
     view.current = { ...view.current, columns, tall, paper: undefined };
   };
-  /** Draws what is to be drawn, if it is in sight. Without paper, that is all. */
+  /** Draws a map in sight: cells that changed, or all of them when the canvas is new. */
   const draw = () => {
     const { seen, columns, tall, paper: before, dirty } = view.current;
     if (!seen) return;
@@ -120,8 +120,9 @@ export function HostMap({ group, names }) {
   useLayoutEffect(() => {
     view.current = { dirty: new Set() };
     measure();
-    const sight = new IntersectionObserver(([{ isIntersecting }]) => {
-      view.current.seen = isIntersecting;
+    const sight = new IntersectionObserver(looks => {
+      // Of several looks at once the last one holds.
+      view.current.seen = looks.at(-1).isIntersecting;
       draw();
     });
     sight.observe(place.current);
