@@ -26,6 +26,21 @@ pub struct Replica {
     stop: CancellationToken,
 }
 
+/// How much a replica keeps in memory at one moment, and what it saw break. `GET /metrics` shows the same numbers.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Gauges {
+    /// Jobs of hosts that ask here.
+    pub jobs_held: usize,
+    /// Jobs that the engine may choose from.
+    pub jobs_cached: u64,
+    /// Requests that wait for a job.
+    pub waiters: usize,
+    /// Claims that the store has not answered.
+    pub claims_in_flight: u64,
+    /// Written states that break an invariant, by its number in `docs/invariants.md`: only those that are not zero.
+    pub violations: Vec<(&'static str, u64)>,
+}
+
 impl fmt::Debug for Replica {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Replica")
@@ -106,6 +121,20 @@ impl Replica {
             .map(http_body_util::Collected::to_bytes)
             .unwrap_or_default();
         ::http::Response::from_parts(head, body)
+    }
+
+    /// What this replica keeps in memory now. It asks its engine, and never the store.
+    pub async fn gauges(&self) -> Gauges {
+        let core = &self.core;
+        let stats = core.engine.ask(|engine, _| engine.stats()).await;
+        let stats = stats.unwrap_or_default();
+        Gauges {
+            jobs_held: core.jobs.live.len(),
+            jobs_cached: stats.cached_jobs,
+            waiters: core.requests.waiters.len(),
+            claims_in_flight: stats.in_flight,
+            violations: core.metrics.violations(),
+        }
     }
 
     /// Takes no new work; waiting requests are answered.

@@ -21,10 +21,8 @@ async fn read(replica: &Replica, path: &str) -> Bytes {
     answer.into_body()
 }
 
-/// The value of a metric without labels.
-fn metric(text: &str, name: &str) -> u64 {
-    let line = text.lines().find_map(|line| line.strip_prefix(name));
-    line.and_then(|rest| rest.trim().parse().ok()).unwrap_or(0)
+fn number(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
 }
 
 impl World {
@@ -37,29 +35,20 @@ impl World {
     pub(super) async fn counts_are_in_bounds(&self) {
         let jobs_max = u64::from(self.scenario.cache_jobs_max) + DIMENSIONS_MAX;
         let askers = self.scenario.hosts.len() + self.scenario.users;
-        let waiters_max = u64::try_from(askers).unwrap_or(0) * OPEN_MAX;
+        let waiters_max = number(askers) * OPEN_MAX;
         for (process, replica) in self.running() {
-            let text = read(&replica, "/metrics").await;
-            let text = String::from_utf8_lossy(&text);
-            let limits = [
-                ("fairlead_jobs_cached ", jobs_max),
-                ("fairlead_waiters ", waiters_max),
-            ];
-            for number in ["I2", "I3", "I8", "I9"] {
-                let name =
-                    format!("fairlead_invariant_violations_total{{invariant=\"{number}\"}} ");
-                let many = metric(&text, &name);
-                if many > 0 {
-                    self.violated(number, format!("{} counted {many}", process.name));
-                }
+            let gauges = replica.gauges().await;
+            for (invariant, count) in gauges.violations {
+                self.violated(invariant, format!("{} counted {count}", process.name));
             }
-            for (name, max) in limits {
-                let value = metric(&text, name);
+            let limits = [
+                ("jobs_cached", gauges.jobs_cached, jobs_max),
+                ("waiters", number(gauges.waiters), waiters_max),
+            ];
+            for (name, value, max) in limits {
                 if value > max {
-                    self.violated(
-                        "I7",
-                        format!("{}: {name}{value} is over {max}", process.name),
-                    );
+                    let what = format!("{}: {name} {value} is over {max}", process.name);
+                    self.violated("I7", what);
                 }
             }
         }
@@ -83,10 +72,13 @@ impl World {
     pub(super) async fn left_behind(&self) -> String {
         let mut left = Vec::new();
         for (process, replica) in self.running() {
-            let text = read(&replica, "/metrics").await;
-            let text = String::from_utf8_lossy(&text);
-            for name in ["jobs_held", "jobs_cached", "claims_in_flight"] {
-                let value = metric(&text, &format!("fairlead_{name} "));
+            let gauges = replica.gauges().await;
+            let kept = [
+                ("jobs_held", number(gauges.jobs_held)),
+                ("jobs_cached", gauges.jobs_cached),
+                ("claims_in_flight", gauges.claims_in_flight),
+            ];
+            for (name, value) in kept {
                 if value > 0 {
                     left.push(format!("{name} {value} at {}", process.name));
                 }

@@ -341,6 +341,16 @@ impl Metrics {
             .inc();
     }
 
+    /// Invariants that written states broke, and how often.
+    pub(crate) fn violations(&self) -> Vec<(&'static str, u64)> {
+        let counts = Invariant::ALL.into_iter().map(|invariant| {
+            let word = invariant.word();
+            let count = self.violations.get_or_create(&[("invariant", word)]);
+            (word, count.get())
+        });
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+
     /// A written state breaks an invariant.
     pub(crate) fn violated(&self, invariant: Invariant) {
         self.violations
