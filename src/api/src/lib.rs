@@ -11,6 +11,7 @@ mod dashboard;
 pub mod endpoints;
 mod explanation;
 mod hosts;
+mod job_groups;
 mod job_view;
 mod limits;
 pub mod openapi;
@@ -52,6 +53,7 @@ pub use hosts::{
     ClosedView, ConflictView, EmptiesView, ExecutorSaid, HostLoad, HostView, LOADED_ABOVE_PERCENT,
     LOADED_REST_S, LOADED_UNTIL_PERCENT, LeavingJob, RegisteredView, ReservedView, UnknownMachine,
 };
+pub use job_groups::JobGroup;
 pub use job_view::{AttemptView, EditView, JobEvent, JobTimes, JobView, RuleApplied};
 pub use limits::{Bounds, Limits, LimitsChange};
 pub use parameters::{COMMON, COUNTED_BY, Parameters};

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{ExecutorSaid, GrantInput, HostLoad, Outlook, RuleApplied};
+use crate::{ExecutorSaid, GrantInput, HostLoad, JobGroup, Outlook, RuleApplied};
 
 /// One item of the answer to a submit, in the order of the request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -386,32 +386,6 @@ pub struct JobList {
     /// Give this as `after` for the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-}
-
-/// Jobs of a list with one value of a field.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct JobGroup {
-    /// The value; empty: they have none.
-    pub value: String,
-    /// All of them.
-    pub jobs: u64,
-    /// Those in stage submit.
-    pub waiting: u64,
-    /// Those that hosts have.
-    pub running: u64,
-    /// Those that succeeded.
-    pub succeeded: u64,
-    /// Those that people cancelled or terminated.
-    #[serde(default)]
-    pub stopped: u64,
-    /// Those that ended in another way.
-    pub failed: u64,
-    /// When the first of them was submitted, UTC epoch ms.
-    #[serde(default)]
-    pub since_ms: u64,
-    /// Their suite; absent: they have several.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub suite: String,
 }
 
 /// Keeps a host for some accounts.

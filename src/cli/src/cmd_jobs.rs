@@ -1,12 +1,10 @@
 //! `fairlead jobs`: a list by selectors, or counts by a field.
 
-use std::collections::BTreeMap;
-
 use fairlead_api::{
     COUNTED_BY, JobGroup, JobList, JobSummary,
     client::{Client, JobQuery},
 };
-use fairlead_job::Stage;
+use fairlead_job::{Health, Stage};
 
 use crate::{
     clock,
@@ -17,6 +15,9 @@ use crate::{
     selecting::{Found, MATCHES_MAX, Selector, held_stages, value_of},
     table::{Grid, Paper, or_dash},
 };
+
+/// Groups of this field are submits: the newest comes first.
+const SUBMIT_ID: &str = "submit_id";
 
 /// Which jobs, and how they are shown.
 #[derive(Debug, clap::Args)]
@@ -272,45 +273,30 @@ fn host_of(job: &JobSummary) -> String {
     }
 }
 
-/// The jobs by a value of each, most jobs first.
+/// The jobs by a value of each.
 fn groups(jobs: &[JobSummary], key: &str) -> Vec<JobGroup> {
-    let mut by_value: BTreeMap<String, JobGroup> = BTreeMap::new();
-    for job in jobs {
-        let value = value_of(job, key).unwrap_or_default();
-        let group = by_value.entry(value.clone()).or_insert_with(|| JobGroup {
+    let groups = jobs.iter().map(|job| {
+        let stage = job.job_stage.parse().unwrap_or(Stage::Submit);
+        let health = job.job_health.parse().unwrap_or(Health::Unknown);
+        let ended = |is_so: bool| u64::from(stage.is_terminal() && is_so);
+        let (is_good, is_stopped) = (health == Health::Success, Health::STOPPED.contains(&health));
+        JobGroup {
+            value: value_of(job, key).unwrap_or_default(),
+            jobs: 1,
+            waiting: u64::from(stage == Stage::Submit),
+            running: u64::from(stage.is_held()),
+            succeeded: ended(is_good),
+            stopped: ended(is_stopped),
+            failed: ended(!is_good && !is_stopped),
             since_ms: job.submit_ms,
             suite: job.suite.clone(),
-            ..JobGroup::default()
-        });
-        group.value = value;
-        group.since_ms = group.since_ms.min(job.submit_ms);
-        if group.suite != job.suite {
-            group.suite.clear();
         }
-        group.jobs += 1;
-        let stage = job.job_stage.parse::<Stage>().unwrap_or(Stage::Submit);
-        let (is_over, is_good) = (stage.is_terminal(), job.job_health == "success");
-        group.waiting += u64::from(stage == Stage::Submit);
-        group.running += u64::from(stage.is_held());
-        let is_stopped = ["cancel", "terminate"].contains(&job.job_health.as_str());
-        group.succeeded += u64::from(is_over && is_good);
-        group.stopped += u64::from(is_over && is_stopped);
-        group.failed += u64::from(is_over && !is_good && !is_stopped);
-    }
-    let mut groups: Vec<JobGroup> = by_value.into_values().collect();
-    let rank = |group: &JobGroup| {
-        if key == "submit_id" {
-            group.since_ms
-        } else {
-            group.jobs
-        }
-    };
-    groups.sort_by_key(|group| std::cmp::Reverse(rank(group)));
-    groups
+    });
+    JobGroup::gather(groups, key == SUBMIT_ID)
 }
 
 fn table_of_groups(groups: &[JobGroup], key: &str, paper: Paper) -> String {
-    let is_of_submits = key == "submit_id";
+    let is_of_submits = key == SUBMIT_ID;
     let mut head = vec![
         "value",
         ">jobs",

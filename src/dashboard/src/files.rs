@@ -12,6 +12,10 @@ pub(crate) const FILES: &[(&str, &[u8])] = &[
         include_bytes!("../assets/components/action.js"),
     ),
     (
+        "components/changes.js",
+        include_bytes!("../assets/components/changes.js"),
+    ),
+    (
         "components/costs.js",
         include_bytes!("../assets/components/costs.js"),
     ),

@@ -243,6 +243,8 @@ impl Health {
         Self::Leak,
         Self::Oom,
     ];
+    /// How jobs end that people stop: cancelled while they wait, or terminated on a host.
+    pub const STOPPED: [Self; 2] = [Self::Cancel, Self::Terminate];
 }
 
 words! {

@@ -6,8 +6,6 @@ use crate::JobState;
 
 /// Most values that are counted, those with most jobs; of submits: the newest.
 pub(crate) const GROUPS_MAX: u32 = 1_000;
-/// How jobs ended that people stopped.
-pub(crate) const STOPPED: [Health; 2] = [Health::Cancel, Health::Terminate];
 
 /// By what jobs are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +97,6 @@ impl Group {
         let ended_as =
             |healths: &[Health]| job.stage.is_terminal() && healths.contains(&job.health);
         self.succeeded += u64::from(ended_as(&[Health::Success]));
-        self.stopped += u64::from(ended_as(&STOPPED));
+        self.stopped += u64::from(ended_as(&Health::STOPPED));
     }
 }

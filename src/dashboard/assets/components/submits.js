@@ -1,10 +1,10 @@
 // The newest submits of a filter of jobs, and how far each is.
 
-import { html, useEffect } from '../ui.js';
+import { html } from '../ui.js';
 import { getJson, query } from '../api.js';
 import { address } from '../route.js';
-import { changedJobs } from '../live.js';
 import { Ago, count } from '../format.js';
+import { useChanges } from './changes.js';
 import { Empty, num, Problem, Skeleton, useLoad, Wide } from './parts.js';
 
 /** They are counted again so long after a job changed. */
@@ -16,20 +16,7 @@ export function Submits({ filter, limit = 12, empty = 'There is none.' }) {
     stop => getJson(`jobs${query({ ...filter, parts: 'no_shards', group_by: 'submit_id' })}`, { signal: stop }).then(list => list.groups ?? []),
     [key],
   );
-  useEffect(() => {
-    let planned;
-    const again = () => {
-      planned = undefined;
-      loaded.again();
-    };
-    const deaf = changedJobs.subscribe(({ ids, more }) => {
-      if ((ids.length || more) && !document.hidden) planned ??= setTimeout(again, AGAIN_MS);
-    });
-    return () => {
-      deaf();
-      clearTimeout(planned);
-    };
-  }, [key]);
+  useChanges(({ ids, more }) => ((ids.length || more) && !document.hidden ? AGAIN_MS : undefined), loaded.again, [key]);
   const rows = loaded.data.value?.filter(row => row.value);
   if (!rows) return loaded.error.value ? html`<${Problem} error=${loaded.error.value} retry=${loaded.again} />` : html`<${Skeleton} rows=${6} />`;
   if (!rows.length) return html`<${Empty}>${empty}</${Empty}>`;

@@ -3,9 +3,9 @@
 import { html, useEffect } from '../ui.js';
 import { address } from '../route.js';
 import { getJson, query } from '../api.js';
-import { changedJobs } from '../live.js';
 import { Ago, count, isOver, jobState, JobState, Lasts, memory, momentOf, span, now } from '../format.js';
 import { openAction } from '../components/action.js';
+import { useChanges } from '../components/changes.js';
 import { Costs } from '../components/costs.js';
 import { Log } from '../components/log.js';
 import { AccountLink, Empty, HostLink, JobLink, num, Panel, Problem, QueueLink, Skeleton, Title, useLoad, Wide } from '../components/parts.js';
@@ -47,27 +47,11 @@ const KNOWN = new Set([
   'shards',
 ]);
 
-/** Calls back when the stream says that a job changed, or may have changed. */
-function useChanges(id, wanted, again) {
-  useEffect(() => {
-    if (!wanted) return undefined;
-    let planned;
-    const deaf = changedJobs.subscribe(({ ids, more }) => {
-      if (ids.includes(id) || more)
-        planned ??= setTimeout(
-          () => {
-            planned = undefined;
-            again();
-          },
-          ids.includes(id) ? 0 : AGAIN_MS,
-        );
-    });
-    return () => {
-      deaf();
-      clearTimeout(planned);
-    };
-  }, [id, wanted]);
-}
+/** How soon the job is asked for again after a change. */
+const soonFor =
+  id =>
+  ({ ids, more }) =>
+    ids.includes(id) ? 0 : more ? AGAIN_MS : undefined;
 
 /** Stages that the attempt went through, with when each began and ended. */
 function steps(job) {
@@ -249,7 +233,7 @@ function Reuse({ id, job }) {
 function Shards({ id, job }) {
   const has = !!(job.shards_total || job.shards);
   const loaded = useLoad(stop => (has ? getJson(`/r/${encodeURIComponent(id)}?format=json`, { signal: stop }) : Promise.resolve(null)), [id, has]);
-  useChanges(id, has, loaded.again);
+  useChanges(soonFor(id), loaded.again, [id], has);
   const answer = loaded.data.value;
   if (!has) return null;
   if (!answer) return html`<${Panel} title="Shards"><${Skeleton} rows=${4} /></${Panel}>`;
@@ -309,7 +293,7 @@ function AllFields({ job }) {
 
 export default function Job({ name: id }) {
   const loaded = useLoad(stop => getJson(`jobs/${encodeURIComponent(id)}`, { signal: stop }), [id]);
-  useChanges(id, !loaded.data.value || !isOver(loaded.data.value), loaded.again);
+  useChanges(soonFor(id), loaded.again, [id], !loaded.data.value || !isOver(loaded.data.value));
   const job = loaded.data.value;
   if (!job)
     return html`<${Title} kind="Job">${id}</${Title}>

@@ -1,12 +1,12 @@
 // One submit: how far its jobs are, as a matrix of two parameters, failures first.
 
-import { html, useEffect, useMemo } from '../ui.js';
+import { html, useMemo } from '../ui.js';
 import { address, route, setQuery } from '../route.js';
 import { getJson, query as toQuery } from '../api.js';
-import { changedJobs } from '../live.js';
 import { bodyOf, FAILED } from '../filters.js';
 import { Ago, count, isOver, plural } from '../format.js';
 import { openAction } from '../components/action.js';
+import { useChanges } from '../components/changes.js';
 import { JobsOf } from '../components/joblist.js';
 import { Empty, Panel, Problem, Skeleton, Tile, Title, useLoad, Wide } from '../components/parts.js';
 
@@ -112,22 +112,8 @@ function Matrix({ id, jobs }) {
 
 export default function Submit({ name: id }) {
   const loaded = useLoad(stop => allJobs(id, stop), [id]);
-  useEffect(() => {
-    let planned;
-    const ids = () => new Set(loaded.data.peek()?.jobs.map(job => job.job_id));
-    const deaf = changedJobs.subscribe(({ ids: changed, more }) => {
-      const known = ids();
-      if (more || changed.some(one => known.has(one)))
-        planned ??= setTimeout(() => {
-          planned = undefined;
-          loaded.again();
-        }, AGAIN_MS);
-    });
-    return () => {
-      deaf();
-      clearTimeout(planned);
-    };
-  }, [id]);
+  const has = id => loaded.data.peek()?.jobs.some(job => job.job_id === id);
+  useChanges(({ ids, more }) => (more || ids.some(has) ? AGAIN_MS : undefined), loaded.again, [id]);
   const data = loaded.data.value;
   if (!data)
     return html`<${Title} kind="Submit">${id}</${Title}>

@@ -34,7 +34,7 @@ impl End {
     fn of(health: Health) -> Self {
         match health {
             Health::Success => Self::Passed,
-            Health::Cancel | Health::Terminate => Self::Stopped,
+            stopped if Health::STOPPED.contains(&stopped) => Self::Stopped,
             _ => Self::Failed,
         }
     }

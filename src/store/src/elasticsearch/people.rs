@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     EventFind, EventRecord, Group, GroupBy, Search, StageCounts, StoreError,
-    groups::{GROUPS_MAX, STOPPED},
+    groups::GROUPS_MAX,
     query::{ends, held},
     store::QUEUES_MAX,
 };
@@ -204,7 +204,7 @@ pub(super) async fn groups(
                 "waiting": {"filter": {"term": {"stage": "submit"}}},
                 "running": {"filter": {"terms": {"stage": held}}},
                 "succeeded": {"filter": ended_as(&[Health::Success])},
-                "stopped": {"filter": ended_as(&STOPPED)},
+                "stopped": {"filter": ended_as(&Health::STOPPED)},
                 "since": {"min": {"field": "submit_ms"}},
                 "suites": {"terms": {"field": "suite", "size": 2, "missing": ""}},
             },

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Group, GroupBy, Parts, Search, SearchOrder, SearchPage,
-    groups::{GROUPS_MAX, STOPPED},
+    groups::GROUPS_MAX,
     query::{ends, held},
 };
 
@@ -228,7 +228,7 @@ pub(super) fn groups(
         by = by.as_str(),
         held = quoted(&held),
         ends = quoted(&ends()),
-        stopped = quoted(&STOPPED.map(Health::as_str)),
+        stopped = quoted(&Health::STOPPED.map(Health::as_str)),
         order = if by.is_by_time() { "since_ms" } else { "many" },
         conditions = filters.sql,
     );

@@ -1,7 +1,5 @@
 //! Counts of the jobs of a list by a field.
 
-use std::collections::BTreeMap;
-
 use fairlead_api::{ErrorCode, JobGroup, JobList};
 use fairlead_dispatch::labels;
 use fairlead_store::{Group, GroupBy, Search, StoreError};
@@ -45,41 +43,23 @@ pub(super) async fn counted(
     })
 }
 
-/// Groups as people see them: labels belong to their queue. Most jobs first; of submits: the newest.
+/// Groups as people see them: labels belong to their queue.
 fn shown(groups: Vec<Group>, by: GroupBy) -> Vec<JobGroup> {
-    let mut by_value: BTreeMap<String, JobGroup> = BTreeMap::new();
-    for group in groups {
-        let value = match by {
+    let groups = groups.into_iter().map(|group| JobGroup {
+        jobs: group.jobs,
+        waiting: group.waiting,
+        running: group.running,
+        succeeded: group.succeeded,
+        stopped: group.stopped,
+        failed: group.failed(),
+        since_ms: group.since_ms,
+        value: match by {
             GroupBy::Queue => labels::queue_of(&group.value).to_owned(),
-            _ => group.value.clone(),
-        };
-        let shown = by_value.entry(value.clone()).or_insert_with(|| JobGroup {
-            since_ms: group.since_ms,
-            suite: group.suite.clone(),
-            ..JobGroup::default()
-        });
-        shown.value = value;
-        shown.since_ms = shown.since_ms.min(group.since_ms);
-        if shown.suite != group.suite {
-            shown.suite.clear();
-        }
-        shown.jobs += group.jobs;
-        shown.waiting += group.waiting;
-        shown.running += group.running;
-        shown.succeeded += group.succeeded;
-        shown.stopped += group.stopped;
-        shown.failed += group.failed();
-    }
-    let mut groups: Vec<JobGroup> = by_value.into_values().collect();
-    let rank = |group: &JobGroup| {
-        if by.is_by_time() {
-            group.since_ms
-        } else {
-            group.jobs
-        }
-    };
-    groups.sort_by_key(|group| std::cmp::Reverse(rank(group)));
-    groups
+            _ => group.value,
+        },
+        suite: group.suite,
+    });
+    JobGroup::gather(groups, by.is_by_time())
 }
 
 #[cfg(test)]
