@@ -23,7 +23,7 @@ const fed = dead => page.waitForFunction(feeds, dead, { timeout: LONG_MS }).then
 const first = await fed(null);
 console.log(first);
 const lines = createInterface({ input: process.stdin });
-// Whoever started it may be gone without a word.
+// The input closes without a line when the test that started this script has died.
 if (!(await Promise.race([once(lines, 'line'), once(lines, 'close')])).length) throw new Error('no line says that the replica is dead');
 const begin = Date.now();
 const next = await fed(first);

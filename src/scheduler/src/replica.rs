@@ -26,7 +26,7 @@ pub struct Replica {
     stop: CancellationToken,
 }
 
-/// How much a replica keeps in memory at one moment, and what it saw break. `GET /metrics` shows the same numbers.
+/// Counts of what a replica keeps in memory now, and of broken invariants that it saw. `GET /metrics` shows the same numbers.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Gauges {
     /// Jobs of hosts that ask here.

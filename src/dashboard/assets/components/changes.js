@@ -1,13 +1,13 @@
-// What shows jobs is loaded again when the stream says that they changed.
+// Loads data again when the stream says that jobs changed.
 
 import { useEffect } from '../ui.js';
 import { changedJobs } from '../live.js';
 
 /**
- * Calls `again` after jobs changed, once for all changes until then.
+ * Calls `again` some time after a change of jobs. Changes that come until then do not add a call.
  *
- * `delayOf` gets a change (`ids`; `more`: how many without an id) and says after how many ms; undefined: it is of no
- * interest. `inputs`: when one of them changes, what was planned is forgotten. `wanted`: else nothing is called.
+ * `delayOf` gets a change: its `ids`, and how many `more` jobs changed. It returns the delay in ms, or undefined to
+ * ignore the change. A new value in `inputs` forgets the planned call. Unless `wanted`, nothing is called.
  */
 export function useChanges(delayOf, again, inputs, wanted = true) {
   useEffect(() => {
@@ -18,8 +18,9 @@ export function useChanges(delayOf, again, inputs, wanted = true) {
       again();
     };
     const deaf = changedJobs.subscribe(change => {
+      if (planned !== undefined) return;
       const delay = delayOf(change);
-      if (delay !== undefined) planned ??= setTimeout(act, delay);
+      if (delay !== undefined) planned = setTimeout(act, delay);
     });
     return () => {
       deaf();

@@ -121,7 +121,7 @@ export function HostMap({ group, names }) {
     view.current = { dirty: new Set() };
     measure();
     const sight = new IntersectionObserver(looks => {
-      // Of several looks at once the last one holds.
+      // The browser may report several states at once. The last one is current.
       view.current.seen = looks.at(-1).isIntersecting;
       draw();
     });

@@ -112,8 +112,11 @@ function Matrix({ id, jobs }) {
 
 export default function Submit({ name: id }) {
   const loaded = useLoad(stop => allJobs(id, stop), [id]);
-  const has = id => loaded.data.peek()?.jobs.some(job => job.job_id === id);
-  useChanges(({ ids, more }) => (more || ids.some(has) ? AGAIN_MS : undefined), loaded.again, [id]);
+  const hasOneOf = ids => {
+    const changed = new Set(ids);
+    return loaded.data.peek()?.jobs.some(job => changed.has(job.job_id));
+  };
+  useChanges(({ ids, more }) => (more || hasOneOf(ids) ? AGAIN_MS : undefined), loaded.again, [id]);
   const data = loaded.data.value;
   if (!data)
     return html`<${Title} kind="Submit">${id}</${Title}>
