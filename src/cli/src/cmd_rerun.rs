@@ -1,6 +1,7 @@
 //! `fairlead rerun`: submits jobs again as one submit, or what failed of them.
 
 use fairlead_api::{RerunRequest, SubmitItem};
+use fairlead_job::read_placed;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -46,14 +47,13 @@ pub(crate) fn settings(words: &[String]) -> Result<Map<String, Value>, Failure> 
                 "for example -s nr_threads=8",
             ));
         };
-        let value = serde_saphyr::from_str::<Value>(value);
-        let value = value.map_err(|error| {
+        let read = read_placed("-s", &format!("v: {value}")).map_err(|error| {
             Failure::usage(
-                format!("-s {word}: the value cannot be read: {error}"),
+                format!("-s {word}: the value cannot be read: {}", error.message),
                 "quote it as in a job file",
             )
         })?;
-        set.insert(key.to_owned(), value);
+        set.insert(key.to_owned(), read.value()["v"].take());
     }
     Ok(set)
 }

@@ -49,8 +49,8 @@ pub use fields::{
     when::{Times, When, utc_text},
 };
 pub use file::{
-    ExpandOptions, Expanded, FsSource, JobFileError, NoFiles, Setting, Source, expand_file,
-    expand_text, expand_text_within, read_file, read_text,
+    ExpandOptions, Expanded, FsSource, JobFileError, NoFiles, Placed, Setting, Source, Tree,
+    expand_file, expand_text, expand_text_within, read_file, read_placed, read_text,
 };
 pub use id::{IdMaker, JobId, ParseJobIdError};
 pub use image::{IMAGE_DIGEST_DIGITS, image_fact};

@@ -67,7 +67,7 @@ const REASON_MAX: usize = 300;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry<T> {
     pub(super) name: String,
-    pub(super) line: u64,
+    pub(super) line: u32,
     pub(super) wanted: T,
 }
 
@@ -104,12 +104,12 @@ pub(crate) struct Lab {
     /// What it says of reused results; `None`: nothing.
     pub(super) reuse: Option<ReuseChange>,
     /// Sections without entries beside those of the file, each with its line.
-    pub(super) complete: Vec<(String, u64)>,
+    pub(super) complete: Vec<(String, u32)>,
 }
 
 impl Lab {
     /// The line on which a section is declared complete.
-    pub(super) fn is_complete(&self, section: &str) -> Option<u64> {
+    pub(super) fn is_complete(&self, section: &str) -> Option<u32> {
         let mut all = self.complete.iter();
         all.find(|(name, _)| name == section).map(|(_, line)| *line)
     }
@@ -142,7 +142,7 @@ fn lab(at: At<'_>, file: &Node) -> Result<Lab, Failure> {
     Ok(lab)
 }
 
-fn complete(at: At<'_>, node: &Node) -> Result<Vec<(String, u64)>, Failure> {
+fn complete(at: At<'_>, node: &Node) -> Result<Vec<(String, u32)>, Failure> {
     let names = at.texts("complete", node)?;
     for name in &names {
         if !COMPLETE.contains(&name.as_str()) {

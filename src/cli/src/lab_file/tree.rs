@@ -1,109 +1,12 @@
-//! YAML as a tree whose nodes know their lines, and the errors that name them.
+//! Reads values of the lab file, and refuses with their lines.
 
 use std::{fmt, path::Path};
 
-use fairlead_job::nearest;
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error, MapAccess, SeqAccess, Visitor},
-};
+pub(super) use fairlead_job::{Placed as Node, Tree};
+use fairlead_job::{nearest, read_placed};
 use serde_json::Value;
-use serde_saphyr::Spanned;
 
 use crate::{exit::Failure, setting_file::text_of, table::harmless};
-
-/// One value of the file, and its line.
-#[derive(Debug, Clone)]
-pub(super) struct Node {
-    pub(super) line: u64,
-    pub(super) tree: Tree,
-}
-
-#[derive(Debug, Clone)]
-pub(super) enum Tree {
-    /// Also nothing at all, which is `null`.
-    Word(Value),
-    List(Vec<Node>),
-    Map(Vec<(String, Node)>),
-}
-
-impl From<Spanned<Tree>> for Node {
-    fn from(read: Spanned<Tree>) -> Self {
-        Self {
-            line: read.referenced.line(),
-            tree: read.value,
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Tree {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader)
-    }
-}
-
-struct Reader;
-
-impl<'de> Visitor<'de> for Reader {
-    type Value = Tree;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text, a number, a list or a map")
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Tree, E> {
-        Ok(Tree::Word(value.into()))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Tree, E> {
-        Ok(Tree::Word(value.into()))
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Tree, E> {
-        Ok(Tree::Word(value.into()))
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Tree, E> {
-        Ok(Tree::Word(value.into()))
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<Tree, E> {
-        Ok(Tree::Word(value.into()))
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Tree, E> {
-        Ok(Tree::Word(Value::Null))
-    }
-
-    fn visit_none<E: Error>(self) -> Result<Tree, E> {
-        self.visit_unit()
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Tree, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Tree, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element::<Spanned<Tree>>()? {
-            list.push(item.into());
-        }
-        Ok(Tree::List(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Tree, A::Error> {
-        let mut map = Vec::new();
-        while let Some((key, value)) = fields.next_entry::<Spanned<String>, Spanned<Tree>>()? {
-            // The line of its key: a value may begin below it.
-            let node = Node {
-                line: key.referenced.line(),
-                tree: value.value,
-            };
-            map.push((key.value, node));
-        }
-        Ok(Tree::Map(map))
-    }
-}
 
 /// A file, for its errors.
 #[derive(Debug, Clone, Copy)]
@@ -124,18 +27,12 @@ impl At<'_> {
     }
 
     pub(super) fn parse(self, text: &str) -> Result<Node, Failure> {
-        let read: Spanned<Tree> = serde_saphyr::from_str(text).map_err(|error| {
-            Failure::usage(
-                format!("{}: {}", self.0.display(), error.to_string().trim_end()),
-                "write one YAML map with the sections of the lab",
-            )
-        })?;
-        Ok(read.into())
+        read_placed(&self.0.display().to_string(), text).map_err(Failure::from)
     }
 
     pub(super) fn refuse(
         self,
-        line: u64,
+        line: u32,
         message: impl fmt::Display,
         hint: impl Into<String>,
     ) -> Failure {
@@ -145,7 +42,7 @@ impl At<'_> {
 
     /// A value that is none of those that a key takes.
     pub(super) fn bad(self, key: &str, node: &Node, expected: &str) -> Failure {
-        let value = harmless(&node.shown());
+        let value = harmless(&shown(node));
         self.refuse(
             node.line,
             format!("{key}: {value} is not valid"),
@@ -214,33 +111,13 @@ impl At<'_> {
     }
 }
 
-impl Node {
-    pub(super) fn word(&self) -> Option<&Value> {
-        match &self.tree {
-            Tree::Word(value) => Some(value),
-            Tree::List(_) | Tree::Map(_) => None,
-        }
-    }
-
-    /// The same as JSON.
-    pub(super) fn value(&self) -> Value {
-        match &self.tree {
-            Tree::Word(value) => value.clone(),
-            Tree::List(items) => items.iter().map(Self::value).collect(),
-            Tree::Map(fields) => {
-                let fields = fields.iter().map(|(key, node)| (key.clone(), node.value()));
-                Value::Object(fields.collect())
-            }
-        }
-    }
-
-    fn shown(&self) -> String {
-        match &self.tree {
-            Tree::Word(Value::String(text)) => format!("'{text}'"),
-            Tree::Word(Value::Null) => "nothing".to_owned(),
-            Tree::Word(value) => value.to_string(),
-            Tree::List(_) => "a list".to_owned(),
-            Tree::Map(_) => "a map".to_owned(),
-        }
+/// A value as errors name it.
+fn shown(node: &Node) -> String {
+    match &node.tree {
+        Tree::Word(Value::String(text)) => format!("'{text}'"),
+        Tree::Word(Value::Null) => "nothing".to_owned(),
+        Tree::Word(value) => value.to_string(),
+        Tree::List(_) => "a list".to_owned(),
+        Tree::Map(_) => "a map".to_owned(),
     }
 }

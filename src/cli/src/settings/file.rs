@@ -3,9 +3,8 @@
 
 use std::{collections::BTreeMap, fs, io, os::unix::fs::MetadataExt, path::Path};
 
-use fairlead_job::nearest;
+use fairlead_job::{Placed, Tree, nearest, read_placed};
 use serde_json::Value;
-use serde_saphyr::Spanned;
 
 use super::origin::{Origin, Setting};
 use crate::{exit::Failure, setting_file::text_of};
@@ -37,7 +36,7 @@ pub(super) struct ConfigFile {
     values: BTreeMap<String, Setting<Value>>,
 }
 
-type Document = BTreeMap<String, Spanned<Value>>;
+type Document = BTreeMap<String, Placed>;
 
 impl ConfigFile {
     /// Reads `path`. A file that is not there has no values, unless it was asked for by name.
@@ -49,20 +48,15 @@ impl ConfigFile {
     }
 
     fn parse(path: &Path, text: &str) -> Result<Self, Failure> {
-        let document: Document = if text.trim().is_empty() {
-            Document::new()
-        } else {
-            yaml(path, text)?
-        };
         let mut values = BTreeMap::new();
-        for (key, value) in document {
-            let line = value.referenced.line();
+        for (key, value) in yaml(path, text)? {
+            let line = value.line;
             if !KEYS.iter().any(|(known, _)| *known == key) {
                 return Err(unknown(path, line, &key));
             }
             values.insert(
                 key,
-                Setting::new(value.value, Origin::File(path.to_owned(), line)),
+                Setting::new(value.value(), Origin::File(path.to_owned(), line)),
             );
         }
         Ok(Self { values })
@@ -165,14 +159,14 @@ pub(super) fn compass_ci(path: &Path) -> (Option<Setting<String>>, Option<Settin
     };
     let get = |key: &str| {
         let found = document.get(key)?;
-        let text = match &found.value {
+        let text = match found.word()? {
             Value::String(text) if !text.is_empty() => text.clone(),
             Value::Number(number) => number.to_string(),
             _ => return None,
         };
         Some(Setting::new(
             text,
-            Origin::File(path.to_owned(), found.referenced.line()),
+            Origin::File(path.to_owned(), found.line),
         ))
     };
     (get("my_account"), get("my_token"))
@@ -211,13 +205,13 @@ pub(super) fn user_of_process() -> Option<String> {
     Some(name.unwrap_or_else(|| format!("uid{uid}")))
 }
 
+/// The keys of a file, each with its value and line.
 fn yaml(path: &Path, text: &str) -> Result<Document, Failure> {
-    serde_saphyr::from_str(text).map_err(|error| {
-        Failure::usage(
-            format!("{}: {}", path.display(), error.to_string().trim_end()),
-            "expected one YAML map; `fairlead config keys` lists its keys",
-        )
-    })
+    // It is a map, or there is nothing.
+    match read_placed(&path.display().to_string(), text)?.tree {
+        Tree::Map(fields) => Ok(fields.into_iter().collect()),
+        Tree::Word(_) | Tree::List(_) => Ok(Document::new()),
+    }
 }
 
 fn read_text(path: &Path, asked_for: bool) -> Result<Option<String>, Failure> {
@@ -246,7 +240,7 @@ fn wrong_type(origin: &Origin, key: &str, value: &Value, expected: &str) -> Fail
     )
 }
 
-fn unknown(path: &Path, line: u64, key: &str) -> Failure {
+fn unknown(path: &Path, line: u32, key: &str) -> Failure {
     let known = KEYS.iter().map(|(known, _)| *known);
     let hint = nearest(key, known.clone()).map_or_else(
         || format!("known keys are {}", known.collect::<Vec<_>>().join(", ")),
@@ -312,7 +306,7 @@ mod tests {
         );
         for text in ["- a\n", "a: [\n", "account: a\naccount: b\n"] {
             assert!(
-                parse(text).unwrap_err().message.starts_with("c.yaml: "),
+                parse(text).unwrap_err().message.starts_with("c.yaml:"),
                 "{text}"
             );
         }

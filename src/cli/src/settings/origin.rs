@@ -10,7 +10,7 @@ pub(crate) enum Origin {
     /// A variable of the environment.
     Variable(&'static str),
     /// A file, and the line in it (0: the file as a whole).
-    File(PathBuf, u64),
+    File(PathBuf, u32),
     /// Built in.
     Default,
     /// Nowhere: not set.

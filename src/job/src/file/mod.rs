@@ -19,6 +19,7 @@ mod mask;
 mod matrix;
 mod merge;
 mod pattern;
+mod placed;
 mod plain;
 mod quotes;
 mod scalar;
@@ -37,6 +38,7 @@ pub use expand::{
 };
 pub(crate) use lexer::{Token, Unknown, tokens_of};
 pub(crate) use pattern::problem as pattern_problem;
+pub use placed::{Placed, Tree, read_placed};
 pub use plain::read_plain;
 pub use setting::Setting;
 pub use source::{FsSource, NoFiles, Source};

@@ -20,16 +20,27 @@ use super::{
     tree::{Entry, Key, Kind, Node},
 };
 
+/// What texts of a file may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Texts {
+    /// A text with `{{ }}` is a template, but below `script`.
+    Templates,
+    /// No text is a template.
+    AsTheyStand,
+}
+
 /// The documents of `text`, which is file number `file`. Empty documents are left out.
 pub(crate) fn documents(
     text: &str,
     file: u32,
     files: &Files,
+    texts: Texts,
 ) -> Result<Vec<Arc<Node>>, JobFileError> {
     let masked = mask::mask(text, file, files)?;
     let mut builder = Builder {
         file,
         files,
+        texts,
         hidden: masked.hidden,
         stack: Vec::new(),
         anchors: HashMap::new(),
@@ -88,6 +99,7 @@ enum Inside {
 struct Builder<'a> {
     file: u32,
     files: &'a Files,
+    texts: Texts,
     hidden: BTreeMap<(u32, u32), String>,
     stack: Vec<Frame>,
     anchors: HashMap<usize, (Arc<Node>, usize)>,
@@ -178,11 +190,12 @@ impl Builder<'_> {
     }
 
     fn is_literal(&self) -> bool {
-        self.stack.last().is_some_and(|frame| {
+        let is_below_script = |frame: &Frame| {
             let is_script =
                 matches!(&frame.inside, Inside::Map { key: Some(key), .. } if key.text == "script");
             frame.literal || is_script
-        })
+        };
+        self.texts == Texts::AsTheyStand || self.stack.last().is_some_and(is_below_script)
     }
 
     fn open(
