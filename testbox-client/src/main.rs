@@ -7,7 +7,7 @@ mod image;
 mod scan;
 mod token;
 
-use std::{fs, io::IsTerminal, path::PathBuf, process::ExitCode, thread, time::Duration};
+use std::{fs, io::IsTerminal, path::PathBuf, pin::Pin, process::ExitCode, thread, time::Duration};
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
@@ -296,7 +296,9 @@ fn main() -> ExitCode {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()?;
-        runtime.block_on(serve(config))
+        // Boxed: `block_on` holds a copy of the future for each way in which it waits.
+        let serving: Pin<Box<dyn Future<Output = anyhow::Result<()>>>> = Box::pin(serve(config));
+        runtime.block_on(serving)
     });
     match served {
         Ok(()) => ExitCode::SUCCESS,

@@ -100,8 +100,8 @@ struct AddArgs {
     store: StoreArgs,
 }
 
-pub(crate) async fn run(args: AccountArgs, context: &Context) -> anyhow::Result<u8> {
-    match args.what {
+pub(crate) async fn run(args: &AccountArgs, context: &Context) -> anyhow::Result<u8> {
+    match &args.what {
         What::Add(add) if add.store.is_given() => {
             let config = add.store.config(&context.env)?;
             let change = AccountChange {
@@ -133,7 +133,7 @@ pub(crate) async fn run(args: AccountArgs, context: &Context) -> anyhow::Result<
         }
         What::Delete { name } => {
             let client = context.client()?;
-            client.delete_account(&name).await.map_err(Failure::from)?;
+            client.delete_account(name).await.map_err(Failure::from)?;
             let deleted = serde_json::json!({ "deleted": name });
             context.print(&deleted, |_| format!("account {name}: deleted"))?;
         }
@@ -150,14 +150,14 @@ pub(crate) async fn run(args: AccountArgs, context: &Context) -> anyhow::Result<
 }
 
 /// Shows, sets or forgets who is told of the jobs of an account.
-async fn notify(args: NotifyArgs, context: &Context) -> anyhow::Result<()> {
+async fn notify(args: &NotifyArgs, context: &Context) -> anyhow::Result<()> {
     let client = context.client()?;
     let account = context.account_of(args.of.as_ref(), &client).await?;
     let account = account.ok_or_else(|| {
         let hint = "name it: --of ACCOUNT";
         Failure::local("no account is known".to_owned(), hint)
     })?;
-    let view = match args.url {
+    let view = match &args.url {
         None => client.notify(&account).await.map_err(Failure::from)?,
         Some(url) if url == "none" => {
             let forgotten = client.forget_notify(&account).await;
@@ -168,10 +168,10 @@ async fn notify(args: NotifyArgs, context: &Context) -> anyhow::Result<()> {
         }
         Some(url) => {
             let change = NotifyChange {
-                url,
-                on: args.on,
-                kind: args.kind,
-                secret: args.secret,
+                url: url.clone(),
+                on: args.on.clone(),
+                kind: args.kind.clone(),
+                secret: args.secret.clone(),
             };
             let set = client.set_notify(&account, &change).await;
             set.map_err(Failure::from)?

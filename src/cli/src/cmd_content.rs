@@ -70,40 +70,38 @@ enum What {
     Check,
 }
 
-pub(crate) async fn run(args: ContentArgs, context: &Context) -> anyhow::Result<u8> {
+pub(crate) async fn run(args: &ContentArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
-    match args.what.unwrap_or(What::Ls { of: String::new() }) {
-        What::Ls { of } => {
-            let all = all_of(&of, &client).await?;
-            let paper = context.output.paper();
-            context.print(&all, |all| table(all, paper))?;
-        }
-        What::Stat { id } => {
-            let one = client.content(&id).await.map_err(Failure::from)?;
+    match &args.what {
+        None => list("", &client, context).await?,
+        Some(What::Ls { of }) => list(of, &client, context).await?,
+        Some(What::Stat { id }) => {
+            let one = client.content(id).await.map_err(Failure::from)?;
             context.print(&one, card)?;
         }
-        What::Keep { id, until, .. } => {
+        Some(What::Keep { id, until, .. }) => {
             let keep = ContentKeep {
-                until: until.unwrap_or_default(),
+                until: until.clone().unwrap_or_default(),
             };
-            let kept = client.keep_content(&id, &keep).await;
+            let kept = client.keep_content(id, &keep).await;
             context.print(&kept.map_err(Failure::from)?, card)?;
         }
-        What::Rm { ids } => {
-            for id in &ids {
+        Some(What::Rm { ids }) => {
+            for id in ids {
                 client.forget_content(id).await.map_err(Failure::from)?;
             }
             let many = counted(ids.len(), "id was given up", "ids were given up");
             context.print(&json!({ "given_up": ids }), |_| many)?;
         }
-        What::Gc { dry_run } => {
+        Some(What::Gc { dry_run }) => {
+            let dry_run = *dry_run;
             let request = ContentCareRequest { dry_run };
             let done = client.collect_content(&request).await;
             context.print(&done.map_err(Failure::from)?, |done| {
                 collected(done, dry_run)
             })?;
         }
-        What::Check => {
+        Some(What::Check) => {
             let request = ContentCareRequest::default();
             let found = client.check_content(&request).await;
             let found = found.map_err(Failure::from)?;
@@ -114,6 +112,12 @@ pub(crate) async fn run(args: ContentArgs, context: &Context) -> anyhow::Result<
         }
     }
     Ok(exit::OK)
+}
+
+async fn list(account: &str, client: &Client, context: &Context) -> anyhow::Result<()> {
+    let all = all_of(account, client).await?;
+    context.print(&all, |all| table(all, context.output.paper()))?;
+    Ok(())
 }
 
 /// All pages.

@@ -59,7 +59,7 @@ struct RotateArgs {
     store: StoreArgs,
 }
 
-pub(crate) async fn run(args: KeyArgs, context: &Context) -> anyhow::Result<u8> {
+pub(crate) async fn run(args: &KeyArgs, context: &Context) -> anyhow::Result<u8> {
     let (keys, export) = match &args.what {
         What::Show(show) => {
             let config = show.store.config(&context.env)?;

@@ -140,11 +140,11 @@ impl SetArgs {
     }
 }
 
-pub(crate) async fn run(args: PoolsArgs, context: &Context) -> anyhow::Result<u8> {
+pub(crate) async fn run(args: &PoolsArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
-    match args.what {
+    match &args.what {
         Some(What::Show { name }) => {
-            let pool = client.pool(&name).await.map_err(Failure::from)?;
+            let pool = client.pool(name).await.map_err(Failure::from)?;
             context.print(&pool, |pool| text(pool, context.output.paper()))?;
             return Ok(exit::OK);
         }
@@ -154,7 +154,7 @@ pub(crate) async fn run(args: PoolsArgs, context: &Context) -> anyhow::Result<u8
             let set = client.set_pool(&set.name, &change).await;
             set.map_err(Failure::from)?;
         }
-        Some(What::Delete { name }) => client.delete_pool(&name).await.map_err(Failure::from)?,
+        Some(What::Delete { name }) => client.delete_pool(name).await.map_err(Failure::from)?,
     }
     let pools = client.pools().await.map_err(Failure::from)?;
     context.print(&pools, |pools| table(pools, context.output.paper()))?;

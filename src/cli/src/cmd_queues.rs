@@ -89,9 +89,9 @@ impl SetArgs {
     }
 }
 
-pub(crate) async fn run(args: QueuesArgs, context: &Context) -> anyhow::Result<u8> {
+pub(crate) async fn run(args: &QueuesArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
-    match args.what {
+    match &args.what {
         None | Some(What::List) => {}
         Some(What::Set(set)) => {
             let change = set.change()?;
@@ -100,7 +100,7 @@ pub(crate) async fn run(args: QueuesArgs, context: &Context) -> anyhow::Result<u
                 .await
                 .map_err(Failure::from)?;
         }
-        Some(What::Delete { name }) => client.delete_queue(&name).await.map_err(Failure::from)?,
+        Some(What::Delete { name }) => client.delete_queue(name).await.map_err(Failure::from)?,
     }
     let queues = client.queues().await.map_err(Failure::from)?;
     context.print(&queues, |queues| table(queues, context.output.paper()))?;

@@ -1,5 +1,7 @@
 //! The command line: every command and the options that all have. Owns no behaviour.
 
+use std::{future::ready, pin::Pin};
+
 use clap::{Parser, Subcommand};
 
 use crate::{
@@ -132,60 +134,67 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    pub(crate) async fn run(self, context: &Context) -> anyhow::Result<u8> {
-        if !matches!(self, Self::Serve(_)) {
-            logging::start("error", LogFormat::Text, &context.env)?;
+    /// What the command does. Each future is boxed: in one future of all commands, each would be compiled once for every
+    /// way in which that one is used.
+    pub(crate) fn run<'a>(
+        &'a self,
+        context: &'a Context,
+    ) -> Pin<Box<dyn Future<Output = anyhow::Result<u8>> + 'a>> {
+        if !matches!(self, Self::Serve(_))
+            && let Err(error) = logging::start("error", LogFormat::Text, &context.env)
+        {
+            return Box::pin(ready(Err(error.into())));
         }
         match self {
-            Self::Run(args) => cmd_run::run(&args, context).await,
-            Self::Serve(args) => cmd_serve::run(&args, context).await,
-            Self::Submit(args) => cmd_submit::run(&args, context).await,
-            Self::Jobs(args) => cmd_jobs::run(&args, context).await,
-            Self::Job(args) => cmd_job::run(&args, context).await,
-            Self::Log(args) => cmd_log::run(&args, context).await,
-            Self::Tests(args) => cmd_tests::run(&args, context).await,
-            Self::Results(args) => cmd_results::run(&args, context).await,
-            Self::Wait(args) => cmd_wait::run(&args, context).await,
-            Self::Watch(args) => cmd_watch::run(&args, context).await,
-            Self::Rerun(args) => cmd_rerun::run(&args, context).await,
-            Self::Group(args) => cmd_group::run(&args, context).await,
-            Self::Put(args) => cmd_put::run(&args, context).await,
-            Self::Get(args) => cmd_get::run(&args, context).await,
-            Self::Content(args) => cmd_content::run(args, context).await,
-            Self::Explain(args) => cmd_explain::run(&args, context).await,
-            Self::Reuse(args) => cmd_reuse::run(&args, context).await,
-            Self::Replay(args) => cmd_replay::run(&args, context).await,
-            Self::Hold(args) => cmd_change::hold(&args, context).await,
-            Self::Release(args) => cmd_change::release(&args, context).await,
-            Self::Edit(args) => cmd_change::edit(&args, context).await,
-            Self::Cancel(args) => cmd_stop::cancel(&args, context).await,
-            Self::Terminate(args) => cmd_stop::terminate(&args, context).await,
-            Self::Timers(args) => cmd_timers::run(&args, context).await,
-            Self::Webhooks(args) => cmd_webhooks::run(&args, context).await,
-            Self::Usage(args) => cmd_usage::run(&args, context).await,
-            Self::Plan(args) => cmd_plan::plan(&args, context).await,
-            Self::Apply(args) => cmd_plan::apply(&args, context).await,
-            Self::Queues(args) => cmd_queues::run(args, context).await,
-            Self::Hosts(args) => cmd_hosts::run(&args, context).await,
-            Self::Pools(args) => cmd_pools::run(args, context).await,
-            Self::Scale(args) => cmd_scale::run(&args, context).await,
-            Self::Lab(args) => cmd_lab::run(&args, context).await,
-            Self::Audit(args) => cmd_audit::run(&args, context).await,
-            Self::Account(args) => cmd_account::run(args, context).await,
-            Self::Key(args) => cmd_key::run(args, context).await,
-            Self::Backup(args) => cmd_backup::backup(&args, context),
-            Self::Restore(args) => cmd_backup::restore(&args, context).await,
-            Self::Whoami(args) => cmd_whoami::run(&args, context).await,
-            Self::Login(args) => cmd_login::run(&args, context).await,
-            Self::Config(args) => cmd_config::run(&args, context),
-            Self::Prune(args) => cmd_prune::run(&args, context).await,
-            Self::Check(args) => cmd_check::run(&args, context).await,
-            Self::Doctor(args) => cmd_doctor::run(&args, context).await,
+            Self::Run(args) => Box::pin(cmd_run::run(args, context)),
+            Self::Serve(args) => Box::pin(cmd_serve::run(args, context)),
+            Self::Submit(args) => Box::pin(cmd_submit::run(args, context)),
+            Self::Jobs(args) => Box::pin(cmd_jobs::run(args, context)),
+            Self::Job(args) => Box::pin(cmd_job::run(args, context)),
+            Self::Log(args) => Box::pin(cmd_log::run(args, context)),
+            Self::Tests(args) => Box::pin(cmd_tests::run(args, context)),
+            Self::Results(args) => Box::pin(cmd_results::run(args, context)),
+            Self::Wait(args) => Box::pin(cmd_wait::run(args, context)),
+            Self::Watch(args) => Box::pin(cmd_watch::run(args, context)),
+            Self::Rerun(args) => Box::pin(cmd_rerun::run(args, context)),
+            Self::Group(args) => Box::pin(cmd_group::run(args, context)),
+            Self::Put(args) => Box::pin(cmd_put::run(args, context)),
+            Self::Get(args) => Box::pin(cmd_get::run(args, context)),
+            Self::Content(args) => Box::pin(cmd_content::run(args, context)),
+            Self::Explain(args) => Box::pin(cmd_explain::run(args, context)),
+            Self::Reuse(args) => Box::pin(cmd_reuse::run(args, context)),
+            Self::Replay(args) => Box::pin(cmd_replay::run(args, context)),
+            Self::Hold(args) => Box::pin(cmd_change::hold(args, context)),
+            Self::Release(args) => Box::pin(cmd_change::release(args, context)),
+            Self::Edit(args) => Box::pin(cmd_change::edit(args, context)),
+            Self::Cancel(args) => Box::pin(cmd_stop::cancel(args, context)),
+            Self::Terminate(args) => Box::pin(cmd_stop::terminate(args, context)),
+            Self::Timers(args) => Box::pin(cmd_timers::run(args, context)),
+            Self::Webhooks(args) => Box::pin(cmd_webhooks::run(args, context)),
+            Self::Usage(args) => Box::pin(cmd_usage::run(args, context)),
+            Self::Plan(args) => Box::pin(cmd_plan::plan(args, context)),
+            Self::Apply(args) => Box::pin(cmd_plan::apply(args, context)),
+            Self::Queues(args) => Box::pin(cmd_queues::run(args, context)),
+            Self::Hosts(args) => Box::pin(cmd_hosts::run(args, context)),
+            Self::Pools(args) => Box::pin(cmd_pools::run(args, context)),
+            Self::Scale(args) => Box::pin(cmd_scale::run(args, context)),
+            Self::Lab(args) => Box::pin(cmd_lab::run(args, context)),
+            Self::Audit(args) => Box::pin(cmd_audit::run(args, context)),
+            Self::Account(args) => Box::pin(cmd_account::run(args, context)),
+            Self::Key(args) => Box::pin(cmd_key::run(args, context)),
+            Self::Backup(args) => Box::pin(ready(cmd_backup::backup(args, context))),
+            Self::Restore(args) => Box::pin(cmd_backup::restore(args, context)),
+            Self::Whoami(args) => Box::pin(cmd_whoami::run(args, context)),
+            Self::Login(args) => Box::pin(cmd_login::run(args, context)),
+            Self::Config(args) => Box::pin(ready(cmd_config::run(args, context))),
+            Self::Prune(args) => Box::pin(cmd_prune::run(args, context)),
+            Self::Check(args) => Box::pin(cmd_check::run(args, context)),
+            Self::Doctor(args) => Box::pin(cmd_doctor::run(args, context)),
             Self::Completions { shell } => {
-                completing::print_script(shell, context)?;
-                Ok(exit::OK)
+                let printed = completing::print_script(*shell, context);
+                Box::pin(ready(printed.map(|()| exit::OK).map_err(Into::into)))
             }
-            Self::Version(args) => cmd_version::run(&args, context).await,
+            Self::Version(args) => Box::pin(cmd_version::run(args, context)),
         }
     }
 }

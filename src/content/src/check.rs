@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{StreamExt, TryStreamExt, future::BoxFuture, stream};
 use object_store::{ObjectStore, ObjectStoreExt, path::Path};
 
 use crate::{
@@ -49,29 +49,31 @@ impl ContentStore {
     ///
     /// # Errors
     /// The object store does not answer.
-    pub async fn check(&self) -> Result<Checked, ContentError> {
-        let (mut told, mut broken) = (Checked::default(), HashSet::new());
-        let chunks = Path::from(CHUNKS);
-        let folders = self.objects.list_with_delimiter(Some(&chunks)).await;
-        self.health.answered(&folders);
-        let folders = folders?.common_prefixes;
-        let mut from = 0;
-        while from < BYTES {
-            let (mut good, mut until) = (HashSet::new(), from);
-            while until < BYTES && good.len() < GOOD_MAX {
-                let folder = Path::from_iter([CHUNKS, &format!("{until:02x}")]);
-                if folders.contains(&folder) {
-                    self.check_folder(&folder, &mut good, &mut told).await?;
+    pub fn check(&self) -> BoxFuture<'_, Result<Checked, ContentError>> {
+        Box::pin(async move {
+            let (mut told, mut broken) = (Checked::default(), HashSet::new());
+            let chunks = Path::from(CHUNKS);
+            let folders = self.objects.list_with_delimiter(Some(&chunks)).await;
+            self.health.answered(&folders);
+            let folders = folders?.common_prefixes;
+            let mut from = 0;
+            while from < BYTES {
+                let (mut good, mut until) = (HashSet::new(), from);
+                while until < BYTES && good.len() < GOOD_MAX {
+                    let folder = Path::from_iter([CHUNKS, &format!("{until:02x}")]);
+                    if folders.contains(&folder) {
+                        self.check_folder(&folder, &mut good, &mut told).await?;
+                    }
+                    until += 1;
                 }
-                until += 1;
+                let is_first = from == 0;
+                self.check_manifests(from..until, &good, is_first, &mut broken, &mut told)
+                    .await?;
+                from = until;
             }
-            let is_first = from == 0;
-            self.check_manifests(from..until, &good, is_first, &mut broken, &mut told)
-                .await?;
-            from = until;
-        }
-        self.check_notes(&mut told).await?;
-        Ok(told)
+            self.check_notes(&mut told).await?;
+            Ok(told)
+        })
     }
 
     /// Reads the notes of named files, and looks whether their chunks are there. Damaged chunks were moved aside before.

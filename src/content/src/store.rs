@@ -6,7 +6,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt, TryStreamExt, stream};
+use futures_util::{Stream, StreamExt, TryStreamExt, future::BoxFuture, stream};
 use object_store::{
     ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload, path::Path, signer::Signer,
 };
@@ -170,17 +170,22 @@ impl ContentStore {
 
     /// Stores a manifest, if all its chunks are there. Returns its id and what is known of it. The manifest and its chunks
     /// are pinned while it is written, and for an hour in all.
-    pub async fn put_manifest(&self, bytes: Bytes) -> Result<(Digest, About), ContentError> {
-        let read = work_on(&bytes, |bytes| {
-            let manifest = Manifest::decode(bytes)?;
-            Ok::<_, ContentError>((Digest::of(bytes), manifest.digests(), about_of(&manifest)))
-        });
-        let (id, chunks, about) = read.await??;
-        let begun = self.begin_root(id, chunks).await?;
-        self.write(&about_name(id), json(&about)?).await?;
-        self.check_in_time(begun)?;
-        self.write(&manifest_name(id), bytes).await?;
-        Ok((id, about))
+    pub fn put_manifest(
+        &self,
+        bytes: Bytes,
+    ) -> BoxFuture<'_, Result<(Digest, About), ContentError>> {
+        Box::pin(async move {
+            let read = work_on(&bytes, |bytes| {
+                let manifest = Manifest::decode(bytes)?;
+                Ok::<_, ContentError>((Digest::of(bytes), manifest.digests(), about_of(&manifest)))
+            });
+            let (id, chunks, about) = read.await??;
+            let begun = self.begin_root(id, chunks).await?;
+            self.write(&about_name(id), json(&about)?).await?;
+            self.check_in_time(begun)?;
+            self.write(&manifest_name(id), bytes).await?;
+            Ok((id, about))
+        })
     }
 
     /// Before a root is written that names these chunks: pins both, and refuses if a chunk is not there. Answers when it
@@ -242,25 +247,27 @@ impl ContentStore {
     }
 
     /// What is known of a manifest; `None`: there is none.
-    pub async fn about(&self, id: Digest) -> Result<Option<About>, ContentError> {
-        if !self.has(&manifest_name(id)).await? {
-            return Ok(None);
-        }
-        if let Some(json) = self.read(&about_name(id)).await?
-            && let Ok(about) = serde_json::from_slice(&json)
-        {
-            return Ok(Some(about));
-        }
-        // It can always be made again.
-        let Some(bytes) = self.manifest(id).await? else {
-            return Ok(None);
-        };
-        let read = work_on(&bytes, |bytes| {
-            Manifest::decode(bytes).map(|manifest| about_of(&manifest))
-        });
-        let about = read.await??;
-        self.write(&about_name(id), json(&about)?).await?;
-        Ok(Some(about))
+    pub fn about(&self, id: Digest) -> BoxFuture<'_, Result<Option<About>, ContentError>> {
+        Box::pin(async move {
+            if !self.has(&manifest_name(id)).await? {
+                return Ok(None);
+            }
+            if let Some(json) = self.read(&about_name(id)).await?
+                && let Ok(about) = serde_json::from_slice(&json)
+            {
+                return Ok(Some(about));
+            }
+            // It can always be made again.
+            let Some(bytes) = self.manifest(id).await? else {
+                return Ok(None);
+            };
+            let read = work_on(&bytes, |bytes| {
+                Manifest::decode(bytes).map(|manifest| about_of(&manifest))
+            });
+            let about = read.await??;
+            self.write(&about_name(id), json(&about)?).await?;
+            Ok(Some(about))
+        })
     }
 
     /// Where anybody can PUT a chunk for a while; `None`: through a scheduler only.

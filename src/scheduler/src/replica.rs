@@ -5,7 +5,7 @@
 use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::BoxFuture};
 use http_body_util::{BodyExt, Full};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
@@ -54,49 +54,32 @@ impl Replica {
     ///
     /// # Errors
     /// The store cannot be read, or another living replica has its name.
-    pub async fn start(config: Config, parts: Parts, url: String) -> Result<Self, StartError> {
-        let stop = CancellationToken::new();
-        let sealer = Sealer::open(parts.store.as_ref(), parts.clock.clone()).await?;
-        let core = Arc::new(Core::new(config, parts, url, sealer, &stop));
-        core.join().await?;
-        core.restore().await?;
-        core.people.accounts.warn_of_unnamed_hosts();
-        if let Err(error) = core.sweep_parts() {
-            tracing::warn!(%error, "incomplete uploads of an earlier run could not be removed");
-        }
-        core.tasks
-            .run("engine", engine_task::run(Arc::clone(&core), stop.clone()));
-        core.tasks.run("rounds", Arc::clone(&core).keep_in_sync());
-        core.tasks.run("leases", Arc::clone(&core).watch_leases());
-        core.tasks.run("membership", Arc::clone(&core).stay_known());
-        core.tasks.run("clock", Arc::clone(&core).watch_clock());
-        core.tasks.run("hints", Arc::clone(&core).send_hints());
-        core.tasks
-            .run("dependants", Arc::clone(&core).watch_dependants());
-        core.tasks
-            .run("sequences", Arc::clone(&core).watch_sequences());
-        core.tasks
-            .run("clusters", Arc::clone(&core).watch_clusters());
-        core.tasks.run("parents", Arc::clone(&core).watch_parents());
-        core.tasks
-            .run("webhooks", Arc::clone(&core).watch_webhooks());
-        core.tasks.run("results", Arc::clone(&core).watch_results());
-        core.tasks.run("pools", Arc::clone(&core).watch_pools());
-        core.tasks.run("board", Arc::clone(&core).watch_board());
-        core.tasks.run("alarms", Arc::clone(&core).watch_alarms());
-        core.tasks.run("timers", Arc::clone(&core).watch_timers());
-        core.tasks
-            .run("old_months", Arc::clone(&core).drop_old_months());
-        core.tasks.run("content", Arc::clone(&core).collect_daily());
-        core.tell_of_start();
-        let store = core.store.health().name;
-        tracing::info!(
-            replica = core.config.replica,
-            url = core.others.url,
-            store,
-            "started"
-        );
-        Ok(Self { core, stop })
+    pub fn start(
+        config: Config,
+        parts: Parts,
+        url: String,
+    ) -> BoxFuture<'static, Result<Self, StartError>> {
+        Box::pin(async move {
+            let stop = CancellationToken::new();
+            let sealer = Sealer::open(parts.store.as_ref(), parts.clock.clone()).await?;
+            let core = Arc::new(Core::new(config, parts, url, sealer, &stop));
+            core.join().await?;
+            core.restore().await?;
+            core.people.accounts.warn_of_unnamed_hosts();
+            if let Err(error) = core.sweep_parts() {
+                tracing::warn!(%error, "incomplete uploads of an earlier run could not be removed");
+            }
+            run_tasks(&core, &stop);
+            core.tell_of_start();
+            let store = core.store.health().name;
+            tracing::info!(
+                replica = core.config.replica,
+                url = core.others.url,
+                store,
+                "started"
+            );
+            Ok(Self { core, stop })
+        })
     }
 
     pub(crate) fn core(&self) -> Arc<Core> {
@@ -143,9 +126,39 @@ impl Replica {
     }
 
     /// Drains, finishes claims in flight, flushes, joins every task.
-    pub async fn stop(self) {
-        self.drain();
-        self.stop.cancel();
-        self.core.tasks.finish().await;
+    pub fn stop(self) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            self.drain();
+            self.stop.cancel();
+            self.core.tasks.finish().await;
+        })
     }
+}
+
+/// Starts the tasks of a replica. A plain function, so that they are compiled here, and not again in each program.
+fn run_tasks(core: &Arc<Core>, stop: &CancellationToken) {
+    core.tasks
+        .run("engine", engine_task::run(Arc::clone(core), stop.clone()));
+    core.tasks.run("rounds", Arc::clone(core).keep_in_sync());
+    core.tasks.run("leases", Arc::clone(core).watch_leases());
+    core.tasks.run("membership", Arc::clone(core).stay_known());
+    core.tasks.run("clock", Arc::clone(core).watch_clock());
+    core.tasks.run("hints", Arc::clone(core).send_hints());
+    core.tasks
+        .run("dependants", Arc::clone(core).watch_dependants());
+    core.tasks
+        .run("sequences", Arc::clone(core).watch_sequences());
+    core.tasks
+        .run("clusters", Arc::clone(core).watch_clusters());
+    core.tasks.run("parents", Arc::clone(core).watch_parents());
+    core.tasks
+        .run("webhooks", Arc::clone(core).watch_webhooks());
+    core.tasks.run("results", Arc::clone(core).watch_results());
+    core.tasks.run("pools", Arc::clone(core).watch_pools());
+    core.tasks.run("board", Arc::clone(core).watch_board());
+    core.tasks.run("alarms", Arc::clone(core).watch_alarms());
+    core.tasks.run("timers", Arc::clone(core).watch_timers());
+    core.tasks
+        .run("old_months", Arc::clone(core).drop_old_months());
+    core.tasks.run("content", Arc::clone(core).collect_daily());
 }

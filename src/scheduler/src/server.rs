@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use fairlead_api::{AccountChange, AccountView};
+use futures_util::future::BoxFuture;
 use hyper::{
     Request, Uri, Version,
     body::Incoming,
@@ -49,44 +50,46 @@ pub struct Server {
 
 impl Server {
     /// Opens the store, restores what runs, and listens. Returns when requests are answered.
-    pub async fn start(config: Config) -> Result<Self, StartError> {
-        let clock = Clock::system();
-        let listener =
-            TcpListener::bind(config.listen)
-                .await
-                .map_err(|cause| StartError::Listen {
-                    address: config.listen,
-                    cause,
-                })?;
-        let address = listener.local_addr().map_err(|cause| StartError::Listen {
-            address: config.listen,
-            cause,
-        })?;
-        let store = open_store(&config).await?;
-        let prepared = config.results.prepare(&config.data_dir);
-        prepared.map_err(|cause| StartError::Data {
-            path: config.data_dir.display().to_string(),
-            cause,
-        })?;
-        let content = open_content(&config)?;
-        let parts = Parts::new(
-            store,
-            clock,
-            Arc::new(HttpPeers::new()),
-            content,
-            Arc::new(Programs::new(config.providers.clone())),
-        );
-        let advertise = config.advertise.clone();
-        let url = advertise.unwrap_or_else(|| format!("http://{address}"));
-        let replica = Replica::start(config, parts, url).await?;
-        let accepting = TaskTracker::new();
-        accepting.spawn(accept(listener, replica.core()));
-        accepting.close();
-        tracing::info!(%address, "ready");
-        Ok(Self {
-            address,
-            replica,
-            accepting,
+    pub fn start(config: Config) -> BoxFuture<'static, Result<Self, StartError>> {
+        Box::pin(async move {
+            let clock = Clock::system();
+            let listener =
+                TcpListener::bind(config.listen)
+                    .await
+                    .map_err(|cause| StartError::Listen {
+                        address: config.listen,
+                        cause,
+                    })?;
+            let address = listener.local_addr().map_err(|cause| StartError::Listen {
+                address: config.listen,
+                cause,
+            })?;
+            let store = open_store(&config).await?;
+            let prepared = config.results.prepare(&config.data_dir);
+            prepared.map_err(|cause| StartError::Data {
+                path: config.data_dir.display().to_string(),
+                cause,
+            })?;
+            let content = open_content(&config)?;
+            let parts = Parts::new(
+                store,
+                clock,
+                Arc::new(HttpPeers::new()),
+                content,
+                Arc::new(Programs::new(config.providers.clone())),
+            );
+            let advertise = config.advertise.clone();
+            let url = advertise.unwrap_or_else(|| format!("http://{address}"));
+            let replica = Replica::start(config, parts, url).await?;
+            let accepting = TaskTracker::new();
+            accepting.spawn(accept(listener, replica.core()));
+            accepting.close();
+            tracing::info!(%address, "ready");
+            Ok(Self {
+                address,
+                replica,
+                accepting,
+            })
         })
     }
 
@@ -101,33 +104,37 @@ impl Server {
     }
 
     /// Stops in order: answers the waiting, finishes claims in flight, flushes, joins every task.
-    pub async fn stop(self) {
-        self.replica.drain();
-        self.accepting.wait().await;
-        self.replica.stop().await;
-        tracing::info!("stopped");
+    pub fn stop(self) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            self.replica.drain();
+            self.accepting.wait().await;
+            self.replica.stop().await;
+            tracing::info!("stopped");
+        })
     }
 }
 
 /// Creates or changes an account directly in the store (no server must run on an embedded one), with a new token.
-pub async fn add_account(
-    config: &Config,
-    name: &str,
-    change: &AccountChange,
-) -> Result<AccountView, StartError> {
-    let store = open_store(config).await?;
-    let change = AccountChange {
-        new_token: true,
-        ..change.clone()
-    };
-    let docs = SmallDocs::new(store, None, Counters::default());
-    match set_account(&docs, name, &change, true).await {
-        Ok((view, _)) => Ok(view),
-        Err(refusal) => Err(StartError::Account {
-            message: refusal.to_string(),
-            hint: refusal.body().hint,
-        }),
-    }
+pub fn add_account<'a>(
+    config: &'a Config,
+    name: &'a str,
+    change: &'a AccountChange,
+) -> BoxFuture<'a, Result<AccountView, StartError>> {
+    Box::pin(async move {
+        let store = open_store(config).await?;
+        let change = AccountChange {
+            new_token: true,
+            ..change.clone()
+        };
+        let docs = SmallDocs::new(store, None, Counters::default());
+        match set_account(&docs, name, &change, true).await {
+            Ok((view, _)) => Ok(view),
+            Err(refusal) => Err(StartError::Account {
+                message: refusal.to_string(),
+                hint: refusal.body().hint,
+            }),
+        }
+    })
 }
 
 /// The request, with how it came where handlers find it. A target without a path (`CONNECT`) gets the shortest one: no

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 use parking_lot::RwLock;
 use reqwest::header;
 use tokio::time::Instant;
@@ -126,43 +127,45 @@ impl Client {
     }
 
     /// Sends `call` until it has an answer that stands.
-    pub(super) async fn run(&self, call: &Call) -> Result<Reply, ClientError> {
-        let started = Instant::now();
-        let retry_for = self.inner.config.retry_for;
-        let mut pause = PAUSE_MIN;
-        let mut refused = None;
-        let mut cause = String::new();
-        for round in 0_u32.. {
-            let first = self.inner.good.load(Ordering::Relaxed);
-            let bases = self.inner.bases.iter().enumerate();
-            for (at, base) in bases.clone().skip(first).chain(bases.take(first)) {
-                if round > 0 && started.elapsed() >= retry_for {
+    pub(super) fn run<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Reply, ClientError>> {
+        Box::pin(async move {
+            let started = Instant::now();
+            let retry_for = self.inner.config.retry_for;
+            let mut pause = PAUSE_MIN;
+            let mut refused = None;
+            let mut cause = String::new();
+            for round in 0_u32.. {
+                let first = self.inner.good.load(Ordering::Relaxed);
+                let bases = self.inner.bases.iter().enumerate();
+                for (at, base) in bases.clone().skip(first).chain(bases.take(first)) {
+                    if round > 0 && started.elapsed() >= retry_for {
+                        break;
+                    }
+                    match self.try_while_alive(base, call).await {
+                        Ok(reply) if !reply.try_elsewhere(call.repeat) => {
+                            self.inner.good.store(at, Ordering::Relaxed);
+                            return Ok(reply);
+                        }
+                        Ok(reply) => refused = Some(reply),
+                        Err(Failure::NotSent(text)) => cause = text,
+                        Err(Failure::Sent(text)) if call.repeat == Repeat::Always => cause = text,
+                        Err(Failure::Sent(cause)) => {
+                            let url = base.url.clone();
+                            return Err(ClientError::OutcomeUnknown { url, cause });
+                        }
+                        Err(Failure::Stop(error)) => return Err(error),
+                    }
+                }
+                let this_pause = jittered(pause);
+                if started.elapsed() + this_pause >= retry_for {
                     break;
                 }
-                match self.try_while_alive(base, call).await {
-                    Ok(reply) if !reply.try_elsewhere(call.repeat) => {
-                        self.inner.good.store(at, Ordering::Relaxed);
-                        return Ok(reply);
-                    }
-                    Ok(reply) => refused = Some(reply),
-                    Err(Failure::NotSent(text)) => cause = text,
-                    Err(Failure::Sent(text)) if call.repeat == Repeat::Always => cause = text,
-                    Err(Failure::Sent(cause)) => {
-                        let url = base.url.clone();
-                        return Err(ClientError::OutcomeUnknown { url, cause });
-                    }
-                    Err(Failure::Stop(error)) => return Err(error),
-                }
+                rest(this_pause).await;
+                pause = (pause * 2).min(PAUSE_MAX);
             }
-            let this_pause = jittered(pause);
-            if started.elapsed() + this_pause >= retry_for {
-                break;
-            }
-            rest(this_pause).await;
-            pause = (pause * 2).min(PAUSE_MAX);
-        }
-        // A replica that said no knows more than a port that is shut.
-        refused.map_or_else(|| Err(self.unreachable(cause)), Ok)
+            // A replica that said no knows more than a port that is shut.
+            refused.map_or_else(|| Err(self.unreachable(cause)), Ok)
+        })
     }
 
     fn unreachable(&self, cause: String) -> ClientError {

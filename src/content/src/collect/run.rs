@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 
 use super::{
     pinned::{Pinned, written_ms},
@@ -74,32 +75,34 @@ impl ContentStore {
     /// [`ContentError::CollectedByAnother`]: somebody else does it. [`ContentError::Damaged`]: a manifest cannot be read,
     /// so nobody knows which chunks it names; [`ContentStore::check`] moves it aside. Whatever was left half done is done by
     /// the next collection.
-    pub async fn collect(
-        &self,
-        options: &CollectOptions,
-        marks: &dyn Marks,
-    ) -> Result<Collected, ContentError> {
-        let begun = self.clock.elapsed();
-        let term = if options.dry_run {
-            None
-        } else {
-            Some(Term::take(self, &options.holder).await?)
-        };
-        let mut run = Run {
-            store: self,
-            options,
-            marks,
-            term,
-            pinned: Pinned::default(),
-            begun,
-            batches: 0,
-            told: Collected::default(),
-        };
-        run.tidy().await?;
-        run.pinned.read(self).await?;
-        run.manifests().await?;
-        run.chunks().await?;
-        run.end().await
+    pub fn collect<'a>(
+        &'a self,
+        options: &'a CollectOptions,
+        marks: &'a dyn Marks,
+    ) -> BoxFuture<'a, Result<Collected, ContentError>> {
+        Box::pin(async move {
+            let begun = self.clock.elapsed();
+            let term = if options.dry_run {
+                None
+            } else {
+                Some(Term::take(self, &options.holder).await?)
+            };
+            let mut run = Run {
+                store: self,
+                options,
+                marks,
+                term,
+                pinned: Pinned::default(),
+                begun,
+                batches: 0,
+                told: Collected::default(),
+            };
+            run.tidy().await?;
+            run.pinned.read(self).await?;
+            run.manifests().await?;
+            run.chunks().await?;
+            run.end().await
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, fs::File, io::Write, path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::{StreamExt, stream::FuturesOrdered};
+use futures_util::{StreamExt, future::BoxFuture, stream::FuturesOrdered};
 use tokio::{sync::mpsc, task::spawn_blocking};
 
 use super::{
@@ -69,40 +69,42 @@ struct Need {
 /// # Errors
 /// [`TransferError::NotEmpty`]; [`TransferError::Unknown`]; [`TransferError::FileOf`] names the file whose chunk is missing
 /// or damaged.
-pub async fn get(
-    remote: &dyn Remote,
+pub fn get<'a>(
+    remote: &'a dyn Remote,
     id: Digest,
     into: PathBuf,
-    options: &GetOptions,
-    progress: &(dyn Fn(GetProgress) + Send + Sync),
-) -> Result<Got, TransferError> {
-    let bytes = remote.manifest(id).await?;
-    let manifest = Arc::new(spawn_blocking(move || decoded(id, &bytes)).await??);
-    let target = spawn_blocking(move || Target::prepare(&into)).await??;
-    let needs = needs_of_all(&manifest);
-    let to_fetch_bytes = bytes_of(&needs);
-    let all = GetProgress {
-        files: u64::try_from(manifest.entries().len()).unwrap_or(u64::MAX),
-        bytes: manifest.bytes(),
-        to_fetch_bytes,
-        fetched_bytes: 0,
-    };
-    let fetch = Fetch {
-        remote,
-        id,
-        entries: manifest.entries(),
-        parallel: options.parallel.clamp(1, PARALLEL_MAX),
-        progress: Some((progress, all)),
-    };
-    let (pieces, arriving) = mpsc::channel(WRITES_AHEAD);
-    let listed = Arc::clone(&manifest);
-    let writer = spawn_blocking(move || write_all(target, &listed, arriving));
-    let (fetched, written) = tokio::join!(fetch.run(needs, pieces), writer);
-    first_error(fetched, written?)?;
-    Ok(Got {
-        files: all.files,
-        bytes: all.bytes,
-        fetched_bytes: to_fetch_bytes,
+    options: &'a GetOptions,
+    progress: &'a (dyn Fn(GetProgress) + Send + Sync),
+) -> BoxFuture<'a, Result<Got, TransferError>> {
+    Box::pin(async move {
+        let bytes = remote.manifest(id).await?;
+        let manifest = Arc::new(spawn_blocking(move || decoded(id, &bytes)).await??);
+        let target = spawn_blocking(move || Target::prepare(&into)).await??;
+        let needs = needs_of_all(&manifest);
+        let to_fetch_bytes = bytes_of(&needs);
+        let all = GetProgress {
+            files: u64::try_from(manifest.entries().len()).unwrap_or(u64::MAX),
+            bytes: manifest.bytes(),
+            to_fetch_bytes,
+            fetched_bytes: 0,
+        };
+        let fetch = Fetch {
+            remote,
+            id,
+            entries: manifest.entries(),
+            parallel: options.parallel.clamp(1, PARALLEL_MAX),
+            progress: Some((progress, all)),
+        };
+        let (pieces, arriving) = mpsc::channel(WRITES_AHEAD);
+        let listed = Arc::clone(&manifest);
+        let writer = spawn_blocking(move || write_all(target, &listed, arriving));
+        let (fetched, written) = tokio::join!(fetch.run(needs, pieces), writer);
+        first_error(fetched, written?)?;
+        Ok(Got {
+            files: all.files,
+            bytes: all.bytes,
+            fetched_bytes: to_fetch_bytes,
+        })
     })
 }
 
@@ -110,34 +112,36 @@ pub async fn get(
 ///
 /// # Errors
 /// As [`get`]; what was written until then is to be thrown away. [`TransferError::Bug`]: the entry is no file.
-pub async fn fetch_file(
-    remote: &dyn Remote,
+pub fn fetch_file<'a>(
+    remote: &'a dyn Remote,
     id: Digest,
-    entry: &Entry,
-    file: &mut File,
-    options: &GetOptions,
-) -> Result<u64, TransferError> {
-    let Kind::File { chunks, .. } = &entry.kind else {
-        return Err(TransferError::Bug(format!("'{}' is no file", entry.path)));
-    };
-    let mut needs = Vec::new();
-    needs_of(chunks, 0, &mut needs);
-    let fetched_bytes = bytes_of(&needs);
-    let fetch = Fetch {
-        remote,
-        id,
-        entries: std::slice::from_ref(entry),
-        parallel: options.parallel.clamp(1, PARALLEL_MAX),
-        progress: None,
-    };
-    let (pieces, mut arriving) = mpsc::channel(WRITES_AHEAD);
-    let failed = |error| TransferError::file(&entry.path, error);
-    let mut own = file.try_clone().map_err(failed)?;
-    let wanted = entry.clone();
-    let writer = spawn_blocking(move || fill(&wanted, &mut arriving, &mut own));
-    let (fetched, written) = tokio::join!(fetch.run(needs, pieces), writer);
-    first_error(fetched, written?)?;
-    Ok(fetched_bytes)
+    entry: &'a Entry,
+    file: &'a mut File,
+    options: &'a GetOptions,
+) -> BoxFuture<'a, Result<u64, TransferError>> {
+    Box::pin(async move {
+        let Kind::File { chunks, .. } = &entry.kind else {
+            return Err(TransferError::Bug(format!("'{}' is no file", entry.path)));
+        };
+        let mut needs = Vec::new();
+        needs_of(chunks, 0, &mut needs);
+        let fetched_bytes = bytes_of(&needs);
+        let fetch = Fetch {
+            remote,
+            id,
+            entries: std::slice::from_ref(entry),
+            parallel: options.parallel.clamp(1, PARALLEL_MAX),
+            progress: None,
+        };
+        let (pieces, mut arriving) = mpsc::channel(WRITES_AHEAD);
+        let failed = |error| TransferError::file(&entry.path, error);
+        let mut own = file.try_clone().map_err(failed)?;
+        let wanted = entry.clone();
+        let writer = spawn_blocking(move || fill(&wanted, &mut arriving, &mut own));
+        let (fetched, written) = tokio::join!(fetch.run(needs, pieces), writer);
+        first_error(fetched, written?)?;
+        Ok(fetched_bytes)
+    })
 }
 
 /// The manifest of these bytes. Blocks while it reads a large one.

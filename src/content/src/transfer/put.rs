@@ -3,6 +3,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use futures_util::future::BoxFuture;
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -68,20 +69,22 @@ pub struct Put {
 /// # Errors
 /// [`TransferError::Unfit`] names devices, sockets, pipes and names that are not UTF-8; then nothing was put.
 /// [`TransferError::Changed`]: somebody wrote to a file meanwhile.
-pub async fn put(
-    remote: &dyn Remote,
+pub fn put<'a>(
+    remote: &'a dyn Remote,
     path: PathBuf,
-    options: &PutOptions,
-    progress: &(dyn Fn(PutProgress) + Send + Sync),
-) -> Result<Put, TransferError> {
-    let mut scan = spawn_blocking(move || scan(&path)).await??;
-    if !scan.problems.is_empty() {
-        return Err(TransferError::Unfit {
-            problems: std::mem::take(&mut scan.problems),
-            more: scan.more,
-        });
-    }
-    put_found(remote, scan, options, progress).await
+    options: &'a PutOptions,
+    progress: &'a (dyn Fn(PutProgress) + Send + Sync),
+) -> BoxFuture<'a, Result<Put, TransferError>> {
+    Box::pin(async move {
+        let mut scan = spawn_blocking(move || scan(&path)).await??;
+        if !scan.problems.is_empty() {
+            return Err(TransferError::Unfit {
+                problems: std::mem::take(&mut scan.problems),
+                more: scan.more,
+            });
+        }
+        put_found(remote, scan, options, progress).await
+    })
 }
 
 /// Puts these paths below a folder, each with all that is below it; `.` is all. They keep their paths. No link is
@@ -91,16 +94,18 @@ pub async fn put(
 ///
 /// # Errors
 /// [`TransferError::TooLarge`]: more than [`PutOptions::bytes_max`]; nothing was put.
-pub async fn put_paths(
-    remote: &dyn Remote,
+pub fn put_paths<'a>(
+    remote: &'a dyn Remote,
     root: PathBuf,
-    paths: &[String],
-    options: &PutOptions,
-    progress: &(dyn Fn(PutProgress) + Send + Sync),
-) -> Result<Put, TransferError> {
-    let (paths, owner) = (paths.to_vec(), options.owner);
-    let scan = spawn_blocking(move || scan_paths(&root, &paths, owner)).await??;
-    put_found(remote, scan, options, progress).await
+    paths: &'a [String],
+    options: &'a PutOptions,
+    progress: &'a (dyn Fn(PutProgress) + Send + Sync),
+) -> BoxFuture<'a, Result<Put, TransferError>> {
+    Box::pin(async move {
+        let (paths, owner) = (paths.to_vec(), options.owner);
+        let scan = spawn_blocking(move || scan_paths(&root, &paths, owner)).await??;
+        put_found(remote, scan, options, progress).await
+    })
 }
 
 async fn put_found(

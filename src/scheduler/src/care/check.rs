@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fairlead_store::{ElasticStore, EmbeddedStore, Finding, Findings, JobStore, check_jobs};
+use futures_util::future::BoxFuture;
 
 use super::{check_files, check_files::Folders, set_aside};
 use crate::{Clock, Config, StartError, StoreChoice};
@@ -28,30 +29,35 @@ pub struct Checked {
 }
 
 /// Checks a lab that runs, or one that does not.
-pub async fn check_lab(config: &Config, options: &CheckOptions) -> Result<Checked, StartError> {
-    let now_ms = Clock::system().wall_ms();
-    let mut found = Findings::new(options.examples_max);
-    let folders = Folders::new(&options.files);
-    let jobs = match (&options.file, &config.store) {
-        (None, StoreChoice::Elasticsearch(elastic)) => {
-            let store = ElasticStore::open_to_read(elastic.as_ref().clone()).await?;
-            found = store.check_bodies(now_ms, found).await?;
-            compare(&store, now_ms, &folders, &mut found).await?
-        }
-        (file, _) => {
-            let path: &Path = file.as_ref().unwrap_or(&config.data_dir);
-            let store = EmbeddedStore::open_to_read(path)?;
-            found = store.check_tables(found).await?;
-            if found.count("damage") > 0 {
-                0
-            } else {
+pub fn check_lab<'a>(
+    config: &'a Config,
+    options: &'a CheckOptions,
+) -> BoxFuture<'a, Result<Checked, StartError>> {
+    Box::pin(async move {
+        let now_ms = Clock::system().wall_ms();
+        let mut found = Findings::new(options.examples_max);
+        let folders = Folders::new(&options.files);
+        let jobs = match (&options.file, &config.store) {
+            (None, StoreChoice::Elasticsearch(elastic)) => {
+                let store = ElasticStore::open_to_read(elastic.as_ref().clone()).await?;
+                found = store.check_bodies(now_ms, found).await?;
                 compare(&store, now_ms, &folders, &mut found).await?
             }
-        }
-    };
-    Ok(Checked {
-        jobs,
-        findings: found.kinds().to_vec(),
+            (file, _) => {
+                let path: &Path = file.as_ref().unwrap_or(&config.data_dir);
+                let store = EmbeddedStore::open_to_read(path)?;
+                found = store.check_tables(found).await?;
+                if found.count("damage") > 0 {
+                    0
+                } else {
+                    compare(&store, now_ms, &folders, &mut found).await?
+                }
+            }
+        };
+        Ok(Checked {
+            jobs,
+            findings: found.kinds().to_vec(),
+        })
     })
 }
 
@@ -72,18 +78,23 @@ async fn compare(
 
 /// Sets aside files of attempts that have not begun, after a restore of the store that the configuration names. No
 /// scheduler may run on it. Answers how many folders and logs got another name.
-pub async fn set_files_aside(config: &Config, files: &[PathBuf]) -> Result<u64, StartError> {
-    match &config.store {
-        StoreChoice::Embedded => {
-            let store = EmbeddedStore::open(&config.data_dir)?;
-            all_aside(&store, files).await
+pub fn set_files_aside<'a>(
+    config: &'a Config,
+    files: &'a [PathBuf],
+) -> BoxFuture<'a, Result<u64, StartError>> {
+    Box::pin(async move {
+        match &config.store {
+            StoreChoice::Embedded => {
+                let store = EmbeddedStore::open(&config.data_dir)?;
+                all_aside(&store, files).await
+            }
+            StoreChoice::Elasticsearch(elastic) => {
+                let store = ElasticStore::open_to_read(elastic.as_ref().clone()).await?;
+                set_aside::refuse_running(&store).await?;
+                all_aside(&store, files).await
+            }
         }
-        StoreChoice::Elasticsearch(elastic) => {
-            let store = ElasticStore::open_to_read(elastic.as_ref().clone()).await?;
-            set_aside::refuse_running(&store).await?;
-            all_aside(&store, files).await
-        }
-    }
+    })
 }
 
 async fn all_aside(store: &dyn JobStore, files: &[PathBuf]) -> Result<u64, StartError> {

@@ -11,6 +11,7 @@ use std::{
 
 use fairlead_job::JobId;
 use fairlead_store::{ElasticStore, EmbeddedStore, JobStore, StoreError};
+use futures_util::future::BoxFuture;
 
 use crate::{
     Clock, Config, StartError, StoreChoice,
@@ -46,17 +47,22 @@ pub struct Pruned {
 }
 
 /// Removes files of old jobs, or counts them. A scheduler may run meanwhile.
-pub async fn prune(config: &Config, options: &PruneOptions) -> Result<Pruned, StartError> {
-    match &config.store {
-        StoreChoice::Embedded => {
-            let store = EmbeddedStore::open_to_read(&config.data_dir)?;
-            in_folders(&store, options).await
+pub fn prune<'a>(
+    config: &'a Config,
+    options: &'a PruneOptions,
+) -> BoxFuture<'a, Result<Pruned, StartError>> {
+    Box::pin(async move {
+        match &config.store {
+            StoreChoice::Embedded => {
+                let store = EmbeddedStore::open_to_read(&config.data_dir)?;
+                in_folders(&store, options).await
+            }
+            StoreChoice::Elasticsearch(elastic) => {
+                let store = ElasticStore::open_to_read(elastic.as_ref().clone()).await?;
+                in_folders(&store, options).await
+            }
         }
-        StoreChoice::Elasticsearch(elastic) => {
-            let store = ElasticStore::open_to_read(elastic.as_ref().clone()).await?;
-            in_folders(&store, options).await
-        }
-    }
+    })
 }
 
 async fn in_folders(store: &dyn JobStore, options: &PruneOptions) -> Result<Pruned, StartError> {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fairlead_store::{EmbeddedStore, RestoreOptions, restore};
+use futures_util::future::BoxFuture;
 
 use super::set_aside::set_aside;
 use crate::StartError;
@@ -18,16 +19,18 @@ pub struct Restored {
 
 /// Puts a backup in place of the store in a data folder. Files of attempts that have not begun by then are set aside:
 /// those attempts are yet to come, and a file is written once.
-pub async fn restore_lab(
-    copy: &Path,
-    data: &Path,
+pub fn restore_lab<'a>(
+    copy: &'a Path,
+    data: &'a Path,
     options: RestoreOptions,
-) -> Result<Restored, StartError> {
-    let replaced = restore(copy, data, options)?;
-    let store = EmbeddedStore::open(data)?;
-    let set_aside = set_aside(&store, data).await?;
-    Ok(Restored {
-        replaced,
-        set_aside,
+) -> BoxFuture<'a, Result<Restored, StartError>> {
+    Box::pin(async move {
+        let replaced = restore(copy, data, options)?;
+        let store = EmbeddedStore::open(data)?;
+        let set_aside = set_aside(&store, data).await?;
+        Ok(Restored {
+            replaced,
+            set_aside,
+        })
     })
 }

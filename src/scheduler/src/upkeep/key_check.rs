@@ -1,6 +1,7 @@
 //! Checks the lab's key without creating one, before a scheduler starts (`fairlead doctor`).
 
 use fairlead_store::{JobStore, Search, StoreError};
+use futures_util::future::BoxFuture;
 
 use crate::{Config, StartError, base::keyring, storage::open::open_store};
 
@@ -24,9 +25,11 @@ pub enum KeyState {
 ///
 /// # Errors
 /// The store cannot be opened or read.
-pub async fn look_at_key(config: &Config) -> Result<KeyState, StartError> {
-    let store = open_store(config).await?;
-    Ok(key_state(store.as_ref()).await?)
+pub fn look_at_key(config: &Config) -> BoxFuture<'_, Result<KeyState, StartError>> {
+    Box::pin(async move {
+        let store = open_store(config).await?;
+        Ok(key_state(store.as_ref()).await?)
+    })
 }
 
 async fn key_state(store: &dyn JobStore) -> Result<KeyState, StoreError> {

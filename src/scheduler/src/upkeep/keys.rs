@@ -1,5 +1,6 @@
 //! Shows, imports and rotates the lab's keys directly in the store, for operators.
 
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -50,25 +51,34 @@ impl Keys {
 }
 
 /// The keys in this store.
-pub async fn show_keys(config: &Config) -> Result<Keys, StartError> {
-    let store = open_store(config).await?;
-    Ok(Keys::of(&keyring::show(store.as_ref()).await?))
+pub fn show_keys(config: &Config) -> BoxFuture<'_, Result<Keys, StartError>> {
+    Box::pin(async move {
+        let store = open_store(config).await?;
+        Ok(Keys::of(&keyring::show(store.as_ref()).await?))
+    })
 }
 
 /// Adds keys: an export, the settings document of a backup, or 64 hexadecimal digits a line.
-pub async fn import_keys(config: &Config, text: &str) -> Result<Keys, StartError> {
-    let store = open_store(config).await?;
-    let now_ms = Clock::system().wall_ms();
-    let ring = keyring::import(store.as_ref(), text, now_ms).await;
-    Ok(Keys::of(&ring.map_err(refused)?))
+pub fn import_keys<'a>(
+    config: &'a Config,
+    text: &'a str,
+) -> BoxFuture<'a, Result<Keys, StartError>> {
+    Box::pin(async move {
+        let store = open_store(config).await?;
+        let now_ms = Clock::system().wall_ms();
+        let ring = keyring::import(store.as_ref(), text, now_ms).await;
+        Ok(Keys::of(&ring.map_err(refused)?))
+    })
 }
 
 /// Adds a new key, which seals once every replica has read it.
-pub async fn rotate_key(config: &Config) -> Result<Keys, StartError> {
-    let store = open_store(config).await?;
-    let now_ms = Clock::system().wall_ms();
-    let ring = keyring::rotate(store.as_ref(), random_bytes(), now_ms).await;
-    Ok(Keys::of(&ring.map_err(refused)?))
+pub fn rotate_key(config: &Config) -> BoxFuture<'_, Result<Keys, StartError>> {
+    Box::pin(async move {
+        let store = open_store(config).await?;
+        let now_ms = Clock::system().wall_ms();
+        let ring = keyring::rotate(store.as_ref(), random_bytes(), now_ms).await;
+        Ok(Keys::of(&ring.map_err(refused)?))
+    })
 }
 
 fn refused(refused: Refused) -> StartError {
