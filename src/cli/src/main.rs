@@ -87,10 +87,10 @@ use crate::{
     settings::Environment,
 };
 
-/// A replica after a burst keeps a third of the memory that it keeps with the C library's allocator, which gives each of
-/// many short threads a heap of its own; and it is a fifth faster with the embedded store.
+/// The C library's allocator gives each of many short threads a heap of its own, and keeps what a burst took.
+/// `docs/adr/0011-what-a-build-pays-for.md` compares allocators.
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     if completing::completed(<CommandLine as CommandFactory>::command) {
@@ -122,7 +122,7 @@ fn main() -> ExitCode {
         serving,
         told: std::sync::Once::new(),
     };
-    let ended = run(line.command, &context);
+    let ended = run(&line.command, &context);
     let ended = ended.and_then(|code| Ok(context.output.problem().map(|()| code)?));
     ExitCode::from(ended.unwrap_or_else(|error| tell(&error, context.json, &context.output)))
 }
@@ -138,7 +138,7 @@ fn tell(error: &anyhow::Error, is_for_programs: bool, output: &Output) -> u8 {
     code
 }
 
-fn run(command: command_line::Command, context: &Context) -> anyhow::Result<u8> {
+fn run(command: &command_line::Command, context: &Context) -> anyhow::Result<u8> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;

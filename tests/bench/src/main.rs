@@ -33,7 +33,7 @@ use cli::BenchArgs;
 
 // What is measured in this process allocates as the scheduler does.
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     match measured(&BenchArgs::parse()) {
