@@ -3,3 +3,4 @@
 pub mod clock;
 pub mod http;
 pub mod launch;
+pub mod signals;

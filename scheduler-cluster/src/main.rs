@@ -8,9 +8,11 @@ use std::{
 };
 
 use clap::{Args, Parser, Subcommand};
-use fairlead_cluster::launch::{
-    Asked, Cluster, OwnElastic, Replica, ReplicaView, exit_code, failure_code,
+use fairlead_cluster::{
+    launch::{Asked, Cluster, OwnElastic, Replica, ReplicaView, exit_code, failure_code},
+    signals::unless_interrupted,
 };
+use fairlead_reaper::Reaper;
 use serde_json::json;
 
 const EXIT_CODES: &str = "\
@@ -38,7 +40,7 @@ struct CommandLine {
 /// The actions on a cluster of this machine.
 #[derive(Debug, Subcommand)]
 enum Launch {
-    /// Start all stopped replicas, and print their URLs for --server
+    /// Start all stopped replicas, and print their URLs for --server. A start that fails ends those that it began
     Up(UpArgs),
     /// Show the state of each replica
     Status,
@@ -162,7 +164,7 @@ fn run(work: impl Future<Output = anyhow::Result<u8>>) -> anyhow::Result<u8> {
 async fn carry_out(line: &CommandLine, command: &Launch) -> anyhow::Result<u8> {
     let dir = &line.dir;
     match command {
-        Launch::Up(args) => up(line, args).await?,
+        Launch::Up(args) => unless_interrupted(up(line, args)).await?,
         Launch::Status => {
             let views = Cluster::look(dir).await?;
             show(line, &views)?;
@@ -207,7 +209,7 @@ async fn up(line: &CommandLine, args: &UpArgs) -> anyhow::Result<()> {
         binary: args.binary.clone(),
         more: (!args.more.is_empty()).then(|| args.more.clone()),
     };
-    let cluster = Cluster::up(&line.dir, asked).await?;
+    let cluster = Cluster::up(&line.dir, asked, Reaper::start()?).await?;
     let urls: Vec<String> = cluster.replicas().iter().map(Replica::url).collect();
     if line.json {
         let elasticsearch = &cluster.settings().elasticsearch;
@@ -215,7 +217,7 @@ async fn up(line: &CommandLine, args: &UpArgs) -> anyhow::Result<()> {
     } else {
         print(&urls.join(","))?;
     }
-    Ok(())
+    Ok(cluster.leave()?)
 }
 
 fn show(line: &CommandLine, views: &[ReplicaView]) -> anyhow::Result<()> {

@@ -2,14 +2,14 @@
 
 use std::{
     fs::{self, File},
+    os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
-    time::Duration,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::{settings, until};
+use crate::{clock::LOOK_EVERY, reaper, settings, until};
 
 /// How long it may take to stop in order, seconds: its jobs are stopped too.
 const STOP_LIMIT_S: u64 = 20;
@@ -26,8 +26,7 @@ impl Agent {
     /// Starts one that asks `server`, with more arguments of `fairlead-testbox`. Its jobs run as it does unless
     /// these say otherwise: tests and jobs meet in folders that are the test's alone.
     pub fn start(server: &str, host: &str, more: &[&str]) -> Self {
-        let folder = TempDir::with_prefix("fairlead-agent-")
-            .unwrap_or_else(|error| panic!("a temporary folder: {error}"));
+        let folder = reaper::folder("fairlead-agent-");
         let log = File::create(folder.path().join("log"))
             .unwrap_or_else(|error| panic!("a log file: {error}"));
         let mut command = Command::new(settings::binary("fairlead-testbox"));
@@ -46,6 +45,9 @@ impl Agent {
             .args(more)
             .current_dir(folder.path())
             .env("HOME", folder.path())
+            .envs([reaper::variable()])
+            // An agent hides its environment.
+            .arg0(reaper::named("fairlead-testbox"))
             .stdin(Stdio::null())
             .stdout(
                 log.try_clone()
@@ -91,7 +93,7 @@ impl Agent {
                     if child.try_wait().is_ok_and(|ended| ended.is_some()) {
                         return;
                     }
-                    std::thread::park_timeout(Duration::from_millis(10));
+                    std::thread::park_timeout(LOOK_EVERY);
                 }
             }
         }

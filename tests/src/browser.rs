@@ -8,7 +8,7 @@ use std::{
 
 use rustix::fs::{FlockOperation, flock};
 
-use crate::settings;
+use crate::{reaper, settings};
 
 /// The folder of the programs, with the libraries that they need: one test at a time installs them.
 ///
@@ -38,6 +38,7 @@ pub fn node(server: &str, words: &[&str]) -> Command {
         .args(words)
         .current_dir(folder())
         .env("FAIRLEAD_URL", server)
+        .envs([reaper::variable()])
         .stdin(Stdio::null());
     command
 }

@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How often a condition is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+use tokio::time::MissedTickBehavior;
+
+/// How often a condition is looked at: a look is a request on loopback, and whoever waits longer only waits.
+pub const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Now, on the monotonic clock.
 #[expect(clippy::disallowed_methods, reason = "the tests' one clock")]
@@ -26,6 +28,8 @@ pub fn now_ms() -> u128 {
 pub async fn until<T>(what: &str, limit_s: u64, mut probe: impl AsyncFnMut() -> Option<T>) -> T {
     let deadline = now() + Duration::from_secs(limit_s);
     let mut ticks = tokio::time::interval(LOOK_EVERY);
+    // After a slow look there is one next look, and no burst of those that were missed.
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         if let Some(found) = probe().await {

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{Http, Ran, clock, lab::forget_indices, scheduler::free_ports, settings};
+use crate::{Http, Ran, clock, lab::forget_indices, reaper, scheduler::free_ports, settings};
 
 /// A cluster of replicas; at the end nothing of it is left.
 #[derive(Debug)]
@@ -31,8 +31,7 @@ impl Replicas {
     /// Starts `count` over another Elasticsearch, which the arguments `store` name with the prefix.
     pub async fn up_on(prefix: &str, store: &[&str], count: u16, more: &[&str]) -> Self {
         let replicas = Self {
-            folder: TempDir::with_prefix("fairlead-replicas-")
-                .unwrap_or_else(|error| panic!("a temporary folder: {error}")),
+            folder: reaper::folder("fairlead-replicas-"),
             prefix: prefix.to_owned(),
             port: free_ports(count),
             count,
@@ -55,6 +54,7 @@ impl Replicas {
             .args(words)
             .env("HOME", self.folder.path())
             .env("RUST_LOG", "info")
+            .envs([reaper::variable()])
             .stdin(Stdio::null());
         let asked = format!("fairlead-cluster {}", words.join(" "));
         let ran = tokio::task::spawn_blocking(move || command.output()).await;

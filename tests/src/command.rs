@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::settings;
+use crate::{reaper, settings};
 
 /// A command that has ended.
 #[derive(Debug, Clone)]
@@ -39,6 +39,7 @@ pub fn fairlead(folder: &Path, variables: &[(&str, &str)], words: &[&str]) -> Ra
         .env("HOME", folder)
         .env("XDG_CONFIG_HOME", folder.join("config"))
         .envs(variables.iter().copied())
+        .envs([reaper::variable()])
         .stdin(Stdio::null())
         .output()
         .unwrap_or_else(|error| panic!("fairlead {words:?}: {error}"));

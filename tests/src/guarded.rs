@@ -21,10 +21,8 @@ impl std::fmt::Debug for Guarded {
 impl Guarded {
     /// Makes the admin in the store, as an operator does, and starts with `--auth` and more arguments.
     pub async fn start(store: Store, more: &[&str]) -> Self {
-        let mut scheduler = Scheduler::start_with(store, more).await;
-        scheduler.stop().await;
-        let added = Self::command(&scheduler, &["account", "add", "root", "--role", "admin"]);
-        let token = added.lines().last().unwrap_or_default().to_owned();
+        let mut scheduler = Scheduler::prepared(store, more);
+        let token = scheduler.add_account("root", "admin");
         scheduler.add_argument("--auth");
         scheduler.restart().await;
         let admin = scheduler.http().with_token(&token);

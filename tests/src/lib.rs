@@ -25,6 +25,7 @@ pub mod jobs;
 pub mod lab;
 pub mod metrics;
 pub mod person;
+pub mod reaper;
 pub mod receiver;
 pub mod recorded;
 pub mod scheduler;

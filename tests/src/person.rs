@@ -2,7 +2,7 @@
 
 use tempfile::TempDir;
 
-use crate::{Agent, Http, Ran, Scheduler, Store, Terminal, fairlead, on_terminal, until};
+use crate::{Agent, Http, Ran, Scheduler, Store, Terminal, fairlead, on_terminal, reaper, until};
 
 /// A matrix of four jobs; those with two threads fail.
 const MATRIX: &str = "\
@@ -30,8 +30,7 @@ pub struct Person {
 impl Person {
     /// A lab without hosts.
     pub async fn new(store: Store) -> Self {
-        let folder = TempDir::with_prefix("fairlead-daily-")
-            .unwrap_or_else(|error| panic!("a folder: {error}"));
+        let folder = reaper::folder("fairlead-daily-");
         let scheduler = Scheduler::start(store).await;
         let http = scheduler.http();
         std::fs::write(folder.path().join("matrix.yaml"), MATRIX)

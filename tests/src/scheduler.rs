@@ -14,7 +14,7 @@ use reqwest::Method;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::{Http, Lab, cpu, fairlead, settings, until};
+use crate::{Http, Lab, cpu, fairlead, reaper, settings, until};
 
 /// Which store a scheduler works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,18 +51,23 @@ impl Scheduler {
 
     /// Starts one with more arguments of `fairlead serve`.
     pub async fn start_with(store: Store, more: &[&str]) -> Self {
+        let mut scheduler = Self::prepared(store, more);
+        scheduler.restart().await;
+        scheduler
+    }
+
+    /// One that does not run yet: [`Self::restart`] starts it.
+    pub fn prepared(store: Store, more: &[&str]) -> Self {
         let urls = match store {
             Store::Embedded => Vec::new(),
             Store::Elasticsearch => settings::elasticsearch(),
         };
-        let mut scheduler = Self::begin(&Lab::on(store), &urls, more);
-        scheduler.answers().await;
-        scheduler
+        Self::prepare(&Lab::on(store), &urls, more)
     }
 
     /// Starts one on the embedded store, with variables in its environment.
     pub async fn start_within(variables: &[(String, String)], more: &[&str]) -> Self {
-        let mut scheduler = Self::prepare(&Lab::on(Store::Embedded), &[], more);
+        let mut scheduler = Self::prepared(Store::Embedded, more);
         scheduler.variables = variables.to_vec();
         scheduler.restart().await;
         scheduler
@@ -75,12 +80,10 @@ impl Scheduler {
         scheduler
     }
 
-    /// One that does not run: [`Self::restart`] starts it.
     pub(crate) fn prepare(lab: &Lab, urls: &[String], more: &[&str]) -> Self {
         Self {
             child: None,
-            folder: TempDir::with_prefix("fairlead-test-")
-                .unwrap_or_else(|error| panic!("a temporary folder: {error}")),
+            folder: reaper::folder("fairlead-test-"),
             port: free_port(),
             lab: lab.clone(),
             elasticsearch: urls.join(","),
@@ -128,6 +131,7 @@ impl Scheduler {
             .envs(self.variables.iter().cloned())
             .env("HOME", self.folder.path())
             .env("RUST_LOG", "info")
+            .envs([reaper::variable()])
             .stdin(Stdio::null())
             .stdout(
                 log.try_clone()

@@ -6,7 +6,7 @@ use reqwest::{Certificate, Client, Method};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::{Ran, Scheduler, Server, Store, clock, command, settings};
+use crate::{Ran, Scheduler, Server, Store, clock, command, reaper, settings};
 
 /// A role that may set up and run, of prefix `fairlead`.
 const ROLE: &str = include_str!("../../scheduler-cluster/deploy/elasticsearch-role.json");
@@ -159,8 +159,7 @@ impl<'a> Login<'a> {
             server,
             prefix: prefix.to_owned(),
             user: String::new(),
-            folder: TempDir::with_prefix("fairlead-login-")
-                .unwrap_or_else(|error| panic!("a temporary folder: {error}")),
+            folder: reaper::folder("fairlead-login-"),
             words: Vec::new(),
         }
     }
@@ -202,6 +201,7 @@ impl<'a> Login<'a> {
             .args(more)
             .current_dir(self.folder.path())
             .env("HOME", self.folder.path())
+            .envs([reaper::variable()])
             .stdin(Stdio::null())
             .kill_on_drop(true);
         let ended = tokio::time::timeout(REFUSAL_LIMIT, command.output()).await;

@@ -1,20 +1,18 @@
-//! A test's own Elasticsearch, by the project's script: in its own folder and on its own ports. It ends with the
-//! process in any case.
+//! A test's own Elasticsearch, by the project's script: in its own folder and on its own ports. It ends with this, and
+//! with the process in any case.
 
 use std::{
     fs,
-    os::unix::{fs::PermissionsExt, process::CommandExt},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    os::unix::fs::PermissionsExt,
+    path::PathBuf,
+    process::{Command, Stdio},
 };
 
+use fairlead_reaper::Reaper;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{Http, Scheduler, Store, clock, scheduler::free_ports, settings};
-
-/// Waits for the end of whoever holds its input, stops the server, and removes its folder.
-const AFTERWARDS: &str = r#"cat >/dev/null; "$0" stop --dir "$1" >/dev/null 2>&1; rm -rf -- "$1""#;
 
 /// Its nodes.
 #[derive(Debug)]
@@ -24,8 +22,7 @@ pub struct Server {
     folder: PathBuf,
     port: String,
     words: Vec<String>,
-    /// Its input is closed with this process.
-    _afterwards: Child,
+    reaper: Reaper,
 }
 
 impl Server {
@@ -35,13 +32,19 @@ impl Server {
         let made = fs::create_dir(&folder)
             .and_then(|()| fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)));
         made.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        let reaper = Reaper::start().and_then(|reaper| {
+            reaper.stops(&script(), &folder)?;
+            reaper.removes(&folder)?;
+            Ok(reaper)
+        });
+        let reaper = reaper.unwrap_or_else(|error| panic!("a reaper: {error}"));
         let mut server = Self {
             urls: Vec::new(),
             // Nodes talk to each other a hundred ports above.
             port: free_ports(110).to_string(),
             words: words.iter().map(|&word| word.to_owned()).collect(),
-            _afterwards: afterwards(&folder),
             folder,
+            reaper,
         };
         server.revive();
         server
@@ -68,6 +71,7 @@ impl Server {
             .args(words)
             .arg("--dir")
             .arg(&self.folder)
+            .envs([self.reaper.variable()])
             .stdin(Stdio::null())
             .output()
             .unwrap_or_else(|error| panic!("{}: {error}", script().display()));
@@ -117,18 +121,4 @@ impl Server {
 
 fn script() -> PathBuf {
     settings::project().join("scripts/elasticsearch")
-}
-
-/// A process that clears away after this one.
-fn afterwards(folder: &Path) -> Child {
-    let started = Command::new("bash")
-        .args(["-c", AFTERWARDS])
-        .arg(script())
-        .arg(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn();
-    started.unwrap_or_else(|error| panic!("bash: {error}"))
 }

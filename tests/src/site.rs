@@ -9,7 +9,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
-use crate::settings;
+use crate::{reaper, settings};
 
 /// The provider `local`, and all machines that it made.
 #[derive(Debug)]
@@ -26,8 +26,7 @@ impl Default for Site {
 impl Site {
     /// Without machines.
     pub fn new() -> Self {
-        let folder = TempDir::with_prefix("fairlead-site-")
-            .unwrap_or_else(|error| panic!("a temporary folder: {error}"));
+        let folder = reaper::folder("fairlead-site-");
         let site = Self { folder };
         let place = site.folder.path().display();
         let agent = settings::binary("fairlead-testbox");

@@ -16,7 +16,7 @@ use rustix::{
     termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
 };
 
-use crate::{Ran, settings};
+use crate::{Ran, reaper, settings};
 
 /// Runs `fairlead` on a terminal of so many columns (0: it does not know), on which somebody types `typed`, and waits for
 /// its end. What it printed, on standard output and error, is in `out`.
@@ -69,6 +69,7 @@ impl Terminal {
             .env("TERM", "xterm")
             .env("XDG_CONFIG_HOME", folder.join("config"))
             .envs(variables.iter().copied())
+            .envs([reaper::variable()])
             .stdin(Stdio::from(open()))
             .stdout(Stdio::from(open()))
             .stderr(Stdio::from(open()))

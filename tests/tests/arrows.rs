@@ -15,6 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fairlead-dashboard", &[]),
     ("fairlead-job", &[]),
     ("fairlead-dispatch", &[]),
+    ("fairlead-reaper", &[]),
     ("fairlead-scaler", &[]),
     (
         "fairlead-replay",
@@ -31,6 +32,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-content",
             "fairlead-crash",
             "fairlead-job",
+            // Its tests only.
+            "fairlead-reaper",
         ],
     ),
     (
@@ -48,7 +51,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-fault-store",
         ],
     ),
-    ("fairlead-cluster", &["fairlead-api"]),
+    ("fairlead-cluster", &["fairlead-api", "fairlead-reaper"]),
     (
         "fairlead",
         &[
@@ -65,7 +68,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "fairlead-tests",
-        &["fairlead-job", "fairlead-store", "fairlead-api"],
+        &[
+            "fairlead-job",
+            "fairlead-store",
+            "fairlead-api",
+            "fairlead-reaper",
+        ],
     ),
     ("fairlead-attack", &["fairlead-api", "fairlead-tests"]),
     ("fairlead-fault-store", &["fairlead-job", "fairlead-store"]),
@@ -87,8 +95,11 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-job",
             "fairlead-api",
             "fairlead-cluster",
+            "fairlead-reaper",
             "fairlead-simulation",
             "fairlead-testbox",
+            // Its tests only.
+            "fairlead-tests",
         ],
     ),
     (
@@ -100,6 +111,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-store",
             "fairlead-api",
             "fairlead-cluster",
+            "fairlead-reaper",
         ],
     ),
 ];

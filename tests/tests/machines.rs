@@ -8,7 +8,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use fairlead_tests::{Http, Scheduler, Store, clock, jobs};
+use fairlead_tests::{Http, Scheduler, Store, clock, jobs, reaper};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -47,6 +47,7 @@ impl Machine {
             ])
             .args(["-serial", "stdio", "-boot", "n", "-netdev", &net])
             .args(["-device", &format!("virtio-net-pci,netdev=n0,mac={mac}")])
+            .envs([reaper::variable()])
             .stdin(Stdio::null())
             .stdout(console.try_clone().expect("a console"))
             .stderr(console)

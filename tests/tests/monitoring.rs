@@ -9,7 +9,7 @@ use std::{
 };
 
 use fairlead_tests::{
-    Agent, Http, Lab, Receiver, Scheduler, Store, header, jobs, on_both_stores,
+    Agent, Guarded, Http, Lab, Receiver, Scheduler, Store, header, jobs, on_both_stores, reaper,
     scheduler::free_port, settings, until,
 };
 use serde_json::{Value, json};
@@ -60,6 +60,7 @@ impl Running {
         let child = Command::new(program)
             .args(words)
             .current_dir(folder)
+            .envs([reaper::variable()])
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a log"))
             .stderr(log)
@@ -251,18 +252,14 @@ on_both_stores!(metrics_are_clean_in_both_formats);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn strangers_see_no_names_of_queues() {
-    let mut scheduler = Scheduler::start(Store::Embedded).await;
-    scheduler.stop().await;
-    let token = scheduler.add_account("ann", "user");
-    scheduler.add_argument("--auth");
-    scheduler.restart().await;
-    let ann = scheduler.http().with_token(&token);
+    let lab = Guarded::start(Store::Embedded, &[]).await;
+    let ann = lab.user("ann").await;
     ann.submit(&quick()).await;
     let ours = "fairlead_jobs_waiting{queue=\"ann\",reason=\"no_host\"} 1";
     let others = "fairlead_jobs_waiting{queue=\"other\",reason=\"no_host\"} 1";
     let (known, stranger) = (
         ann.get("/metrics").await.text,
-        scheduler.http().get("/metrics").await.text,
+        lab.nobody().get("/metrics").await.text,
     );
     assert!(known.contains(ours), "{known}");
     assert!(

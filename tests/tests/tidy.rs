@@ -184,6 +184,22 @@ fn nothing_is_unfinished_skipped_or_silenced() {
     fail_if_any(&problems);
 }
 
+/// A process that a test or a measurement leaves behind takes ports and memory from all that come after it.
+#[test]
+fn who_starts_processes_has_a_reaper_for_them() {
+    let mut problems = Vec::new();
+    for source in sources(&[".rs"]) {
+        let places = ["tests/", "scheduler-cluster/", "testbox-client/tests/"];
+        let is_ours = places.iter().any(|place| source.path.starts_with(place));
+        let starts = source.text.contains(concat!(".spa", "wn()"));
+        if is_ours && starts && !source.text.contains("reaper") {
+            let path = &source.path;
+            problems.push(format!("{path}: give its processes `reaper::variable()`"));
+        }
+    }
+    fail_if_any(&problems);
+}
+
 #[test]
 fn no_place_of_one_machine_or_site_is_named() {
     let mut problems = Vec::new();

@@ -11,6 +11,8 @@ use std::{
 
 use rustix::process::Signal;
 
+use fairlead_reaper::Reaper;
+
 use super::{
     Condition, Elastic, LaunchError, OwnElastic, Process, Replica, ReplicaView, Settings,
     folder::{Folder, Lock, Memory},
@@ -34,6 +36,8 @@ const LOG_SHOWN: usize = 1500;
 pub struct Cluster {
     pub(super) folder: Folder,
     pub(super) memory: Memory,
+    /// Ends what `up` has started, until the cluster is left alone.
+    reaper: Option<Reaper>,
     _lock: Lock,
 }
 
@@ -49,20 +53,25 @@ impl Cluster {
         Ok(Self {
             folder,
             memory,
+            reaper: None,
             _lock: lock,
         })
     }
 
-    /// Starts a cluster, or what of it does not run, and waits until all replicas are ready.
+    /// Starts a cluster, or what of it does not run, and waits until all replicas are ready. All that it starts ends with
+    /// `reaper`, and that with the cluster: when this fails, when it is dropped, and when the process ends in any way.
+    /// [`Self::leave`] lets it go on.
     ///
     /// # Errors
     /// Other settings than those that it runs with, a port that is taken, a replica that does not start.
-    pub async fn up(dir: &Path, asked: Asked) -> Result<Self, LaunchError> {
+    pub async fn up(dir: &Path, asked: Asked, reaper: Reaper) -> Result<Self, LaunchError> {
         let folder = Folder::new(dir)?;
         let lock = folder.lock()?;
         let known = folder.load()?;
         let (memory, changed) = planned(asked, known.clone())?;
-        if let Some(running) = known.filter(|known| known.replicas.iter().any(Replica::is_running))
+        let running = known.filter(|known| known.replicas.iter().any(Replica::is_running));
+        let is_new = running.is_none();
+        if let Some(running) = running
             && (changed || memory.replicas.len() < running.replicas.len())
         {
             return Err(LaunchError::usage(
@@ -76,17 +85,16 @@ impl Cluster {
         let mut cluster = Self {
             folder,
             memory,
+            reaper: Some(reaper),
             _lock: lock,
         };
-        cluster.start_elasticsearch().await?;
+        let replicas = cluster.memory.replicas.iter();
+        let down: Vec<Replica> = replicas.filter(|one| !one.is_running()).cloned().collect();
+        // Nothing is started that cannot be of use.
+        down.iter().try_for_each(has_its_port)?;
+        cluster.start_elasticsearch(is_new).await?;
         cluster.folder.save(&cluster.memory)?;
-        let down: Vec<u16> = cluster
-            .memory
-            .replicas
-            .iter()
-            .filter(|replica| !replica.is_running())
-            .map(|replica| replica.number)
-            .collect();
+        let down: Vec<u16> = down.iter().map(|replica| replica.number).collect();
         for &number in &down {
             cluster.start(number)?;
         }
@@ -96,8 +104,12 @@ impl Cluster {
         Ok(cluster)
     }
 
-    async fn start_elasticsearch(&mut self) -> Result<(), LaunchError> {
+    /// The reaper ends one that nothing of this cluster has used so far.
+    async fn start_elasticsearch(&mut self, is_new: bool) -> Result<(), LaunchError> {
         if let Some((elastic, own)) = self.elastic()? {
+            if is_new && let Some(reaper) = &self.reaper {
+                elastic.ends_with(reaper)?;
+            }
             self.memory.settings.elasticsearch = elastic.start(own).await?;
         }
         Ok(())
@@ -108,7 +120,8 @@ impl Cluster {
         let Some(own) = self.memory.settings.own_elasticsearch else {
             return Ok(None);
         };
-        Ok(Some((Elastic::below(self.folder.path())?, own)))
+        let elastic = Elastic::below(self.folder.path(), self.reaper.as_ref())?;
+        Ok(Some((elastic, own)))
     }
 
     /// The replicas.
@@ -156,12 +169,7 @@ impl Cluster {
     /// Its port is taken, or its program cannot be started.
     pub fn start(&mut self, number: u16) -> Result<(), LaunchError> {
         let replica = self.replica(number)?.clone();
-        if TcpListener::bind(("127.0.0.1", replica.port)).is_err() {
-            return Err(LaunchError::local(
-                format!("port {} is taken by another program", replica.port),
-                "stop it, or choose another --port",
-            ));
-        }
+        has_its_port(&replica)?;
         let failed = |cause: std::io::Error| {
             LaunchError::local(
                 format!("cannot start '{}': {cause}", replica.binary.display()),
@@ -184,6 +192,7 @@ impl Cluster {
             .arg("--data")
             .arg(self.folder.data())
             .args(&settings.more)
+            .envs(self.reaper.as_ref().map(Reaper::variable))
             .current_dir(self.folder.path())
             .stdin(Stdio::null())
             .stdout(log.try_clone().map_err(failed)?)
@@ -227,7 +236,7 @@ impl Cluster {
         let log = self.folder.log(number);
         Err(LaunchError::local(
             format!("replica {number} did not start: {why}\n{}", tail_of(&log)),
-            format!("its whole log is in '{}'", log.display()),
+            "the lines above are the end of its log",
         ))
     }
 
@@ -304,7 +313,17 @@ impl Cluster {
         if let Some((elastic, _)) = self.elastic()? {
             elastic.stop().await?;
         }
+        self.leave()?;
         Ok(killed)
+    }
+
+    /// Leaves all of it as it is: replicas that run go on, and the folder stays.
+    ///
+    /// # Errors
+    /// The reaper has ended.
+    pub fn leave(self) -> Result<(), LaunchError> {
+        let kept = self.reaper.map_or(Ok(()), Reaper::keep);
+        kept.map_err(LaunchError::reaper)
     }
 
     /// How each replica of a folder's cluster is. Asks beside any other command.
@@ -326,6 +345,16 @@ fn remembered(folder: &Folder) -> Result<Memory, LaunchError> {
         LaunchError::usage(
             format!("nothing was started in '{}'", folder.path().display()),
             "start a cluster with `fairlead-cluster up`; --dir names its folder",
+        )
+    })
+}
+
+fn has_its_port(replica: &Replica) -> Result<(), LaunchError> {
+    let bound = TcpListener::bind(("127.0.0.1", replica.port));
+    bound.map(drop).map_err(|_| {
+        LaunchError::local(
+            format!("port {} is taken by another program", replica.port),
+            "stop it, or choose another --port",
         )
     })
 }

@@ -1,12 +1,14 @@
 //! The launcher's own Elasticsearch, run by the project's script, which is part of the program.
 
 use std::{
+    ffi::OsString,
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Stdio,
 };
 
+use fairlead_reaper::Reaper;
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 
@@ -28,14 +30,16 @@ pub struct OwnElastic {
 pub struct Elastic {
     script: PathBuf,
     dir: PathBuf,
+    /// Of the reaper that ends it.
+    variable: Option<(&'static str, OsString)>,
 }
 
 impl Elastic {
-    /// The one below a launcher's folder, started or not.
+    /// The one below a launcher's folder, started or not. Nodes that it starts end with `reaper`, if there is one.
     ///
     /// # Errors
     /// The script cannot be written to `folder`.
-    pub fn below(folder: &Path) -> Result<Self, LaunchError> {
+    pub fn below(folder: &Path, reaper: Option<&Reaper>) -> Result<Self, LaunchError> {
         let script = folder.join("elasticsearch.sh");
         let write = || {
             fs::write(&script, SCRIPT)?;
@@ -45,7 +49,17 @@ impl Elastic {
         Ok(Self {
             script,
             dir: folder.join("elasticsearch"),
+            variable: reaper.map(Reaper::variable),
         })
+    }
+
+    /// Lets the reaper stop all of it, wherever its nodes run.
+    ///
+    /// # Errors
+    /// The reaper has ended.
+    pub fn ends_with(&self, reaper: &Reaper) -> Result<(), LaunchError> {
+        let told = reaper.stops(&self.script, &self.dir);
+        told.map_err(LaunchError::reaper)
     }
 
     /// Starts it, or what of it does not run, and returns its URLs.
@@ -89,6 +103,7 @@ impl Elastic {
             .args(words)
             .arg("--dir")
             .arg(&self.dir)
+            .envs(self.variable.clone())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()

@@ -52,6 +52,14 @@ impl LaunchError {
         }
     }
 
+    /// The process that ends what a start began cannot be used.
+    pub(super) fn reaper(cause: impl Display) -> Self {
+        Self::local(
+            format!("cannot watch over what is started: {cause}"),
+            "see whether `sh` is there, and --dir has no line break",
+        )
+    }
+
     /// A file or folder that cannot be used.
     pub(super) fn file(path: &Path, cause: impl Display) -> Self {
         Self::local(

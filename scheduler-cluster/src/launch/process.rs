@@ -32,7 +32,8 @@ struct Stat {
 }
 
 impl Process {
-    /// Starts `command` in a process group of its own: a Ctrl-C at the launcher does not reach it.
+    /// Starts `command` in a process group of its own: a Ctrl-C at the launcher does not reach it. If it must end with
+    /// the launcher, the command has the variable of a reaper.
     ///
     /// # Errors
     /// The system's.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use fairlead_api::{Grant, StopOrder};
+use fairlead_reaper::Reaper;
 use fairlead_testbox::{AgentConfig, ExecutorChoice};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -255,7 +256,11 @@ async fn a_killed_agent_leaves_no_container_for_long() {
     let (fake, folder) = (Fake::start(), folder());
     let image = busybox();
     let spawn = || {
+        let reaper = Reaper::of_process();
+        // An agent hides its environment.
         tokio::process::Command::new(env!("CARGO_BIN_EXE_fairlead-testbox"))
+            .arg0(format!("fairlead-testbox {}", reaper.mark()))
+            .envs([reaper.variable()])
             .args(["--server", &fake.url(), "--host", "box", "--kind", "dc"])
             .args([
                 "--memory",

@@ -7,6 +7,7 @@ use std::{
 };
 
 use fairlead_api::{Grant, StopOrder};
+use fairlead_reaper::Reaper;
 use fairlead_testbox::{AgentConfig, ExecutorChoice};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -179,7 +180,11 @@ async fn a_host_says_which_images_it_has() {
 async fn a_killed_agent_leaves_no_machine_and_no_disk() {
     let (fake, folder) = (Fake::start(), folder());
     let spawn = || {
+        let reaper = Reaper::of_process();
+        // An agent hides its environment.
         tokio::process::Command::new(env!("CARGO_BIN_EXE_fairlead-testbox"))
+            .arg0(format!("fairlead-testbox {}", reaper.mark()))
+            .envs([reaper.variable()])
             .args(["--server", &fake.url(), "--host", "box", "--kind", "vm"])
             .args(["--memory", "1g", "--vm-images"])
             .arg(IMAGES.as_path())

@@ -2,6 +2,7 @@
 
 use std::process::Stdio;
 
+use fairlead_reaper::Reaper;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -18,7 +19,11 @@ pub(crate) fn start(fake: &Fake, folder: &TempDir, more: &[&str]) -> Child {
 }
 
 fn spawn(command: &mut Command, fake: &Fake, folder: &TempDir, more: &[&str]) -> Child {
+    let reaper = Reaper::of_process();
+    // An agent hides its environment.
     command
+        .arg0(format!("fairlead-testbox {}", reaper.mark()))
+        .envs([reaper.variable()])
         .args(["--server", &fake.url(), "--host", "box"])
         .args(["--kind", "vm,dc", "--memory", "1g", "--executor", "process"])
         .arg("--work-dir")

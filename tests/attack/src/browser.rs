@@ -6,7 +6,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use fairlead_tests::settings;
+use fairlead_tests::{reaper, settings};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
@@ -39,6 +39,7 @@ fn command(profile: &TempDir) -> Command {
         .arg(format!("--host-resolver-rules=MAP {REBOUND} 127.0.0.1"))
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .env("HOME", profile.path())
+        .envs([reaper::variable()])
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0);
@@ -46,8 +47,7 @@ fn command(profile: &TempDir) -> Command {
 }
 
 fn profile() -> TempDir {
-    TempDir::with_prefix("fairlead-browser-")
-        .unwrap_or_else(|error| panic!("a folder for the browser: {error}"))
+    reaper::folder("fairlead-browser-")
 }
 
 impl Browser {

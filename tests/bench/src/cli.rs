@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 
 use super::{
     engine::EngineArgs,
@@ -26,7 +26,9 @@ use super::{
 use fairlead_cluster::{
     clock::now,
     launch::{self, Cluster, Elastic, OwnElastic, Replica},
+    signals::unless_interrupted,
 };
+use fairlead_reaper::Reaper;
 
 /// Measures fairlead beside Elasticsearch alone, with the same writes, in one run
 ///
@@ -141,19 +143,25 @@ impl BenchArgs {
         }
         let dir = std::path::absolute(&self.dir)?;
         fs::create_dir(&dir).with_context(|| format!("--dir {}", dir.display()))?;
-        let measured = match &self.elasticsearch {
-            Some(url) => self.over(&dir, url, say).await,
-            None => self.over_own(&dir, say).await,
-        }?;
-        fs::remove_dir_all(&dir)?;
-        Ok(measured)
+        let reaper = Reaper::start()?;
+        reaper.removes(&dir)?;
+        match &self.elasticsearch {
+            Some(url) => self.over(&dir, url, &reaper, say).await,
+            None => unless_interrupted(Box::pin(self.over_own(&dir, &reaper, say))).await,
+        }
     }
 
     /// Measures over an Elasticsearch that is started for it.
-    async fn over_own(&self, dir: &Path, say: &dyn Fn(&str)) -> anyhow::Result<String> {
+    async fn over_own(
+        &self,
+        dir: &Path,
+        reaper: &Reaper,
+        say: &dyn Fn(&str),
+    ) -> anyhow::Result<String> {
         say("starting Elasticsearch");
         pin::to(pin::ELASTICSEARCH)?;
-        let elastic = Elastic::below(dir)?;
+        let elastic = Elastic::below(dir, Some(reaper))?;
+        elastic.ends_with(reaper)?;
         let own = OwnElastic {
             nodes: 1,
             port: self.elasticsearch_port,
@@ -161,9 +169,7 @@ impl BenchArgs {
         let urls = elastic.start(own).await?;
         pin::to(pin::OTHERS)?;
         let url = urls.into_iter().next().unwrap_or_default();
-        let measured = self.over(dir, &url, say).await;
-        elastic.stop().await?;
-        measured
+        self.over(dir, &url, reaper, say).await
     }
 
     /// Measures over this Elasticsearch.
@@ -171,15 +177,18 @@ impl BenchArgs {
         &self,
         dir: &Path,
         elasticsearch: &str,
+        reaper: &Reaper,
         say: &dyn Fn(&str),
     ) -> anyhow::Result<String> {
         let place = Place {
             dir,
             elasticsearch,
+            reaper,
             prefix: format!("bench-{}", std::process::id()),
             raw: Raw::new(elasticsearch)?,
         };
-        let measured = self.measure(&place, say).await;
+        // The indices of a foreign Elasticsearch go in any case.
+        let measured = unless_interrupted(Box::pin(self.measure(&place, say))).await;
         let forgotten = place.raw.forget(&place.prefix).await;
         let report = measured?;
         forgotten?;
@@ -214,7 +223,7 @@ impl BenchArgs {
             elasticsearch: &elasticsearch,
         };
         if self.layouts_only {
-            return unless_interrupted(self.layouts(alone, say)).await;
+            return self.layouts(alone, say).await;
         }
         if let Some(rate) = self.paced {
             return self.paced(place, alone, rate, say).await;
@@ -235,28 +244,27 @@ impl BenchArgs {
                 sample: &sample,
                 say,
             };
-            let work = async {
-                if nth > 0 {
-                    return bench.run(0).await;
-                }
-                let (waiting, mut measured) = if self.finished > 0 {
-                    self.history(place, &mut bench).await?
-                } else {
-                    (0, Report::default())
-                };
-                measured.extend(bench.run(waiting).await?);
-                measured.extend(bench.layouts().await?);
-                Ok(measured)
-            };
-            let measured = unless_interrupted(work).await;
+            let mut waiting = 0;
+            if nth == 0 && self.finished > 0 {
+                let (now_waiting, measured) = self.history(place, &mut bench).await?;
+                waiting = now_waiting;
+                report.extend(measured);
+            }
+            report.extend(bench.run(waiting).await?);
+            if nth == 0 {
+                report.extend(bench.layouts().await?);
+            }
             cluster.down().await?;
-            report.extend(measured?);
         }
         say("the embedded store");
-        let plan = self.plan(1, true);
-        let (dir, binary) = (place.dir.join("solo"), binary.context("no replica")?);
-        let solo = solo::measure(&dir, &binary, self.port, plan.rounds, plan.jobs);
-        report.facts.extend(solo.await?);
+        let solo = solo::Place {
+            dir: place.dir.join("solo"),
+            binary: binary.context("no replica")?,
+            port: self.port,
+            reaper: place.reaper,
+        };
+        let measured = solo.measure(self.rounds.into(), self.jobs);
+        report.facts.extend(measured.await?);
         report.extend(self.engine.measure(self.rounds, say)?);
         Ok(report)
     }
@@ -307,9 +315,9 @@ impl BenchArgs {
                 say,
                 agents: (0..paced::AGENTS).map(Agent::new).collect(),
             };
-            let measured = unless_interrupted(paced.run(&mut asked)).await;
+            let measured = paced.run(&mut asked).await?;
             cluster.down().await?;
-            report.extend(measured?);
+            report.extend(measured);
         }
         report.tables.push(asked.table());
         Ok(report)
@@ -348,9 +356,9 @@ impl BenchArgs {
             };
             bench.beside_history(&mut old, finished).await
         };
-        let measured = work.await;
+        let measured = work.await?;
         cluster.down().await?;
-        measured
+        Ok(measured)
     }
 
     /// Enough of them for all that is measured.
@@ -410,7 +418,7 @@ impl BenchArgs {
             more: Some(self.more.clone()),
             ..launch::Asked::default()
         };
-        Ok(Cluster::up(&place.dir.join(name), asked).await?)
+        Ok(Cluster::up(&place.dir.join(name), asked, Reaper::start()?).await?)
     }
 }
 
@@ -418,17 +426,11 @@ impl BenchArgs {
 struct Place<'a> {
     dir: &'a Path,
     elasticsearch: &'a str,
+    /// Ends what is no part of a cluster.
+    reaper: &'a Reaper,
     /// Begins the names of all indices.
     prefix: String,
     raw: Raw,
-}
-
-/// Does this work; a Ctrl-C ends it early, and then all is still cleaned up.
-async fn unless_interrupted<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    tokio::select! {
-        done = work => done,
-        _ = tokio::signal::ctrl_c() => Err(anyhow!("interrupted")),
-    }
 }
 
 fn site_of(cluster: &Cluster) -> anyhow::Result<Site> {

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    path::Path,
+    path::PathBuf,
     process::{Command, Stdio},
     time::Duration,
 };
@@ -17,6 +17,7 @@ use super::{
     report::Fact,
 };
 use fairlead_cluster::{clock::until, launch::Process};
+use fairlead_reaper::Reaper;
 
 /// How long it may take to be ready.
 const START_TIME: Duration = Duration::from_secs(30);
@@ -34,17 +35,48 @@ impl Drop for Solo {
     }
 }
 
-/// Submits and dispatches `jobs` in each round.
-pub(super) async fn measure(
-    dir: &Path,
-    binary: &Path,
-    port: u16,
-    rounds: usize,
-    jobs: usize,
-) -> anyhow::Result<Vec<Fact>> {
-    let url = format!("http://127.0.0.1:{port}");
-    let solo = start(dir, binary, port)?;
-    let site = Site::new(vec![url])?;
+/// Where it runs.
+pub(super) struct Place<'a> {
+    pub(super) dir: PathBuf,
+    pub(super) binary: PathBuf,
+    pub(super) port: u16,
+    pub(super) reaper: &'a Reaper,
+}
+
+impl Place<'_> {
+    /// Submits and dispatches `jobs` in each round.
+    pub(super) async fn measure(&self, rounds: usize, jobs: usize) -> anyhow::Result<Vec<Fact>> {
+        let solo = self.start()?;
+        let facts = facts(self.port, rounds, jobs).await;
+        drop(solo);
+        facts
+    }
+
+    fn start(&self) -> anyhow::Result<Solo> {
+        let dir = &self.dir;
+        std::fs::create_dir(dir)?;
+        let log = File::create(dir.join("log"))?;
+        let (name, value) = self.reaper.variable();
+        let mut command = Command::new(&self.binary);
+        command
+            .arg("serve")
+            .args(["--listen", &format!("127.0.0.1:{}", self.port)])
+            .arg("--data")
+            .arg(dir.join("data"))
+            .env(name, value)
+            .current_dir(dir)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        let started = Process::start(&mut command);
+        Ok(Solo(
+            started.with_context(|| self.binary.display().to_string())?,
+        ))
+    }
+}
+
+async fn facts(port: u16, rounds: usize, jobs: usize) -> anyhow::Result<Vec<Fact>> {
+    let site = Site::new(vec![format!("http://127.0.0.1:{port}")])?;
     let ready = until(LOOK_EVERY, START_TIME, async || {
         site.is_ready().await.then_some(())
     })
@@ -68,25 +100,5 @@ pub(super) async fn measure(
             }
         }
     }
-    drop(solo);
     Ok(vec![alone, together, dispatched])
-}
-
-fn start(dir: &Path, binary: &Path, port: u16) -> anyhow::Result<Solo> {
-    std::fs::create_dir(dir)?;
-    let log = File::create(dir.join("log"))?;
-    let mut command = Command::new(binary);
-    command
-        .arg("serve")
-        .args(["--listen", &format!("127.0.0.1:{port}")])
-        .arg("--data")
-        .arg(dir.join("data"))
-        .current_dir(dir)
-        .stdin(Stdio::null())
-        .stdout(log.try_clone()?)
-        .stderr(log);
-    let started = Process::start(&mut command);
-    Ok(Solo(
-        started.with_context(|| format!("{}", binary.display()))?,
-    ))
 }

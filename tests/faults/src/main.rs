@@ -4,6 +4,8 @@
 //! The replicas and the nodes are processes. The testboxes are many tasks of this process, which speak the wire format
 //! and record when each job ran. The judge ([`check`]) compares the answers to submitters, the runs, the replicas' logs
 //! and the store's final state. Entry point: [`cli::FaultsArgs::run`].
+//!
+//! A run that cannot start, or breaks off, leaves no process and no folder ([`run`]).
 
 mod agent;
 mod check;
@@ -26,7 +28,7 @@ use std::{
 
 use clap::Parser;
 use cli::FaultsArgs;
-use fairlead_cluster::launch::failure_code;
+use fairlead_cluster::{launch::failure_code, signals::unless_interrupted};
 
 /// A promise was broken.
 const BROKEN: u8 = 1;
@@ -41,7 +43,7 @@ Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "fairlead-faults", version, after_help = EXIT_CODES, max_term_width = 100)]
 struct CommandLine {
-    /// Folder of the cluster: logs and data
+    /// Folder of the cluster: logs and data. A new one stays only if the run ends with a report
     #[arg(long, default_value = "fairlead-cluster")]
     dir: PathBuf,
     #[command(flatten)]
@@ -63,7 +65,8 @@ fn judged(line: &CommandLine) -> anyhow::Result<bool> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    let (report, held) = runtime.block_on(line.faults.run(&line.dir, remark))?;
+    let run = unless_interrupted(line.faults.run(&line.dir, remark));
+    let (report, held) = runtime.block_on(run)?;
     writeln!(io::stdout().lock(), "{}", report.trim_end())?;
     Ok(held)
 }

@@ -27,6 +27,7 @@ use fairlead_cluster::{
     clock::{pause, until},
     launch::{Asked, Cluster, OwnElastic, Replica},
 };
+use fairlead_reaper::Reaper;
 use fairlead_simulation::Chance;
 
 /// How long all works before the first fault: a fresh Elasticsearch is slow.
@@ -107,34 +108,23 @@ impl Options {
     }
 }
 
-/// Runs, and returns the report and whether all held.
+/// Runs, and returns the report and whether all held. Only a run that was judged leaves its folder, with logs and data.
+/// Each other end leaves nothing: the cluster's reaper sees to that.
 pub(super) async fn run(options: &Options, say: &impl Fn(&str)) -> anyhow::Result<(String, bool)> {
+    let dir = std::path::absolute(&options.dir)?;
+    let reaper = Reaper::start()?;
+    if !dir.exists() {
+        reaper.removes(&dir)?;
+    }
     say(&format!(
         "seed {}: starting Elasticsearch and the replicas",
         options.seed
     ));
-    let mut cluster = Cluster::up(&options.dir, options.asked()).await?;
-    let run = tokio::select! {
-        done = broken_and_judged(options, &mut cluster, say) => done,
-        _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("interrupted")),
-    };
+    let mut cluster = Cluster::up(&dir, options.asked(), reaper).await?;
+    let judged = broken_and_judged(options, &mut cluster, say).await?;
     say("stopping all");
-    wake_all(&mut cluster).await;
     cluster.down().await?;
-    run
-}
-
-/// What was paused when a run broke off could not stop.
-async fn wake_all(cluster: &mut Cluster) {
-    let numbers: Vec<u16> = cluster.replicas().iter().map(|one| one.number).collect();
-    for number in numbers {
-        let _ = cluster.resume(number);
-    }
-    if let Ok(Some((elastic, own))) = cluster.elastic() {
-        for number in 1..=own.nodes {
-            let _ = elastic.node("resume", number).await;
-        }
-    }
+    Ok(judged)
 }
 
 async fn broken_and_judged(

@@ -8,7 +8,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use fairlead_tests::{Ran, Scheduler, Store, fairlead, on_terminal, settings, until};
+use fairlead_tests::{Ran, Scheduler, Store, fairlead, on_terminal, reaper, settings, until};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -47,6 +47,7 @@ impl Bench {
             .current_dir(self.folder.path())
             .env("HOME", self.folder.path())
             .env("FAIRLEAD_SERVER", self.scheduler.url())
+            .envs([reaper::variable()])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

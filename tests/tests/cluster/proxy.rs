@@ -7,7 +7,9 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use fairlead_tests::{Agent, Http, Replicas, browser, scheduler::free_port, settings, until};
+use fairlead_tests::{
+    Agent, Http, Replicas, browser, reaper, scheduler::free_port, settings, until,
+};
 use reqwest::Method;
 use tempfile::TempDir;
 
@@ -66,6 +68,7 @@ impl Proxy {
         let mut command = Command::new(haproxy());
         command.arg("-db").arg("-f").arg(&path);
         command
+            .envs([reaper::variable()])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());

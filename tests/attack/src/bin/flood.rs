@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use fairlead_tests::{Guarded, Http, Metrics, Store, Testbox, clock, jobs, until};
+use fairlead_tests::{Guarded, Http, Metrics, Store, Testbox, clock, jobs, reaper, until};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt, net::TcpStream, task::JoinSet};
@@ -212,6 +212,7 @@ fn begin(attack: Attack, lab: &Target, first: usize) -> Child {
     command.args(["-n", NICE]).arg(own);
     command.args(["attack", attack.name(), &lab.url]);
     command.args([lab.mallory.token().unwrap_or_default(), &first.to_string()]);
+    command.envs([reaper::variable()]);
     command.spawn().expect("nice, of the coreutils")
 }
 

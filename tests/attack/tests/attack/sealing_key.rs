@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use fairlead_tests::{Guarded, Http, Scheduler, Store, Testbox, jobs, settings, until};
+use fairlead_tests::{Guarded, Http, Scheduler, Store, Testbox, jobs, reaper, settings, until};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -55,6 +55,7 @@ async fn refusal_to_start(scheduler: &Scheduler) -> String {
         .args(scheduler.store_arguments())
         .args(["--listen", "127.0.0.1:0"])
         .env("HOME", scheduler.folder())
+        .envs([reaper::variable()])
         .stdout(Stdio::null())
         .stderr(file)
         .spawn()

@@ -9,7 +9,7 @@ use std::{
 
 use fairlead_attack::post::post_with_job_token;
 use fairlead_tests::{
-    Guarded, Scheduler, Store, Testbox, jobs, scheduler::free_port, settings, until,
+    Guarded, Scheduler, Store, Testbox, jobs, reaper, scheduler::free_port, settings, until,
 };
 use reqwest::Method;
 
@@ -145,6 +145,7 @@ async fn the_shipped_proxy_logs_no_token() {
         .arg("-db")
         .arg("-f")
         .arg(&path)
+        .envs([reaper::variable()])
         .stdout(File::create(&log).unwrap())
         .stderr(Stdio::null())
         .spawn()

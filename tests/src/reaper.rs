@@ -1,0 +1,25 @@
+//! The reaper of this process: processes and folders of a test end with it, also when it is killed.
+
+use std::ffi::OsString;
+
+use fairlead_reaper::Reaper;
+use tempfile::TempDir;
+
+/// The variable that each command of a test has.
+pub fn variable() -> (&'static str, OsString) {
+    Reaper::of_process().variable()
+}
+
+/// The name of a process that hides its environment.
+pub fn named(program: &str) -> String {
+    format!("{program} {}", Reaper::of_process().mark())
+}
+
+/// A temporary folder whose name begins so.
+pub fn folder(prefix: &str) -> TempDir {
+    let folder =
+        TempDir::with_prefix(prefix).unwrap_or_else(|error| panic!("a temporary folder: {error}"));
+    let told = Reaper::of_process().removes(folder.path());
+    told.unwrap_or_else(|error| panic!("{}: {error}", folder.path().display()));
+    folder
+}
