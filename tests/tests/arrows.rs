@@ -76,6 +76,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("fairlead-attack", &["fairlead-api", "fairlead-tests"]),
+    (
+        "fairlead-measure",
+        &["fairlead-api", "fairlead-attack", "fairlead-tests"],
+    ),
     ("fairlead-fault-store", &["fairlead-job", "fairlead-store"]),
     (
         "fairlead-simulation",

@@ -33,6 +33,7 @@ const SLEEPS: &[&str] = &[concat!("thread::sl", "eep"), concat!("time::sl", "eep
 const PROGRAMS: &[&str] = &[
     "tests/bench/src/",
     "tests/faults/src/",
+    "tests/measure/src/",
     "tests/simulation/src/",
 ];
 

@@ -1,27 +1,25 @@
-//! Measures what a victim notices of an attack: the time from its submit to its job's grant, idle and while an attacker
-//! floods names, bodies and connections. `cargo run -p fairlead-attack --release --bin flood` (build the workspace's
-//! binaries in release before; with `elasticsearch` as an argument it uses the Elasticsearch of `ES_URL`).
+//! The effect of an attack on a victim: the time from its submit to its job's grant, idle and while an attacker floods
+//! names, bodies and connections.
 //!
-//! Prints a table with the ratio of the p99 to the idle one of the same round. The attacker is a process of its own that
-//! yields to all others, as one on another machine takes no processor time of the lab. Each of its tasks waits for an
-//! answer before it goes on, and all counts are bounded.
-
-#![expect(clippy::expect_used, reason = "a measurement fails by panicking")]
+//! The attacker is a process of its own that yields to all others, as one on another machine takes no processor time of
+//! the lab. Each of its tasks waits for an answer before it goes on, and all counts are bounded.
 
 use std::{
     process::{Child, Command},
     time::Duration,
 };
 
-use fairlead_tests::{Guarded, Http, Metrics, Store, Testbox, clock, jobs, reaper, until};
+use clap::ValueEnum;
+use fairlead_tests::{Guarded, Http, Metrics, Store, Testbox, clock, jobs, reaper};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt, net::TcpStream, task::JoinSet};
 
-/// The victim's jobs in each phase.
-const JOBS: usize = 200;
-/// Idle and attacked, by turns.
-const ROUNDS: usize = 3;
+use crate::{
+    lab::waiters,
+    table::{head, permille, row},
+};
+
 /// Jobs of one flood of names at most, each with a queue and a machine of its own.
 const NAMES_MAX: usize = 100_000;
 /// Names in one submit.
@@ -35,6 +33,34 @@ const BODIES: usize = 8;
 /// Connections that say nothing, or half a request.
 const CONNECTIONS: usize = 400;
 const SUBMIT: &str = "/scheduler/v1/jobs/submit";
+
+/// Delay of a victim's jobs while an attacker floods names, bodies and connections
+#[derive(Debug, clap::Args)]
+pub(crate) struct Flood {
+    /// Use the Elasticsearch of `ES_URL` instead of the embedded store
+    #[arg(long)]
+    elasticsearch: bool,
+    /// Jobs of the victim in each phase
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    jobs: usize,
+    /// Rounds, each idle and then attacked
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    rounds: usize,
+}
+
+/// The process that `flood` starts as the attacker: it goes on until it is killed
+#[derive(Debug, clap::Args)]
+pub(crate) struct Attacker {
+    /// The kind of flood
+    #[arg(value_enum)]
+    attack: Attack,
+    /// URL of the victim's scheduler
+    url: String,
+    /// Token of the attacker's account
+    token: String,
+    /// Number of its first name
+    first: usize,
+}
 
 /// A lab that checks tokens.
 struct Target {
@@ -59,24 +85,22 @@ impl Target {
 }
 
 /// One way to attack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Attack {
+    /// Jobs that each have their own name
     Names,
+    /// Bodies that are small to send and dear to read
     Bodies,
+    /// Connections that send nothing, or half a request
     Connections,
+    /// Everything at once
     All,
 }
 
 impl Attack {
-    const EACH: [Self; 4] = [Self::Names, Self::Bodies, Self::Connections, Self::All];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Names => "names",
-            Self::Bodies => "bodies",
-            Self::Connections => "connections",
-            Self::All => "all",
-        }
+    fn name(self) -> String {
+        let name = self.to_possible_value();
+        name.map_or_else(String::new, |name| name.get_name().to_owned())
     }
 }
 
@@ -84,10 +108,7 @@ impl Attack {
 async fn one(alice: &Http, host: &mut Testbox, job: &Value) -> Duration {
     host.next_request(60);
     let submit = async {
-        until("the host waits", 60, async || {
-            (Metrics::of(alice).await.get("fairlead_waiters") >= 1.0).then_some(())
-        })
-        .await;
+        waiters(std::slice::from_ref(alice), 1.0, 60).await;
         let begin = clock::now();
         alice.submit(job).await;
         begin
@@ -100,23 +121,16 @@ async fn one(alice: &Http, host: &mut Testbox, job: &Value) -> Duration {
     granted.saturating_duration_since(begin)
 }
 
-/// p50 and p99, ms.
-async fn measure(lab: &Target) -> (f64, f64) {
+/// Each job's time.
+async fn measure(lab: &Target, count: usize) -> Vec<Duration> {
     let (alice, boxes) = (&lab.alice, &lab.boxes);
     let mut host = Testbox::dc(boxes, "host-1", 2 << 10);
     let job = jobs::dc("alice");
     let mut times = Vec::new();
-    for _ in 0..JOBS {
+    for _ in 0..count {
         times.push(one(alice, &mut host, &job).await);
     }
-    times.sort_unstable();
-    let at = |permille: usize| {
-        let at = (times.len() * permille / 1000).min(times.len() - 1);
-        times
-            .get(at)
-            .map_or(0.0, |time| time.as_secs_f64() * 1000.0)
-    };
-    (at(500), at(990))
+    times
 }
 
 /// Submits jobs that no host runs, each under names of its own from this number on.
@@ -180,29 +194,30 @@ fn is_open(stream: &TcpStream) -> bool {
 
 const HALF: &str = "POST /scheduler/v1/jobs/submit HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 1000000\r\n\r\n{";
 
-/// The attacker's process: goes on until it is killed.
-async fn attack(attack: Attack, url: &str, token: &str, first: usize) {
-    let nobody = Http::new(url);
-    let mallory = nobody.with_token(token);
-    let mut tasks = JoinSet::new();
-    let is = |one: Attack| attack == one || attack == Attack::All;
-    if is(Attack::Names) {
-        tasks.spawn(names(mallory.clone(), first));
-    }
-    if is(Attack::Bodies) {
-        for n in 0..BODIES {
-            let client = if n % 2 == 0 { &mallory } else { &nobody };
-            tasks.spawn(bodies(client.clone()));
+impl Attacker {
+    pub(crate) async fn attack(&self) {
+        let nobody = Http::new(&self.url);
+        let mallory = nobody.with_token(&self.token);
+        let mut tasks = JoinSet::new();
+        let is = |one: Attack| self.attack == one || self.attack == Attack::All;
+        if is(Attack::Names) {
+            tasks.spawn(names(mallory.clone(), self.first));
         }
-    }
-    if is(Attack::Connections) {
-        let address = url.replace("http://", "");
-        for n in 0..CONNECTIONS {
-            let says = if n % 2 == 0 { "" } else { HALF };
-            tasks.spawn(connection(address.clone(), says));
+        if is(Attack::Bodies) {
+            for n in 0..BODIES {
+                let client = if n % 2 == 0 { &mallory } else { &nobody };
+                tasks.spawn(bodies(client.clone()));
+            }
         }
+        if is(Attack::Connections) {
+            let address = self.url.replace("http://", "");
+            for n in 0..CONNECTIONS {
+                let says = if n % 2 == 0 { "" } else { HALF };
+                tasks.spawn(connection(address.clone(), says));
+            }
+        }
+        tasks.join_all().await;
     }
-    tasks.join_all().await;
 }
 
 /// Starts an attacker.
@@ -210,56 +225,58 @@ fn begin(attack: Attack, lab: &Target, first: usize) -> Child {
     let own = std::env::current_exe().expect("this program");
     let mut command = Command::new("nice");
     command.args(["-n", NICE]).arg(own);
-    command.args(["attack", attack.name(), &lab.url]);
+    command.args(["flood-attacker", &attack.name(), &lab.url]);
     command.args([lab.mallory.token().unwrap_or_default(), &first.to_string()]);
     command.envs([reaper::variable()]);
     command.spawn().expect("nice, of the coreutils")
 }
 
-/// Measures beside each attack, by turns with none.
-#[expect(clippy::print_stdout, reason = "the table is what this program is for")]
-async fn measure_all(store: Store) {
-    println!(
-        "| attack | round | idle p50 ms | idle p99 | attacked p50 | attacked p99 | p99 of idle |"
-    );
-    println!("|---|---|---|---|---|---|---|");
-    for attack in Attack::EACH {
-        let lab = Target::start(store).await;
-        measure(&lab).await;
-        for round in 0..ROUNDS {
-            let (idle_p50, idle) = measure(&lab).await;
-            let mut attacker = begin(attack, &lab, round * NAMES_MAX);
-            let (p50, p99) = measure(&lab).await;
-            attacker.kill().expect("the attacker ran until now");
-            attacker.wait().expect("its end");
-            let ratio = p99 / idle;
-            println!(
-                "| {} | {} | {idle_p50:.1} | {idle:.1} | {p50:.1} | {p99:.1} | {ratio:.2} |",
-                attack.name(),
-                round + 1
-            );
+impl Flood {
+    /// Measures beside each attack, by turns with none.
+    pub(crate) async fn measure(&self) {
+        let store = if self.elasticsearch {
+            Store::Elasticsearch
+        } else {
+            Store::Embedded
+        };
+        head(&[
+            "attack",
+            "round",
+            "idle p50 ms",
+            "idle p99",
+            "attacked p50",
+            "attacked p99",
+            "p99 of idle",
+        ]);
+        for &attack in Attack::value_variants() {
+            let lab = Target::start(store).await;
+            measure(&lab, self.jobs).await;
+            for round in 0..self.rounds {
+                let idle = measure(&lab, self.jobs).await;
+                let mut attacker = begin(attack, &lab, round * NAMES_MAX);
+                let attacked = measure(&lab, self.jobs).await;
+                attacker.kill().expect("the attacker ran until now");
+                attacker.wait().expect("its end");
+                print(&attack.name(), round + 1, &idle, &attacked);
+            }
+            let metrics = Metrics::of(&lab.alice).await;
+            let submitted = metrics.get("fairlead_jobs_submitted_total");
+            let what = format!("{}: jobs submitted in all", attack.name());
+            row(&[&what, &submitted, &"", &"", &"", &"", &""]);
         }
-        let submitted = Metrics::of(&lab.alice)
-            .await
-            .get("fairlead_jobs_submitted_total");
-        println!(
-            "| {}: jobs submitted in all | {submitted} | | | | | |",
-            attack.name()
-        );
     }
 }
 
-#[tokio::main]
-async fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words[..] {
-        ["attack", name, url, token, first] => {
-            let of_name = |attack: &Attack| attack.name() == name;
-            let kind = Attack::EACH.into_iter().find(of_name).expect("an attack");
-            attack(kind, url, token, first.parse().expect("a number")).await;
-        }
-        ["elasticsearch"] => measure_all(Store::Elasticsearch).await,
-        _ => measure_all(Store::Embedded).await,
-    }
+fn print(attack: &str, round: usize, idle: &[Duration], attacked: &[Duration]) {
+    let ms = |times: &[Duration], nth| permille(times, nth).as_secs_f64() * 1_000.0;
+    let (before, during) = (ms(idle, 990), ms(attacked, 990));
+    row(&[
+        &attack,
+        &round,
+        &format!("{:.1}", ms(idle, 500)),
+        &format!("{before:.1}"),
+        &format!("{:.1}", ms(attacked, 500)),
+        &format!("{during:.1}"),
+        &format!("{:.2}", during / before),
+    ]);
 }

@@ -1,12 +1,9 @@
-//! Records a small lab of this version for the upgrade test: `cargo run -p fairlead-tests --bin record -- FOLDER`
-//! (build the workspace's binaries before; `ES_URL` names an Elasticsearch). A release records itself once, into
+//! A small lab of this version, recorded for the upgrade test. A release records itself once, into
 //! `tests/recorded/NAME`, and later versions must carry that lab on.
 //!
 //! The lab has jobs in every situation that a rolling upgrade meets, and an agent that holds some of them. For each
 //! store the folder gets what was stored, and `lab.json`: tokens, job ids, and the agent's requests and grants, byte
 //! for byte as the old agent sends them.
-
-#![expect(clippy::expect_used, reason = "a recorder fails by panicking")]
 
 use std::{
     fs,
@@ -22,17 +19,24 @@ const LONGEST_S: u64 = 315_360_000;
 /// A start that never comes.
 const NEVER: &str = "2199-01-01 00:00";
 
-#[tokio::main]
-async fn main() {
-    let folder = std::env::args().nth(1).expect("a folder to record into");
-    let folder = PathBuf::from(folder);
-    for (store, name) in [
-        (Store::Embedded, "embedded"),
-        (Store::Elasticsearch, "elasticsearch"),
-    ] {
-        let folder = folder.join(name);
-        fs::create_dir_all(&folder).expect("a folder to record into");
-        record(store, &folder).await;
+/// Records a small lab of this version, on both stores, for the upgrade test
+#[derive(Debug, clap::Args)]
+pub(crate) struct Record {
+    /// Folder to record into, as tests/recorded/NAME
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+}
+
+impl Record {
+    pub(crate) async fn record(&self) {
+        for (store, name) in [
+            (Store::Embedded, "embedded"),
+            (Store::Elasticsearch, "elasticsearch"),
+        ] {
+            let folder = self.folder.join(name);
+            fs::create_dir_all(&folder).expect("a folder to record into");
+            record(store, &folder).await;
+        }
     }
 }
 

@@ -1,27 +1,39 @@
-//! Measures whether a full cache hides a light account's only job: `cargo run -p fairlead-tests --release --bin
-//! starvation` (build the workspace's binaries in release before; `ES_URL` names an Elasticsearch).
+//! Whether a full cache hides a light account's only job.
 //!
-//! 100,000 jobs wait, a replica caches 10,000, one account has 99,990 of them and ten accounts one each, bound to
-//! a machine of its own. In each of ten runs three replicas start anew, so that they know of the ten by the store
-//! alone; the ten machines ask them in turn, all at once. Prints a table; it takes some minutes, so it is no test.
+//! A replica caches 10,000 jobs. One account has many more that wait, and ten accounts one each, bound to a machine of
+//! its own. In each run three replicas start anew, so that they know of the ten by the store alone; the ten machines ask
+//! them in turn, all at once.
 
 use std::time::Duration;
 
-use fairlead_tests::{Http, Lab, Metrics, Scheduler, Testbox, clock, jobs, until};
+use fairlead_tests::{Http, Metrics, Scheduler, Testbox, clock, jobs, until};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
+use crate::{
+    lab::{Replicas, submit_all},
+    table::{head, number, permille_ms, row},
+};
+
 const REPLICAS: usize = 3;
-const RUNS: usize = 10;
 const MACHINES: usize = 10;
-const BIG_JOBS: usize = 99_990;
-const SUBMIT_JOBS: usize = 10_000;
-const CACHE_JOBS_MAX: f64 = 10_000.0;
+const CACHE_JOBS_MAX: &str = "10000";
 /// How long a machine asks at most, seconds, and what is wanted.
 const ASK_S: u32 = 20;
 const WANTED: Duration = Duration::from_secs(2);
 
-/// What stands before the ten jobs, and how they are submitted.
+/// Whether a full cache hides the only job of a light account
+#[derive(Debug, clap::Args)]
+pub(crate) struct Starvation {
+    /// Jobs of the large account
+    #[arg(long, value_name = "N", default_value_t = 99_990)]
+    jobs: usize,
+    /// Runs of each case, each with new replicas
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    runs: usize,
+}
+
+/// The jobs before the ten, and how the ten are submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Case {
     /// The large account's jobs are for other machines and kinds of testbox.
@@ -83,23 +95,11 @@ fn machine(n: usize) -> String {
     format!("machine{n}")
 }
 
-/// What became of one of the ten jobs.
+/// The fate of one of the ten jobs.
 struct Dispatch {
     took: Option<Duration>,
     /// Jobs of the large account that its machine was given before.
     others: usize,
-}
-
-async fn load(https: &[Http], all: Vec<Value>) {
-    let mut loading = JoinSet::new();
-    for (batch, http) in all.chunks(SUBMIT_JOBS).zip(https.iter().cycle()) {
-        let (http, batch) = (http.clone(), Value::Array(batch.to_vec()));
-        loading.spawn(async move { http.submit(&batch).await.len() });
-        if loading.len() == https.len() {
-            loading.join_next().await;
-        }
-    }
-    loading.join_all().await;
 }
 
 /// A machine that asks until it has `id`; what it gets before, it ends at once.
@@ -125,20 +125,21 @@ async fn wait_for(mut asking: Testbox, replicas: Vec<Http>, id: String) -> Dispa
     Dispatch { took: None, others }
 }
 
-/// Waits until there is in memory what a start brings. The first jobs of an account are mostly those of its queue
-/// and its host key too, so that a third of the cache is as much as there is of jobs that are all alike.
-async fn caches_are_filled(https: &[Http]) {
+/// Waits until the first jobs of a start are in memory. The first jobs of an account are mostly those of its queue and its
+/// host key, too. So a third of the cache is all that there is of jobs that are all alike.
+async fn caches_are_filled(https: &[Http], jobs: usize) {
+    let most = CACHE_JOBS_MAX.parse().unwrap_or(f64::MAX);
     for http in https {
         until("the cache is filled", 120, async || {
             let cached = Metrics::of(http).await.get("fairlead_jobs_cached");
-            (cached >= CACHE_JOBS_MAX * 0.3).then_some(())
+            (cached >= number(jobs).min(most) * 0.3).then_some(())
         })
         .await;
     }
 }
 
-async fn one_run(case: Case, replicas: &mut [Scheduler], run: usize) -> Vec<Dispatch> {
-    let https: Vec<Http> = replicas.iter().map(Scheduler::http).collect();
+async fn one_run(case: Case, lab: &mut Replicas, run: usize, jobs: usize) -> Vec<Dispatch> {
+    let https = &lab.https;
     // The large account has had testbox time, and goes on to have it.
     let busy = jobs::with(jobs::hw("big"), &json!({"target_machines": ["busy"]}));
     https[0].submit(&busy).await;
@@ -148,11 +149,11 @@ async fn one_run(case: Case, replicas: &mut [Scheduler], run: usize) -> Vec<Disp
     let light: Value = (0..MACHINES).map(|n| case.light(n)).collect();
     let ids = https[run % REPLICAS].submit(&light).await;
 
-    replicas.iter_mut().for_each(Scheduler::kill);
-    for replica in replicas.iter_mut() {
+    lab.schedulers.iter_mut().for_each(Scheduler::kill);
+    for replica in &mut lab.schedulers {
         replica.restart().await;
     }
-    caches_are_filled(&https).await;
+    caches_are_filled(https, jobs).await;
     let mut asking = JoinSet::new();
     for (n, id) in ids.into_iter().enumerate() {
         let mut turns = https.clone();
@@ -165,45 +166,47 @@ async fn one_run(case: Case, replicas: &mut [Scheduler], run: usize) -> Vec<Disp
     all
 }
 
-#[expect(clippy::print_stdout, reason = "the table is what this program is for")]
 fn print(case: Case, cached: f64, mut all: Vec<Dispatch>) {
     let n = all.len();
     let others: usize = all.iter().map(|dispatch| dispatch.others).sum();
     all.retain(|dispatch| dispatch.took.is_some());
-    let mut took: Vec<Duration> = all.iter().filter_map(|dispatch| dispatch.took).collect();
-    took.sort_unstable();
+    let took: Vec<Duration> = all.iter().filter_map(|dispatch| dispatch.took).collect();
     let within = took.iter().filter(|took| **took <= WANTED).count();
-    let at = |permille: usize| {
-        let at = (took.len() * permille / 1000).min(took.len().saturating_sub(1));
-        took.get(at).map_or(0, Duration::as_millis)
-    };
-    println!(
-        "| {} | {cached} | {} of {n} | {within} | {} | {} | {} | {others} |",
-        case.words(),
-        took.len(),
-        at(500),
-        at(900),
-        at(1000)
-    );
+    let at = |nth| permille_ms(&took, nth);
+    row(&[
+        &case.words(),
+        &cached,
+        &format!("{} of {n}", took.len()),
+        &within,
+        &at(500),
+        &at(900),
+        &at(1_000),
+        &others,
+    ]);
 }
 
-#[tokio::main]
-#[expect(clippy::print_stdout, reason = "the table is what this program is for")]
-async fn main() {
-    println!(
-        "| case | cached at the end | dispatched | within 2 s | p50 ms | p90 ms | longest ms | others' jobs first |"
-    );
-    println!("|---|---|---|---|---|---|---|---|");
-    for case in Case::ALL {
-        let lab = Lab::new();
-        let mut replicas = lab.schedulers(REPLICAS, &["--lease", "10m"]).await;
-        let https: Vec<Http> = replicas.iter().map(Scheduler::http).collect();
-        load(&https, (0..BIG_JOBS).map(|n| case.big(n)).collect()).await;
-        let mut all = Vec::new();
-        for run in 0..RUNS {
-            all.extend(one_run(case, &mut replicas, run).await);
+impl Starvation {
+    pub(crate) async fn measure(&self) {
+        head(&[
+            "case",
+            "cached at the end",
+            "dispatched",
+            "within 2 s",
+            "p50 ms",
+            "p90 ms",
+            "longest ms",
+            "others' jobs first",
+        ]);
+        for case in Case::ALL {
+            let more = ["--lease", "10m", "--cache-jobs-max", CACHE_JOBS_MAX];
+            let mut lab = Replicas::start(REPLICAS, &more).await;
+            submit_all(&lab.https, self.jobs, |n| case.big(n)).await;
+            let mut all = Vec::new();
+            for run in 0..self.runs {
+                all.extend(one_run(case, &mut lab, run, self.jobs).await);
+            }
+            let metrics = Metrics::of(&lab.https[0]).await;
+            print(case, metrics.get("fairlead_jobs_cached"), all);
         }
-        let cached = Metrics::of(&https[0]).await.get("fairlead_jobs_cached");
-        print(case, cached, all);
     }
 }

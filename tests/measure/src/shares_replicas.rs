@@ -1,20 +1,23 @@
-//! Measures how testbox time divides between queues over three replicas: `cargo run -p fairlead-tests --release
-//! --bin shares_replicas` (build the workspace's binaries in release before; `ES_URL` names an Elasticsearch).
+//! How testbox time divides between queues over three replicas.
 //!
 //! Ten machines of one kind ask three replicas, 7, 2 and 1 of them. Five queues of weights 50, 30, 20, 10 and 10
 //! have jobs waiting all the time, all of one suite. The jobs of one queue are 300 times as short as the others',
-//! then 300 times as long: whoever learned lengths by suite is wrong by that. Prints a table for each; it takes long,
-//! so it is no test.
+//! then 300 times as long: whoever learned lengths by suite is wrong by that.
 
 use std::time::Duration;
 
 use fairlead_tests::{
-    Http, Lab, Scheduler, Testbox, clock,
+    Http, Testbox,
     history::{all_jobs, at, busy_ms},
-    jobs, until,
+    jobs,
 };
 use serde_json::{Value, json};
 use tokio::{sync::watch, task::JoinSet};
+
+use crate::{
+    lab::{Replicas, pass, submit_all},
+    table::{head, row, say},
+};
 
 /// How many machines ask each replica.
 const MACHINES: [usize; 3] = [7, 2, 1];
@@ -27,9 +30,16 @@ const QUEUES: [(&str, u64); 5] = [
 ];
 /// The queue whose jobs are unlike the others'.
 const ODD: &str = "second";
-const SUBMIT_JOBS: usize = 10_000;
 /// A window begins so long after the first dispatch.
 const LEAD_IN_MS: u64 = 30_000;
+
+/// How testbox time divides between five queues, over machines that ask three replicas
+#[derive(Debug, clap::Args)]
+pub(crate) struct SharesReplicas {
+    /// Length of the windows, percent of 4 and 10 minutes
+    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100))]
+    window: u64,
+}
 
 /// Lengths of jobs and of the window.
 struct Case {
@@ -37,7 +47,7 @@ struct Case {
     odd_ms: u64,
     others_ms: u64,
     window_ms: u64,
-    /// What a dispatch costs besides, at least: so many jobs are waiting at the begin that none run out.
+    /// Least cost of a dispatch besides. So many jobs wait at the begin that none run out.
     gap_ms: u64,
 }
 
@@ -82,16 +92,9 @@ async fn submit(https: &[Http], case: &Case) {
         let path = format!("/scheduler/v1/queues/{queue}");
         let reply = https[0].post(&path, &json!({"weight": weight})).await;
         assert_eq!(reply.status, 200, "{}", reply.text);
-        let job = jobs::with(
-            jobs::hw(queue),
-            &json!({"length_ms": case.length_ms(queue)}),
-        );
-        let mut left = case.count(queue, weight);
-        while left > 0 {
-            let n = left.min(SUBMIT_JOBS);
-            https[0].submit(&jobs::times(n, &job)).await;
-            left -= n;
-        }
+        let length = json!({"length_ms": case.length_ms(queue)});
+        let job = jobs::with(jobs::hw(queue), &length);
+        submit_all(&https[..1], case.count(queue, weight), |_| job.clone()).await;
     }
 }
 
@@ -109,17 +112,10 @@ async fn one_machine(http: Http, host: String, over: watch::Receiver<bool>) {
     }
 }
 
-/// Lets time pass.
-async fn pass(time: Duration) {
-    let never = std::future::pending::<()>();
-    let _ = tokio::time::timeout(time, never).await;
-}
-
 async fn run(case: &Case) -> Vec<Value> {
-    let lab = Lab::new();
-    let replicas = lab.schedulers(MACHINES.len(), &[]).await;
-    let https: Vec<Http> = replicas.iter().map(Scheduler::http).collect();
-    submit(&https, case).await;
+    let lab = Replicas::start(MACHINES.len(), &[]).await;
+    let https = &lab.https;
+    submit(https, case).await;
     let (over, look) = watch::channel(false);
     let mut running = JoinSet::new();
     for (replica, (http, n)) in https.iter().zip(MACHINES).enumerate() {
@@ -128,12 +124,7 @@ async fn run(case: &Case) -> Vec<Value> {
             running.spawn(one_machine(http.clone(), host, look.clone()));
         }
     }
-    let time = Duration::from_millis(case.window_ms + 2 * LEAD_IN_MS);
-    let end = clock::now() + time;
-    until("the window is over", time.as_secs() + 5, async || {
-        (clock::now() >= end).then_some(())
-    })
-    .await;
+    pass(Duration::from_millis(case.window_ms + 2 * LEAD_IN_MS)).await;
     over.send_replace(true);
     running.join_all().await;
     let mut all = all_jobs(&https[0]).await;
@@ -142,9 +133,8 @@ async fn run(case: &Case) -> Vec<Value> {
 }
 
 #[expect(
-    clippy::print_stdout,
     clippy::cast_precision_loss,
-    reason = "the table is what this program is for"
+    reason = "milliseconds and weights are far below that"
 )]
 fn print(case: &Case, ran: &[Value]) {
     let first = ran.iter().filter_map(|job| at(job, "dispatch_ms")).min();
@@ -162,31 +152,50 @@ fn print(case: &Case, ran: &[Value]) {
     let weights: u64 = QUEUES.iter().map(|(_, weight)| weight).sum();
     let machines: usize = MACHINES.iter().sum();
     let most = machines as f64 * case.window_ms as f64 / 1000.0;
-    println!(
+    say(&format!(
         "\n{}: {:.1} % of the machines' time was busy\n",
         case.words,
         whole / most * 100.0
-    );
-    println!(
-        "| queue | weight | job s | jobs | host s | its part | off by s | allowed s | within |"
-    );
-    println!("|---|---|---|---|---|---|---|---|---|");
+    ));
+    head(&[
+        "queue",
+        "weight",
+        "job s",
+        "jobs",
+        "host s",
+        "its part",
+        "off by s",
+        "allowed s",
+        "within",
+    ]);
     for (queue, weight) in QUEUES {
         let (count, busy) = of(queue);
         let part = whole * weight as f64 / weights as f64;
         let length = case.length_ms(queue) as f64 / 1000.0;
         let allowed = part * 0.05 + length * MACHINES.len() as f64;
         let off = busy - part;
-        println!(
-            "| {queue} | {weight} | {length} | {count} | {busy:.1} | {part:.1} | {off:+.1} | {allowed:.1} | {} |",
-            off.abs() <= allowed
-        );
+        row(&[
+            &queue,
+            &weight,
+            &length,
+            &count,
+            &format!("{busy:.1}"),
+            &format!("{part:.1}"),
+            &format!("{off:+.1}"),
+            &format!("{allowed:.1}"),
+            &(off.abs() <= allowed),
+        ]);
     }
 }
 
-#[tokio::main]
-async fn main() {
-    for case in &CASES {
-        print(case, &run(case).await);
+impl SharesReplicas {
+    pub(crate) async fn measure(&self) {
+        for case in CASES {
+            let case = Case {
+                window_ms: case.window_ms * self.window / 100,
+                ..case
+            };
+            print(&case, &run(&case).await);
+        }
     }
 }
