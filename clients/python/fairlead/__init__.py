@@ -1,18 +1,10 @@
 """Client of fairlead, a dispatcher of test labs.
 
-`Lab` is the way in. The types of answers, such as `JobView`, come from the generated core. There, a field that is absent is
-`UNSET`, which is false.
+`Lab` is the way in. In the types of answers, such as `JobView`, a field that is absent is `UNSET`, which is false.
 """
 
-from ._core.models import (
-    AccountView,
-    Explanation,
-    HostView,
-    JobAnswer,
-    JobView,
-    QueueView,
-)
-from ._core.types import UNSET
+from .answers import AccountView, Explanation, HostView, JobAnswer, JobView, QueueView
+from .decode import UNSET
 from .errors import Error, Refused, Unreachable
 from .lab import Job, Lab, Submit
 

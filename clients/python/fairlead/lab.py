@@ -7,27 +7,29 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 import httpx
 
-from ._core import models
-from ._core.api.hosts import hosts
-from ._core.api.jobs import cancel, explain, read_log, rerun, terminate
-from ._core.api.jobs import job as read_job
-from ._core.api.queues import queues
-from ._core.api.results import answer
-from ._core.api.whoami import whoami
-from ._core.client import AuthenticatedClient
-from ._core.types import UNSET
+from .answers import (
+    AccountView,
+    Explanation,
+    HostView,
+    JobAnswer,
+    JobList,
+    JobState,
+    JobView,
+    QueueView,
+    SubmitItem,
+)
+from .decode import value_of
 from .errors import Error, Refused, Unreachable
 from .servers import Patience, Servers, text_of
 
-P = ParamSpec("P")
 T = TypeVar("T")
 Filter = str | int | Iterable[str]
 
@@ -60,11 +62,9 @@ class Lab:
         server = server or env("FAIRLEAD_SERVER") or "http://127.0.0.1:3000"
         token = token or env("FAIRLEAD_TOKEN")
         account = account or env("FAIRLEAD_ACCOUNT") or (None if token else env("USER"))
-        self._who = account or UNSET
+        self._who = {"my_account": account} if account else {}
         self._retry_for_s = retry_for_s
         self._servers = Servers(server, token, timeout_s, retry_for_s)
-        core = AuthenticatedClient(base_url="http://lab", token=token or "")
-        self._core = core.set_httpx_client(self._servers)
 
     def __enter__(self) -> Self:
         return self
@@ -93,21 +93,19 @@ class Lab:
             listed = [dict(jobs)] if isinstance(jobs, Mapping) else [dict(job) for job in jobs]
             kind, body = "json", json.dumps(listed)
             has_key = any("idempotency_key" in job for job in listed)
-        params = {"strict": str(strict).lower()}
-        if self._who:
-            params["my_account"] = self._who
+        params = {"strict": str(strict).lower()} | self._who
         if not has_key:
             # It makes a repeat harmless. A key of the jobs themselves must not be hidden.
             params["idempotency_key"] = str(uuid.uuid4())
-        response = self._servers.post(
+        items = self._ask(
+            list[SubmitItem],
+            "POST",
             "/scheduler/v1/jobs/submit",
             params=params,
             content=body.encode(),
             headers={"Content-Type": f"application/{kind}"},
         )
-        return self._submitted(
-            self._ask(lambda: [models.SubmitItem.from_dict(item) for item in response.json()])
-        )
+        return self._submitted(items)
 
     def job(self, id: str) -> Job:
         """One job, as it is now."""
@@ -124,43 +122,39 @@ class Lab:
             for name, value in filters.items()
         }
         while True:
-            page = self._ask(
-                lambda: models.JobList.from_dict(
-                    self._servers.get("/scheduler/v1/jobs", params=params).json()
-                )
-            )
+            page = self._ask(JobList, "GET", "/scheduler/v1/jobs", params=params)
             for summary in page.jobs:
                 yield Job(self, summary.job_id)._take(summary)
             if not page.next_:
                 return
             params["after"] = page.next_
 
-    def queues(self) -> list[models.QueueView]:
+    def queues(self) -> list[QueueView]:
         """The queues, with their policy and what waits and runs."""
-        return self._ask(queues.sync, client=self._core, my_account=self._who)
+        return self._ask(list[QueueView], "GET", "/scheduler/v1/queues", params=self._who)
 
-    def hosts(self, *tags: str) -> list[models.HostView]:
+    def hosts(self, *tags: str) -> list[HostView]:
         """The hosts, or those that have all of these tags."""
-        wanted = ",".join(tags) or UNSET
-        return self._ask(hosts.sync, client=self._core, tags=wanted, my_account=self._who)
+        params = self._who | ({"tags": ",".join(tags)} if tags else {})
+        return self._ask(list[HostView], "GET", "/scheduler/v1/hosts", params=params)
 
-    def whoami(self) -> models.AccountView:
+    def whoami(self) -> AccountView:
         """The account that asks."""
-        return self._ask(whoami.sync, client=self._core, my_account=self._who)
+        return self._ask(AccountView, "GET", "/scheduler/v1/whoami", params=self._who)
 
-    def _ask(
-        self, call: Callable[P, T | models.ErrorBody | None], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Calls a function of the core, and checks that its answer is of the type that is documented."""
+    def _ask(self, kind: type[T], method: str, path: str, **options: Any) -> T:
+        """Sends a request, and reads its answer as a value of a type."""
+        return self._read(kind, self._servers.request(method, path, **options).content)
+
+    def _read(self, kind: type[T], body: bytes) -> T:
+        """JSON of the server as a value of a type."""
         try:
-            got = call(*args, **kwargs)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            return value_of(kind, json.loads(body))
+        except ValueError as error:
             message = f"server: an answer of {self._servers} is not understood {text_of(error)}"
             raise Error(message, "check the versions of the server and of this package") from error
-        assert got is not None and not isinstance(got, models.ErrorBody), "each refusal raises"
-        return got
 
-    def _submitted(self, items: Sequence[models.SubmitItem]) -> Submit:
+    def _submitted(self, items: Sequence[SubmitItem]) -> Submit:
         accepted = [item for item in items if item.job_id != "0"]
         submit = Submit(self, accepted) if accepted else None
         for index, item in enumerate(items):
@@ -183,15 +177,10 @@ def text_of_file(file: str | Path) -> str:
         raise Error(f"job file: '{file}' cannot be read: {error.strerror}", hint) from error
 
 
-def event_of(data: bytes) -> models.JobEvent:
-    """The data of an event."""
-    return models.JobEvent.from_dict(json.loads(data))
-
-
 class Submit:
     """The jobs of one submit. `warnings` says what is odd about accepted jobs, such as a misspelt field."""
 
-    def __init__(self, lab: Lab, items: Sequence[models.SubmitItem]) -> None:
+    def __init__(self, lab: Lab, items: Sequence[SubmitItem]) -> None:
         self.lab = lab
         self.id = items[0].submit_id or items[0].job_id
         self.jobs = [Job(lab, item.job_id, item.result_root or "") for item in items]
@@ -230,7 +219,7 @@ class Submit:
                         last = id or last
                         is_over = is_over or event == "over"
                         if event == "job":
-                            state = self.lab._ask(event_of, data)
+                            state = self.lab._read(JobState, data)
                             job = waited.get(state.job_id)
                             if job and job._take(state).ended:
                                 del waited[job.id]
@@ -300,7 +289,7 @@ class Job:
         self.attempt = 1
         self.params = ""
         self.result_root = result_root
-        self.view: models.JobView | None = None
+        self.view: JobView | None = None
 
     def __repr__(self) -> str:
         return f"<Job {self.id}: {self.stage}, {self.health}>"
@@ -317,29 +306,28 @@ class Job:
 
     def refresh(self) -> Job:
         """Asks the server how the job is now."""
-        view = self.lab._ask(read_job.sync, self.id, client=self.lab._core)
-        self.view = view
-        return self._take(view)
+        self.view = self.lab._ask(JobView, "GET", self._path())
+        return self._take(self.view)
 
-    def _take(self, state: models.JobView | models.JobSummary | models.JobEvent) -> Job:
+    def _path(self, rest: str = "") -> str:
+        return f"/scheduler/v1/jobs/{quote(self.id, safe='')}{rest}"
+
+    def _take(self, state: JobView | JobState) -> Job:
         self.stage, self.health, self.attempt = state.job_stage, state.job_health, state.attempt
         self.host, self.reason = state.host or None, state.reason or None
         self.params, self.result_root = state.params or "", state.result_root or self.result_root
-        code = UNSET if isinstance(state, models.JobEvent) else state.exit_code
-        self.exit_code = code if isinstance(code, int) else None
+        self.exit_code = state.exit_code if isinstance(state.exit_code, int) else None
         return self
 
     def log(self, attempt: int | None = None) -> str:
         """The output of the present attempt, or of another one."""
-        wanted = attempt or UNSET
-        text = self.lab._ask(read_log.sync, self.id, client=self.lab._core, attempt=wanted)
-        return str(text)
+        params = {"attempt": attempt} if attempt else {}
+        return self.lab._servers.get(self._path("/log"), params=params).text
 
     def follow_log(self) -> Iterator[bytes]:
         """The output of the present attempt and of all later ones, until the job ends. A broken stream is resumed."""
         attempt, offset = self.refresh().attempt, 0
         patience = Patience(self.lab._retry_for_s)
-        url = f"/scheduler/v1/jobs/{self.id}/log"
         timeout = self.lab._servers.timeout_of(SILENCE_MAX_S)
         while True:
             # What came before this moment is read below, even if the server stops.
@@ -347,7 +335,7 @@ class Job:
             params: dict[str, Any] = {"attempt": attempt, "offset": offset, "follow": "true"}
             try:
                 with self.lab._servers.stream(
-                    "GET", url, params=params, timeout=timeout
+                    "GET", self._path("/log"), params=params, timeout=timeout
                 ) as response:
                     for chunk in response.iter_bytes():
                         patience.restart()
@@ -372,7 +360,7 @@ class Job:
         while folders:
             folder = folders.pop()
             try:
-                names = self.lab._ask(self.lab._servers.get(self._url(folder)).json)
+                names = self.lab._ask(list[str], "GET", self._url(folder))
             except Refused as error:
                 if error.code != "not_found":
                     raise
@@ -408,29 +396,26 @@ class Job:
             self.refresh()
         return quote(f"{self.result_root}/{name}".rstrip("/"))
 
-    def answer(self) -> models.JobAnswer:
+    def answer(self) -> JobAnswer:
         """The result of the job: its test cases, and each of its shards."""
-        got = self.lab._ask(answer.sync, self.id, client=self.lab._core, format_="json")
-        assert isinstance(got, models.JobAnswer)
-        return got
+        path = f"/r/{quote(self.id, safe='')}"
+        return self.lab._ask(JobAnswer, "GET", path, params={"format": "json"})
 
     def cancel(self) -> None:
         """Cancels the job if it waits. A job that runs is refused with `wrong_stage`."""
-        self.lab._ask(cancel.sync, self.id, client=self.lab._core, my_account=self.lab._who)
+        self.lab._servers.post(self._path("/cancel"), params=self.lab._who)
 
     def terminate(self, grace_s: int | None = None) -> None:
         """Stops the job if it runs: SIGTERM, and SIGKILL after `grace_s` seconds (10)."""
-        body = models.TerminateRequest(grace_s=grace_s)
-        who = self.lab._who
-        self.lab._ask(terminate.sync, self.id, client=self.lab._core, body=body, my_account=who)
+        body = {"grace_s": grace_s}
+        self.lab._servers.post(self._path("/terminate"), params=self.lab._who, json=body)
 
     def rerun(self, failed: bool = False) -> Submit:
         """Submits the job again; with `failed` only its shards or tests that failed."""
-        body = models.RerunRequest(failed=failed)
-        who = self.lab._who
-        items = self.lab._ask(rerun.sync, self.id, client=self.lab._core, body=body, my_account=who)
+        body, who = {"failed": failed}, self.lab._who
+        items = self.lab._ask(list[SubmitItem], "POST", self._path("/rerun"), params=who, json=body)
         return self.lab._submitted(items)
 
-    def explain(self) -> models.Explanation:
+    def explain(self) -> Explanation:
         """Why the job waits, or where it is."""
-        return self.lab._ask(explain.sync, self.id, client=self.lab._core)
+        return self.lab._ask(Explanation, "GET", self._path("/explain"))
