@@ -360,22 +360,6 @@ fn the_documents_name_files_that_exist() {
     fail_if_any(&problems);
 }
 
-/// With this variable pages are written, not only compared.
-const WRITE: &str = "FAIRLEAD_WRITE_DOCS";
-
-/// Compares a page of the documentation with what it is made from, or writes it.
-fn check_made(page: &str, made: &str) {
-    let path = project().join("docs").join(page);
-    if std::env::var_os(WRITE).is_some() {
-        fs::write(&path, made).unwrap_or_else(|error| panic!("docs/{page}: {error}"));
-    }
-    let written = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        written == made,
-        "docs/{page} differs from the table of endpoints; {WRITE}=1 writes it"
-    );
-}
-
 #[test]
 fn every_error_code_is_documented() {
     let text = fs::read_to_string(project().join("docs/api.md")).expect("docs/api.md");
@@ -387,13 +371,6 @@ fn every_error_code_is_documented() {
         }
     }
     fail_if_any(&problems);
-}
-
-#[test]
-fn the_description_of_the_interface_is_in_the_documentation() {
-    let document = format!("{:#}\n", fairlead_api::openapi::document());
-    check_made("openapi.json", &document);
-    check_made("api-reference.md", &fairlead_api::openapi::reference());
 }
 
 #[test]

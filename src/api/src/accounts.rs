@@ -1,12 +1,12 @@
 //! Accounts on the wire.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Limits, LimitsChange, limits::object};
 
 /// One account. The token is shown only in the answer that made it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AccountView {
     /// Its name.
     pub my_account: String,
@@ -36,7 +36,8 @@ pub struct AccountView {
 }
 
 /// Who is told of the jobs of an account.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NotifyView {
     /// The address without its path and query, which may let in whoever knows them.
     pub url: String,
@@ -47,7 +48,8 @@ pub struct NotifyView {
 }
 
 /// Who is to be told of the jobs of an account that do not say so themselves.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NotifyChange {
     /// The address, `http` or `https`, at most 2,048 bytes. It is stored sealed.
     pub url: String,
@@ -63,7 +65,8 @@ pub struct NotifyChange {
 }
 
 /// What to do with an account.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AccountChange {
     /// `admin`, `user` or `testbox`. Default `user`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,10 +1,10 @@
 //! The answer of a job: what a CI waits for, of a job as a whole and of each of its shards.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How far the shards of a job are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ShardCounts {
     /// How many there are.
     pub count: u16,
@@ -35,7 +35,8 @@ impl ShardCounts {
 }
 
 /// How many test cases had which outcome, and the first that failed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CaseTotals {
     /// Cases that passed.
     pub passed: u32,
@@ -49,7 +50,8 @@ pub struct CaseTotals {
 }
 
 /// The history of a test in a group of hosts.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TestHistory {
     /// Its whole name.
     pub test: String,
@@ -67,7 +69,8 @@ pub struct TestHistory {
 }
 
 /// One shard in the answer of its job.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ShardAnswer {
     /// Its number, from 1.
     pub shard: u16,
@@ -97,7 +100,8 @@ pub struct ShardAnswer {
 }
 
 /// The answer of a job, `GET /r/ID`. It is there before anything ran.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JobAnswer {
     /// The job.
     pub job_id: String,

@@ -1,12 +1,12 @@
 //! Error codes, which clients may branch on. One place maps them to HTTP.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $text:literal, $status:literal;)+) => {
         /// Why a request was refused. The text is stable; clients branch on it, people read the message.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[non_exhaustive]
         pub enum ErrorCode { $($(#[$doc])* #[serde(rename = $text)] $variant),+ }
 
@@ -79,7 +79,8 @@ codes! {
 }
 
 /// The body of every refusal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[error("{message}")]
 pub struct ErrorBody {
     /// What kind, for programs.

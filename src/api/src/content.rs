@@ -1,11 +1,11 @@
 //! Inputs and outputs by content. Digests are blake3, 64 hexadecimal digits in lower case; a manifest's digest is the id of
 //! the input or output.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Chunks that are about to be put, and kept from collection from now on.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContentPin {
     /// Names this put: 1 to 64 letters, digits, `-` and `_`, by chance. The same one for all requests of a put.
     pub put: String,
@@ -14,7 +14,8 @@ pub struct ContentPin {
 }
 
 /// Which of these chunks must be sent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContentMissing {
     /// The chunks that are not there, in the order of the request, without repeats.
     pub missing: Vec<MissingChunk>,
@@ -23,7 +24,8 @@ pub struct ContentMissing {
 }
 
 /// A chunk that is not there.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MissingChunk {
     /// Its digest.
     pub digest: String,
@@ -36,7 +38,8 @@ pub struct MissingChunk {
 }
 
 /// Asks from where to read chunks.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContentUrlsRequest {
     /// The input or output that they are of.
     pub id: String,
@@ -45,7 +48,8 @@ pub struct ContentUrlsRequest {
 }
 
 /// From where to read chunks.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContentUrls {
     /// An address for each of them, in order, to be read by GET without any credentials. Empty: from
     /// `content/chunks/:digest` of a scheduler.
@@ -56,7 +60,8 @@ pub struct ContentUrls {
 }
 
 /// What is known of an input or an output.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContentView {
     /// Its id.
     pub id: String,
@@ -82,7 +87,8 @@ pub struct ContentView {
 }
 
 /// How long an input or output is kept.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContentKeep {
     /// Until when: `+14d` from now or a time such as `2026-11-22T05:00:00Z`, at most 366 days ahead; empty: no longer than
     /// jobs name it.
@@ -91,7 +97,8 @@ pub struct ContentKeep {
 }
 
 /// A page of inputs and outputs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContentList {
     /// They, sorted by id; those of all accounts by account, then by id.
     pub content: Vec<ContentView>,
@@ -101,7 +108,8 @@ pub struct ContentList {
 }
 
 /// Asks for a collection, or for a check.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContentCareRequest {
     /// Only tells what would be done.
     #[serde(default)]
@@ -109,7 +117,8 @@ pub struct ContentCareRequest {
 }
 
 /// What a collection removed, or would remove.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContentCollected {
     /// Manifests that are there.
     pub manifests: u64,
@@ -126,7 +135,8 @@ pub struct ContentCollected {
 }
 
 /// What a check found.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContentChecked {
     /// Manifests that were read.
     pub manifests: u64,
@@ -141,7 +151,8 @@ pub struct ContentChecked {
 }
 
 /// An input of a granted job.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GrantInput {
     /// Its id.
     pub id: String,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,7 +11,8 @@ use crate::{ClosedView, QueueView, ReservedView, StoreProblem};
 pub const DELTA_JOBS_MAX: usize = 200;
 
 /// A login of a person: with a token, or in an open lab with a name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Login {
     /// The token of the account; in a lab with accounts.
@@ -24,7 +24,8 @@ pub struct Login {
 }
 
 /// The lab as it is, made once a second while anybody looks.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Snapshot {
     /// The run of the replica that made it. Numbers of two runs cannot be compared.
@@ -38,7 +39,8 @@ pub struct Snapshot {
 }
 
 /// The rows of a snapshot, by name.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Tables {
     /// The lab itself, one row under `lab`.
@@ -52,7 +54,8 @@ pub struct Tables {
 }
 
 /// What changed since the event before, in the stream of `GET /scheduler/v1/live`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Delta {
     /// See [`Snapshot::run`].
@@ -70,7 +73,8 @@ pub struct Delta {
 }
 
 /// Rows that changed; null: it is gone.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ChangedTables {
     /// The lab itself.
@@ -120,7 +124,8 @@ fn changed<R: Clone + PartialEq>(
 }
 
 /// The lab in numbers.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct LabRow {
     /// The replica that answers.
@@ -147,7 +152,8 @@ pub struct LabRow {
 }
 
 /// Why nothing is dispatched in the whole lab.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PausedView {
     /// Who paused it.
@@ -159,7 +165,8 @@ pub struct PausedView {
 }
 
 /// How the store is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct StoreRow {
     /// Its name and version.
@@ -175,7 +182,8 @@ pub struct StoreRow {
 }
 
 /// A host in short.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct HostRow {
     /// Its group.
@@ -213,7 +221,8 @@ pub struct HostRow {
 }
 
 /// A replica that lives.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ReplicaRow {
     /// Where the others reach it.
@@ -235,7 +244,8 @@ pub struct ReplicaRow {
 }
 
 /// What ran in each step of a time, for plots.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Series {
     /// Begin, UTC epoch ms.
@@ -249,7 +259,8 @@ pub struct Series {
 }
 
 /// One step of a plot.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SeriesPoint {
     /// Its begin, UTC epoch ms.
@@ -271,7 +282,8 @@ pub struct SeriesPoint {
 }
 
 /// A page of the audit log, the newest first.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct AuditList {
     /// Its entries.
@@ -282,7 +294,8 @@ pub struct AuditList {
 }
 
 /// Who did what.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct AuditEvent {
     /// When, UTC epoch ms.

@@ -5,20 +5,6 @@
 //! that fits a request is its path, so words come before names.
 
 use crate::{
-    AccountChange, AccountView, AuditList, CancelReport, CancelRequest, ChangeRequest,
-    ConsumeAnswer, ConsumeRequest, ContentCareRequest, ContentChecked, ContentCollected,
-    ContentKeep, ContentList, ContentMissing, ContentPin, ContentUrls, ContentUrlsRequest,
-    ContentView, Explanation, HeartbeatAnswer, HeartbeatRequest, HostClose, HostRegistration,
-    HostReserve, HostReset, HostView, JobAnswer, JobList, JobView, Login, NotifyChange, NotifyView,
-    PeersAnswer, PoolChange, PoolDecision, PoolView, Preview, PreviewRequest, QueueChange,
-    QueueView, RerunRequest, RetentionChange, RetentionView, ReuseExplanation, ReuseForgotten,
-    ReuseSettings, ScalingSettings, Series, Signed, Snapshot, SubmitItem, SubmitRules,
-    TerminateRequest, TestHistory, TimerList, TimerView, UnknownMachine, UsageReport, Version,
-    WaitAnswer, WaitRequest, WebhookTest, WebhookTested, WebhookView, Written,
-    openapi::content::{
-        BOOT_SCRIPT, BYTES, Content, EVENTS, FILE_OR_FOLDER, HEALTH, JOBS, LIVE, NOTHING, OPENAPI,
-        PAGE_OR_ANSWER, PAGE_OR_FILE, TEXT, json,
-    },
     parameters::{
         AUDIT, CONTENT, LIST, NONE, ONE_CONTENT, ONE_TIMER, PAGE,
         Parameters::{self, Any, Known},

@@ -1,10 +1,10 @@
 //! Explanations: why a job waits, what stands before it, what would help, and whether its host is at fault.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Why a job waits, or where it is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// The job.
     pub job_id: String,
@@ -31,7 +31,8 @@ pub struct Explanation {
 }
 
 /// One host, as seen from one job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HostVerdict {
     /// The host.
     pub hostname: String,
@@ -42,7 +43,8 @@ pub struct HostVerdict {
 }
 
 /// Jobs that wait before a job. Jobs of queues that are paused or at a limit do not count.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Before {
     /// Queues of higher priority that have waiting jobs.
@@ -67,7 +69,8 @@ pub struct Before {
 }
 
 /// A constraint of a job, and how many more known hosts there would be without it alone.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ConstraintCost {
     /// As a job file says it, such as `tags: [gpu]`.
@@ -81,7 +84,8 @@ pub struct ConstraintCost {
 }
 
 /// How long jobs waited in the last hour, from when they could run to when a host got them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RecentWaits {
     /// Jobs that hosts got.
@@ -95,7 +99,8 @@ pub struct RecentWaits {
 }
 
 /// What a job that is not submitted may expect.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Outlook {
     /// The queue that it would wait in.
@@ -122,7 +127,8 @@ pub struct Outlook {
 }
 
 /// How an ended job compares with others of the last days.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Compared {
     /// Jobs that ended and were submitted within so many days count.
@@ -138,7 +144,8 @@ pub struct Compared {
 }
 
 /// Jobs that ran and ended by themselves.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RunCount {
     /// Those that succeeded.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One host.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HostView {
     /// Its name.
     pub hostname: String,
@@ -75,7 +75,8 @@ pub struct HostView {
 }
 
 /// When a closed host is empty.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EmptiesView {
     /// Its jobs, those that stay longest first.
     pub jobs: Vec<LeavingJob>,
@@ -90,7 +91,8 @@ pub struct EmptiesView {
 }
 
 /// A job on a host that gets no new one.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeavingJob {
     /// The job.
     pub job_id: String,
@@ -114,7 +116,8 @@ pub const LOADED_UNTIL_PERCENT: u8 = 80;
 pub const LOADED_REST_S: u32 = 30;
 
 /// How loaded a host is, as its agent measured it a moment ago.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HostLoad {
     /// Memory of the machine, or of the control group that bounds the agent, MB.
     pub memory_total_mb: u32,
@@ -151,7 +154,8 @@ impl HostLoad {
 }
 
 /// An executor of a host: a program that its agent runs jobs in.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExecutorSaid {
     /// `process`, `podman`, `docker` or `qemu`; at most 128 bytes.
     pub name: String,
@@ -164,7 +168,8 @@ pub struct ExecutorSaid {
 }
 
 /// What a registration says of a host.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RegisteredView {
     /// Its tags.
     #[serde(default)]
@@ -175,7 +180,8 @@ pub struct RegisteredView {
 }
 
 /// A machine that asked what to boot and is not registered.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UnknownMachine {
     /// Its MAC address, lower case, with colons.
     pub mac: String,
@@ -192,7 +198,8 @@ pub struct UnknownMachine {
 }
 
 /// An agent that is refused because another one has the host's name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConflictView {
     /// As it names itself: its work folder's id and its machine's boot.
     pub instance: String,
@@ -201,7 +208,8 @@ pub struct ConflictView {
 }
 
 /// Why a host gets no new job.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClosedView {
     /// `cordon`, `drain` or `suspect`.
     pub how: String,
@@ -218,7 +226,8 @@ pub struct ClosedView {
 }
 
 /// For whom a host is kept.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReservedView {
     /// Accounts whose jobs alone it gets, sorted.
     pub accounts: Vec<String>,

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::CaseTotals;
 
 /// A job: the fields of the job file, and over them what the scheduler knows. Times in words are UTC.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct JobView {
     /// The job.
@@ -178,7 +178,8 @@ pub struct JobView {
 }
 
 /// When what happened to a job. Each is there once it has happened.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct JobTimes {
     /// When it was submitted, UTC epoch ms.
@@ -242,7 +243,8 @@ pub struct JobTimes {
 }
 
 /// A field that was changed while the job waited.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct EditView {
     /// Its value as submitted; null: it was not said.
@@ -252,7 +254,8 @@ pub struct EditView {
 }
 
 /// The rule that a job met, and what it changed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RuleApplied {
     /// The name of the rule.
@@ -263,7 +266,8 @@ pub struct RuleApplied {
 }
 
 /// An earlier try of a job.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct AttemptView {
     /// Which try, from 1.
@@ -291,7 +295,8 @@ pub struct AttemptView {
 }
 
 /// A change of a job, in the stream of a submit's events.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JobEvent {
     /// The job.
     pub job_id: String,

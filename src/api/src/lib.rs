@@ -14,7 +14,8 @@ mod hosts;
 mod job_groups;
 mod job_view;
 mod limits;
-pub mod openapi;
+#[cfg(test)]
+mod openapi;
 pub mod parameters;
 mod peers;
 mod pools;
@@ -74,6 +75,9 @@ pub use usage::{UsageReport, UsageRow};
 pub use webhooks::{WebhookTest, WebhookTested, WebhookView};
 pub use wire::*;
 
+/// The interface as an OpenAPI 3.1 document: JSON, compressed by gzip. Tests of this crate make it from the table of
+/// endpoints and the types of the wire.
+pub const OPENAPI_GZIP: &[u8] = include_bytes!("../openapi.json.gz");
 /// The header that carries a job's token; a query may carry it as `job_token`.
 pub const JOB_TOKEN_HEADER: &str = "job-token";
 /// Header with the id of a request: a client may send one, the answer repeats it or has one of its own, and the

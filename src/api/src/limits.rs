@@ -1,11 +1,11 @@
 //! Limits of accounts and queues.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 /// A limit: past the soft one jobs go behind others, at the hard one they stop. Each 0 to 1,000,000,000; none: no limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Bounds {
     /// The soft one.
@@ -24,7 +24,8 @@ impl Bounds {
 }
 
 /// The limits of an account or a queue.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Limits {
     /// Jobs that wait.
     #[serde(default, skip_serializing_if = "Bounds::is_none")]
@@ -56,7 +57,8 @@ impl Limits {
 }
 
 /// A change of limits: each that is given is replaced whole, so `{}` takes it away.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LimitsChange {
     /// Jobs that wait.

@@ -1,10 +1,10 @@
 //! Peers of a cluster's node, as it is told of them.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a testbox hears that waits for the other nodes of its cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PeersAnswer {
     /// All are there: it begins. Else it asks again.
     pub open: bool,
@@ -13,7 +13,8 @@ pub struct PeersAnswer {
 }
 
 /// One node of a cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Peer {
     /// Its job.
     pub job_id: String,

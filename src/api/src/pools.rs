@@ -1,10 +1,10 @@
 //! Pools of machines that come and go, on the wire.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the machines of a pool are: jobs that such a machine could run may wait for one.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PoolMachine {
     /// Which jobs they run: `hw` alone, or `vm`, `dc` or both.
@@ -25,7 +25,8 @@ pub struct PoolMachine {
 }
 
 /// Changes what an admin says of a pool. What is absent stays as it is; a new pool needs `provider` and `machine`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PoolChange {
     /// The name of a program in the folder `--providers` of the replicas.
@@ -67,7 +68,8 @@ pub struct PoolChange {
 }
 
 /// A pool as it is.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PoolView {
     /// Its name.
@@ -106,7 +108,8 @@ pub struct PoolView {
 }
 
 /// A machine of a pool.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PoolMachineView {
     /// Its name, which is that of its host.
@@ -123,7 +126,8 @@ pub struct PoolMachineView {
 }
 
 /// A decision of a pool, with the numbers that it was made by.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PoolDecision {
     /// The pool.
@@ -163,7 +167,8 @@ pub struct PoolDecision {
 }
 
 /// What holds for all pools together.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ScalingSettings {
     /// Most machines of all pools together. Absent: no limit but those of the pools.

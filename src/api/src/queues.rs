@@ -1,8 +1,5 @@
 //! Queues: as admins see and change them, and who may submit into them.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use serde_json::Value;
 
@@ -17,20 +14,6 @@ pub enum QueueUsers {
     All,
     /// These accounts, and the one of its name.
     Named(Vec<String>),
-}
-
-impl JsonSchema for QueueUsers {
-    fn schema_name() -> Cow<'static, str> {
-        "QueueUsers".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let accounts = generator.subschema_for::<Vec<String>>();
-        json_schema!({
-            "description": "Who may submit into a queue: the account of its name, all, or these accounts and that one.",
-            "anyOf": [{ "enum": ["own", "all"] }, accounts],
-        })
-    }
 }
 
 impl Serialize for QueueUsers {
@@ -58,7 +41,8 @@ impl<'de> Deserialize<'de> for QueueUsers {
 }
 
 /// One queue.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QueueView {
     /// Its name.
     pub name: String,
@@ -109,7 +93,8 @@ fn is_zero(number: &u16) -> bool {
 }
 
 /// A change of a queue: only what is given changes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QueueChange {
     /// Class, 0 to 9.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::CancelItem;
 
 /// A body that only says who asks, as compass-ci's clients do; an empty one will do, too.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Signed {
     /// Who asks, where no token says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -20,7 +20,8 @@ pub struct Signed {
 }
 
 /// Stops a job.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TerminateRequest {
     /// How long its script has after SIGTERM, seconds, 0 to 3,600. Default 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,7 +29,8 @@ pub struct TerminateRequest {
 }
 
 /// Runs jobs again.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RerunRequest {
     /// Which, 1 to 1,000, as one submit. Not for `jobs/ID/rerun`.
@@ -48,7 +50,8 @@ pub struct RerunRequest {
 }
 
 /// Changes jobs that wait.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ChangeRequest {
     /// Which, 1 to 10,000.
@@ -63,7 +66,8 @@ pub struct ChangeRequest {
 }
 
 /// What a script waits for.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WaitRequest {
     /// By job id: `null` for its end, or fields with the values that are waited for.
     pub wait_on: Map<String, Value>,
@@ -73,28 +77,32 @@ pub struct WaitRequest {
 }
 
 /// Which of the jobs have reached what is waited for, or cannot any more.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WaitAnswer {
     /// By job id: `job_stage`, `job_health`, and the fields that were asked for.
     pub waited_jobs: BTreeMap<String, Map<String, Value>>,
 }
 
 /// What became of each job, in the order of the request.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CancelReport {
     /// A report each.
     pub results: Vec<CancelItem>,
 }
 
 /// The answer to an upload.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Written {
     /// How many bytes the file has now.
     pub size: u64,
 }
 
 /// A word or a list of words.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Words {
     /// Words with commas or blanks between.
@@ -104,7 +112,8 @@ pub enum Words {
 }
 
 /// What is known of a host: compass-ci's host files, or these fields. Only what is given changes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct HostRegistration {
     /// Its architecture.
@@ -140,7 +149,8 @@ pub struct HostRegistration {
 }
 
 /// How a replica is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct HealthView {
     /// Whether it takes requests, and its store answers and takes writes.
@@ -191,7 +201,8 @@ impl HealthView {
 }
 
 /// What is wrong with one side of a store.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StoreProblem {
     /// What, for people.
     pub problem: String,

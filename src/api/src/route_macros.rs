@@ -41,12 +41,14 @@ macro_rules! routes {
             },
         )+)+];
 
-        /// What each of [`ENDPOINTS`] takes and answers. Apart from them, so that programs without the description of the
-        /// interface do not carry its schemas.
-        pub(crate) const CONTENTS: &[(Content, Content)] = &[$($(($takes, $answers),)+)+];
+        /// For the description of the interface, beside [`ENDPOINTS`]: each one's name, and what it takes and answers.
+        #[cfg(test)]
+        pub(crate) mod described {
+            use crate::{openapi::content::*, *};
 
-        /// The name of each of [`ENDPOINTS`].
-        pub(crate) const NAMES: &[&str] = &[$($(stringify!($name),)+)+];
+            pub(crate) const NAMES: &[&str] = &[$($(stringify!($name),)+)+];
+            pub(crate) const CONTENTS: &[(Content, Content)] = &[$($(($takes, $answers),)+)+];
+        }
 
         /// The place of each route in [`ENDPOINTS`].
         #[derive(Clone, Copy)]

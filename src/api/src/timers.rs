@@ -1,11 +1,11 @@
 //! Timers on the wire.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A run of a timer.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TimerRun {
     /// When it was due, UTC.
@@ -17,7 +17,8 @@ pub struct TimerRun {
 }
 
 /// A job that is run again and again.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TimerView {
     /// Its name, one for an account.
@@ -63,12 +64,13 @@ pub struct TimerView {
     pub warning: String,
     /// Its job, without secrets; of one timer only.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<serde_json::Map<String, Value>>")]
+    #[cfg_attr(test, schemars(with = "Option<serde_json::Map<String, Value>>"))]
     pub job: Option<Value>,
 }
 
 /// A page of timers.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TimerList {
     /// By account and name.

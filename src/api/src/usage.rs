@@ -1,10 +1,10 @@
 //! The use of the lab.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What ran between two times.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UsageReport {
     /// What the rows are: `account`, `queue`, `host`, `suite` or `class`.
     pub by: String,
@@ -17,7 +17,8 @@ pub struct UsageReport {
 }
 
 /// What ran of one name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UsageRow {
     /// The name.
     pub name: String,

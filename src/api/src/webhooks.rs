@@ -1,10 +1,10 @@
 //! Webhooks on the wire.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A message to a receiver that a job names.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WebhookView {
     /// What the receiver knows it by, the same for each try.
     pub webhook_id: String,
@@ -35,7 +35,8 @@ pub struct WebhookView {
 }
 
 /// A receiver to be tried.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WebhookTest {
     /// Its address.
     pub url: String,
@@ -48,7 +49,8 @@ pub struct WebhookTest {
 }
 
 /// What came of that.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WebhookTested {
     /// Whether it took the message.
     pub taken: bool,

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{ExecutorSaid, GrantInput, HostLoad, JobGroup, Outlook, RuleApplied};
 
 /// One item of the answer to a submit, in the order of the request.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SubmitItem {
     /// The new job's id; `"0"` when it was refused; empty when a dry run accepts it.
     pub job_id: String,
@@ -64,7 +64,8 @@ pub struct SubmitItem {
 }
 
 /// A job that an agent says it has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HeldJob {
     /// The job.
     pub job_id: String,
@@ -75,7 +76,8 @@ pub struct HeldJob {
 }
 
 /// What an agent says when it asks for work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConsumeRequest {
     /// A uuid, new at each start (or boot) of the agent. 1 to 64 characters.
     pub session: String,
@@ -166,7 +168,8 @@ fn default_wait_s() -> u32 {
 }
 
 /// One job handed to an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Grant {
     /// The job.
     pub job_id: String,
@@ -206,7 +209,8 @@ pub struct Grant {
 }
 
 /// The answer to a request for work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConsumeAnswer {
     /// How long a lease lasts without a heartbeat, ms.
     pub lease_ms: u64,
@@ -220,7 +224,8 @@ pub struct ConsumeAnswer {
 }
 
 /// What an agent says between requests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HeartbeatRequest {
     /// The agent's session.
     pub session: String,
@@ -239,7 +244,8 @@ pub struct HeartbeatRequest {
 }
 
 /// The answer to a heartbeat.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HeartbeatAnswer {
     /// How long a lease lasts without a heartbeat, ms.
     pub lease_ms: u64,
@@ -254,7 +260,8 @@ pub struct HeartbeatAnswer {
 }
 
 /// A job that may run longer than its grant says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Renewal {
     /// The job.
     pub job_id: String,
@@ -265,7 +272,8 @@ pub struct Renewal {
 }
 
 /// An order to stop a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StopOrder {
     /// The job.
     pub job_id: String,
@@ -281,7 +289,8 @@ pub struct StopOrder {
 }
 
 /// A line of a list of jobs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JobSummary {
     /// The job.
     pub job_id: String,
@@ -370,7 +379,8 @@ pub struct JobSummary {
 
 /// A page of jobs. Query: `stage`, `health`, `account`, `queue`, `host`, `suite`, `submit_id`, `group_id`,
 /// `tbox_group` (each a comma list), `signature` (`*` only at its end), `since_ms`, `until_ms`, `order` (`newest`|`oldest`), `after`, `limit`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JobList {
     /// The jobs.
     pub jobs: Vec<JobSummary>,
@@ -389,7 +399,8 @@ pub struct JobList {
 }
 
 /// Keeps a host for some accounts.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HostReserve {
     /// Accounts whose jobs alone it gets, 1 to 100.
     pub accounts: Vec<String>,
@@ -401,7 +412,8 @@ pub struct HostReserve {
 }
 
 /// The result of a reset of a host.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HostReset {
     /// The host.
     pub hostname: String,
@@ -410,7 +422,8 @@ pub struct HostReset {
 }
 
 /// Closes a host.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HostClose {
     /// Why, for people, at most 300 characters.
     #[serde(default)]
@@ -421,7 +434,8 @@ pub struct HostClose {
 }
 
 /// Cancels several waiting jobs: by their ids, or all that the filters name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CancelRequest {
     /// Which; with filters: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -433,7 +447,8 @@ pub struct CancelRequest {
 }
 
 /// What became of one of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CancelItem {
     /// The job.
     pub job_id: String,
@@ -445,7 +460,8 @@ pub struct CancelItem {
 }
 
 /// How a replica and its store are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Version {
     /// Name of the program: `fairlead`.
     pub name: String,

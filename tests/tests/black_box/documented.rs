@@ -134,7 +134,7 @@ async fn every_field_of_every_answer_is_documented(store: Store) {
     let scheduler = Scheduler::start_with(store, &more).await;
     site.serve(&[scheduler.url()]);
     let http = scheduler.http();
-    let document = http.get("/openapi.json").await.json();
+    let document = the_document(&scheduler).await;
     let described = Described {
         document,
         seen: BTreeSet::new(),
@@ -167,6 +167,32 @@ async fn every_field_of_every_answer_is_documented(store: Store) {
         .filter(|one| !described.seen.contains(one) && !elsewhere.contains(&one.as_str()))
         .collect();
     assert!(unseen.is_empty(), "{unseen:?}");
+}
+
+/// The description of the interface. It comes compressed where that is accepted, and not again to those who have it.
+async fn the_document(scheduler: &Scheduler) -> Value {
+    let (http, url) = (scheduler.http(), scheduler.url());
+    let host = url.trim_start_matches("http://");
+    let ask = async |header: &str| {
+        let asked = format!(
+            "GET /openapi.json HTTP/1.1\r\nHost: {host}\r\n{header}Connection: close\r\n\r\n"
+        );
+        let answer = http.raw(&asked).await;
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        (head.to_owned(), body.to_owned())
+    };
+    let (plain, document) = ask("").await;
+    assert!(!plain.contains("content-encoding"), "{plain}");
+    assert!(plain.contains("content-type: application/json"), "{plain}");
+    let (packed, bytes) = ask("Accept-Encoding: gzip\r\n").await;
+    assert!(packed.contains("content-encoding: gzip"), "{packed}");
+    assert!(bytes.len() < document.len() / 2, "{packed}");
+    let tag = plain.lines().find_map(|line| line.strip_prefix("etag: "));
+    let tag = tag.expect("a tag");
+    let (known, nothing) = ask(&format!("If-None-Match: {tag}\r\n")).await;
+    assert!(known.starts_with("HTTP/1.1 304"), "{known}");
+    assert_eq!(nothing, "");
+    serde_json::from_str(&document).expect("JSON")
 }
 
 /// What the dashboard is answered.

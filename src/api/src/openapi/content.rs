@@ -1,8 +1,10 @@
 //! Media types and schemas of bodies and answers.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use std::borrow::Cow;
 
-use crate::{HealthView, JobAnswer};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use crate::{HealthView, JobAnswer, QueueUsers};
 
 /// Makes the schema of a type.
 pub(crate) type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
@@ -54,6 +56,20 @@ struct JobBody {
     my_account: Option<String>,
     #[schemars(flatten)]
     fields: serde_json::Map<String, serde_json::Value>,
+}
+
+impl JsonSchema for QueueUsers {
+    fn schema_name() -> Cow<'static, str> {
+        "QueueUsers".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let accounts = generator.subschema_for::<Vec<String>>();
+        json_schema!({
+            "description": "Who may submit into a queue: the account of its name, all, or these accounts and that one.",
+            "anyOf": [{ "enum": ["own", "all"] }, accounts],
+        })
+    }
 }
 
 /// Nothing.

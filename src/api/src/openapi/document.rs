@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use super::content::Content;
+use super::{
+    content::Content,
+    parameters::{PARAMETERS, Parameter, ParameterKind},
+};
 use crate::{
     COMMON, Caller, ENDPOINTS, Endpoint, ErrorBody, JOB_TOKEN_HEADER, Parameters, SubmitItem,
-    endpoints::{CONTENTS, NAMES},
-    parameters::{PARAMETERS, Parameter, ParameterKind},
+    endpoints::described::{CONTENTS, NAMES},
 };
 
 /// Where schemas are, in references.
@@ -20,7 +22,7 @@ const TAKEN: &str = "#/components/taken/";
 const INPUT: &str = "Input";
 
 /// The OpenAPI 3.1 document of all endpoints.
-pub fn document() -> Value {
+pub(super) fn document() -> Value {
     let mut schemas = Schemas::new();
     let mut paths = Map::new();
     for ((endpoint, contents), name) in ENDPOINTS.iter().zip(CONTENTS).zip(NAMES) {

@@ -2,18 +2,18 @@
 
 use serde_json::{Map, Value};
 
-use super::document::document;
-use crate::{
-    COMMON, Caller, ENDPOINTS, Endpoint, Parameters,
+use super::{
+    document::{document, path_of},
     parameters::{PARAMETERS, Parameter, ParameterKind},
 };
+use crate::{COMMON, Caller, ENDPOINTS, Endpoint, Parameters};
 
 /// What stands before the tables.
 const HEAD: &str = "\
 # Reference of the HTTP interface
 
 For people who write clients of fairlead. [The HTTP interface](api.md) explains the rules, and begins with a walk. This page is made from the table of
-endpoints: `FAIRLEAD_WRITE_DOCS=1 cargo test -p fairlead-tests --test tidy` writes it. [openapi.json](openapi.json) says the same for programs.
+endpoints: `FAIRLEAD_WRITE_DOCS=1 cargo test -p fairlead-api` writes it. A scheduler serves the same for programs at `/openapi.json`.
 
 Every route takes the query parameters `token` and `my_account`, too. A refusal is an [ErrorBody](#errorbody).
 ";
@@ -21,7 +21,7 @@ Every route takes the query parameters `token` and `my_account`, too. A refusal 
 const SCHEMAS: &str = "#/components/schemas/";
 
 /// The page.
-pub fn reference() -> String {
+pub(super) fn reference() -> String {
     let document = document();
     let mut page = HEAD.to_owned();
     page.push_str("\n## Endpoints\n\n| endpoint | who | what | query | body | answer |\n|---|---|---|---|---|---|\n");
@@ -70,7 +70,7 @@ fn row_of(endpoint: &Endpoint, document: &Value) -> String {
         }
     };
     let method = endpoint.methods[0].to_lowercase();
-    let operation = &document["paths"][super::document::path_of(endpoint.path)][method];
+    let operation = &document["paths"][path_of(endpoint.path)][method];
     let body = content(&operation["requestBody"]["content"]);
     let answer = content(&operation["responses"]["200"]["content"]);
     let cells = [

@@ -47,19 +47,33 @@ pub(super) fn packed(mut response: Response) -> Response {
 
 /// A JSON answer with its `ETag`; nothing but that, if whoever asks has it.
 pub(super) fn tagged<T: Serialize>(request: &Request, body: &T) -> Response {
-    let Ok(bytes) = serde_json::to_vec(body) else {
+    let Ok(text) = serde_json::to_vec(body) else {
         return json(200, body);
     };
-    let hash = blake3::hash(&bytes).to_hex();
+    let text = Bytes::from(text);
+    let short = || {
+        let short = (text.len() >= PACKED_MIN).then(|| gzip::whole(&text));
+        short.flatten().map(Bytes::from)
+    };
+    tagged_by(request, &text, short, || text.clone())
+}
+
+/// The same of JSON that is made when it is needed: compressed, or as it is. `hashed` makes the tag.
+pub(super) fn tagged_by(
+    request: &Request,
+    hashed: &[u8],
+    short: impl FnOnce() -> Option<Bytes>,
+    long: impl FnOnce() -> Bytes,
+) -> Response {
+    let hash = blake3::hash(hashed).to_hex();
     let tag = format!("\"{}\"", &hash[..TAG_CHARS]);
     let known = request.header("if-none-match").unwrap_or_default();
     let is_known = names_tag(known, &tag);
-    let short = request.takes_gzip() && bytes.len() >= PACKED_MIN && !is_known;
-    let short = short.then(|| gzip::whole(&bytes)).flatten();
-    let mut response = match short {
+    let wants_short = request.takes_gzip() && !is_known;
+    let mut response = match wants_short.then(short).flatten() {
         _ if is_known => typed(304, "application/json", Vec::new()),
-        Some(short) => packed(typed(200, "application/json", short)),
-        None => typed(200, "application/json", bytes),
+        Some(short) => packed(bytes(200, "application/json", short)),
+        None => bytes(200, "application/json", long()),
     };
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         response.headers_mut().insert("etag", tag);

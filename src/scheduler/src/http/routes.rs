@@ -187,7 +187,7 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::Alive if request.accepts_pages() => ready(Ok(pages::home())).boxed(),
         R::Alive | R::Health => ready(Ok(admin::health(&core, &request))).boxed(),
         R::Version => ready(Ok(admin::version(&core))).boxed(),
-        R::OpenApi => ready(Ok(admin::openapi())).boxed(),
+        R::OpenApi => ready(Ok(admin::openapi(&request))).boxed(),
         R::Metrics => async move { Ok(admin::metrics(&core, &request).await) }.boxed(),
         R::Submit | R::OldSubmit => jobs::submit(core, request).boxed(),
         R::Jobs => jobs::list(core, request).boxed(),

@@ -1,19 +1,21 @@
 //! Handlers of health, queues and accounts.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
+use bytes::Bytes;
 use fairlead_api::{
-    AccountChange, HealthView, NotifyChange, QueueChange, RetentionChange, StoreProblem,
-    SubmitRules, Version,
+    AccountChange, HealthView, NotifyChange, OPENAPI_GZIP, QueueChange, RetentionChange,
+    StoreProblem, SubmitRules, Version,
 };
 use serde_json::{Value, json};
 use warp::reply::Response;
 
-use crate::http::reply::{done, json, ok, paged, text, typed};
+use crate::http::reply::{done, json, ok, paged, tagged_by, text, typed};
 use crate::{
     base::{
         budget::Purse,
         errors::Refusal,
+        gzip,
         metrics::{CLASSIC, OPEN_METRICS},
     },
     core::Core,
@@ -101,10 +103,11 @@ fn peers_of(core: &Core) -> Vec<String> {
 }
 
 /// The description of the interface.
-pub(super) fn openapi() -> Response {
-    static DOCUMENT: OnceLock<Vec<u8>> = OnceLock::new();
-    let bytes = DOCUMENT.get_or_init(|| fairlead_api::openapi::document().to_string().into_bytes());
-    typed(200, "application/json", bytes.clone())
+pub(super) fn openapi(request: &Request) -> Response {
+    let packed = || Some(Bytes::from_static(OPENAPI_GZIP));
+    tagged_by(request, OPENAPI_GZIP, packed, || {
+        gzip::unpacked(OPENAPI_GZIP).into()
+    })
 }
 
 /// All metrics. Strangers see sums instead of the names of queues and groups where accounts are checked.
