@@ -95,11 +95,11 @@ pub(crate) fn forget_indices(prefix: &str) {
         let list = format!("/_cat/indices/{prefix}*?h=index&expand_wildcards=all");
         if let Ok(reply) = http.try_send(Method::GET, &list, "", Vec::new()).await
             && reply.status == 200
+            && !reply.text.trim().is_empty()
         {
-            for index in reply.text.split_whitespace() {
-                let path = format!("/{index}");
-                let _ = http.try_send(Method::DELETE, &path, "", Vec::new()).await;
-            }
+            let indices: Vec<&str> = reply.text.split_whitespace().collect();
+            let path = format!("/{}", indices.join(","));
+            let _ = http.try_send(Method::DELETE, &path, "", Vec::new()).await;
         }
         let templates = format!("/_index_template/{prefix}*");
         let _ = http

@@ -82,6 +82,34 @@ async fn who_runs_need_not_be_who_sets_up() {
     all_of_it_works(&runner).await;
 }
 
+/// A lab with an index of each kind of small documents: its move needs one right more, once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lab_of_before_is_moved_by_who_may_manage_it() {
+    let server = Secured::shared();
+    let setter = server.user().await;
+    let old = format!("/{}-queues", setter.prefix);
+    let fields = json!({"mappings": {"properties": {"id": {"type": "keyword"}}}});
+    server.ask(Method::PUT, &old, &fields).await;
+    let queue = json!({"id": "alice", "format": 1, "updated_ms": 1, "body": {"weight": 30}});
+    let path = format!("{old}/_doc/alice");
+    server.ask(Method::PUT, &path, &queue).await;
+    let authority = server.authority();
+    let words = setter.refusal(&["--elasticsearch-ca", &authority]).await;
+    assert!(words.contains("manage on the prefix"), "{words}");
+    let mut more = role();
+    let rights = more["indices"][0]["privileges"].as_array_mut();
+    rights.expect("privileges").push(json!("manage"));
+    let manager = server.user_of(&setter.prefix, &more).await;
+    let root = manager.fairlead(&[], &["account", "add", "root", "--role", "admin"]);
+    root.expect_code(0);
+    let runner = server.user_of(&setter.prefix, &run_role()).await;
+    let scheduler = runner.scheduler(&[]).await;
+    let queues = scheduler.http().get("/scheduler/v1/queues").await.json();
+    let mut queues = queues.as_array().expect("queues").iter();
+    let alice = queues.find(|queue| queue["name"] == "alice");
+    assert_eq!(alice.expect("the queue")["weight"], 30);
+}
+
 /// What the launcher remembers is enough to start a replica again, and holds no secret.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_launchers_replicas_log_in() {

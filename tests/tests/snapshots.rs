@@ -91,9 +91,10 @@ async fn a_snapshot_is_restored_and_nothing_acknowledged_before_it_is_lost() {
     // All replicas are stopped; another cluster has no templates either.
     scheduler.kill();
     let list = format!("/_cat/indices/{prefix}-*?h=index");
-    for index in elastic.get(&list).await.text.split_whitespace() {
-        ask(&elastic, Method::DELETE, &format!("/{index}"), &Value::Null).await;
-    }
+    let indices = elastic.get(&list).await.text;
+    let indices: Vec<&str> = indices.split_whitespace().collect();
+    let path = format!("/{}", indices.join(","));
+    ask(&elastic, Method::DELETE, &path, &Value::Null).await;
     let templates = format!("/_index_template/{prefix}*");
     ask(&elastic, Method::DELETE, &templates, &Value::Null).await;
     let path = "/_snapshot/lab/one/_restore?wait_for_completion=true";

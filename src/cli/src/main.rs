@@ -88,7 +88,7 @@ use crate::{
 };
 
 /// The C library's allocator gives each of many short threads a heap of its own, and keeps what a burst took.
-/// `docs/adr/0011-what-a-build-pays-for.md` compares allocators.
+/// `docs/adr/0012-what-a-build-pays-for.md` compares allocators.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

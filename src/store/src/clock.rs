@@ -36,15 +36,20 @@ impl Chance {
         Self(AtomicU64::new(seed | 1))
     }
 
-    /// Something between half of `time` and `time`.
-    pub(crate) fn jitter(&self, time: Duration) -> Duration {
+    /// Any number.
+    pub(crate) fn next(&self) -> u64 {
         let mut x = self.0.load(Ordering::Relaxed);
         x ^= x << 13;
         x ^= x >> 7;
         x ^= x << 17;
         self.0.store(x, Ordering::Relaxed);
+        x
+    }
+
+    /// Something between half of `time` and `time`.
+    pub(crate) fn jitter(&self, time: Duration) -> Duration {
         let half = time / 2;
-        let part = u32::try_from(x % 1024).unwrap_or(0);
+        let part = u32::try_from(self.next() % 1024).unwrap_or(0);
         half + half * part / 1024
     }
 }

@@ -15,8 +15,12 @@ pub const BODY_BYTES_MAX: usize = 32 << 20;
 pub const STATE_BYTES_MAX: usize = 1 << 20;
 /// How large a small document may be as JSON, bytes.
 pub const DOC_BYTES_MAX: usize = 8 << 20;
-/// How long the id of a small document may be, bytes (Elasticsearch's own limit).
-pub const DOC_ID_BYTES_MAX: usize = 512;
+/// How long an id of Elasticsearch may be, bytes.
+const STORED_ID_BYTES_MAX: usize = 512;
+/// How long the name of a kind may be, bytes: ids in a shared index begin with it and a slash.
+const KIND_BYTES_MAX: usize = 12;
+/// How long the id of a small document may be, bytes.
+pub const DOC_ID_BYTES_MAX: usize = STORED_ID_BYTES_MAX - KIND_BYTES_MAX - 1;
 
 /// A job as JSON text, checked.
 #[derive(Debug)]
@@ -136,6 +140,13 @@ mod tests {
 
     /// A document exactly as format 1 wrote it. Never edit: stored documents are not edited either.
     const GOLDEN_1: &str = include_str!("../tests/golden/state-1.json");
+
+    #[test]
+    fn the_id_of_a_document_fits_behind_its_kind() {
+        for kind in crate::DocKind::ALL {
+            assert!(kind.as_str().len() <= KIND_BYTES_MAX, "{kind:?}");
+        }
+    }
 
     #[test]
     fn a_document_of_format_1_is_read() {

@@ -34,7 +34,7 @@ pub struct Created {
     pub body: Option<Version>,
 }
 
-/// Kinds of small documents, each in a place of its own.
+/// Kinds of small documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DocKind {
     /// Queue policies.
@@ -110,7 +110,7 @@ impl DocKind {
         Self::Setting,
     ];
 
-    /// Its name in index and table names.
+    /// Its name in stores.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queue => "queues",
@@ -142,7 +142,7 @@ impl DocKind {
 /// A small document as read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Doc {
-    /// Its id inside its kind, 1 to 512 bytes.
+    /// Its id inside its kind, 1 to [`DOC_ID_BYTES_MAX`](crate::codec::DOC_ID_BYTES_MAX) bytes.
     pub id: String,
     /// Its version.
     pub version: Version,

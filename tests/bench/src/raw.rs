@@ -84,11 +84,10 @@ impl Raw {
         let base = &self.base;
         let list = format!("{base}/_cat/indices/{prefix}*?h=index&expand_wildcards=all");
         let names = self.client.get(list).send().await?.text().await?;
-        let indices = names
-            .split_whitespace()
-            .map(|name| format!("{base}/{name}"));
+        let names: Vec<&str> = names.split_whitespace().collect();
+        let indices = (!names.is_empty()).then(|| format!("{base}/{}", names.join(",")));
         let templates = format!("{base}/_index_template/{prefix}*");
-        for url in indices.chain([templates]) {
+        for url in indices.into_iter().chain([templates]) {
             self.client.delete(url).send().await?.error_for_status()?;
         }
         Ok(())

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{
     call::{Call, Failure},
-    layout_reads::ENDING,
+    indices::BODY,
     reply::{self, Shards},
     store::ElasticStore,
 };
@@ -68,7 +68,7 @@ impl ElasticStore {
             let page = self.bodies(from).await?;
             let ids = page
                 .iter()
-                .filter_map(|body| body.id.strip_suffix(ENDING)?.parse().ok());
+                .filter_map(|body| body.id.strip_suffix(BODY)?.parse().ok());
             let is_old = |id: &JobId| {
                 id.born_s()
                     .saturating_mul(1_000)

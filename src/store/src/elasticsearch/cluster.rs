@@ -10,12 +10,12 @@ use std::{
 };
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::{
     call::{Answered, Call, Failure, Kind, is_trouble},
     config::ElasticConfig,
     indices::Indices,
-    layouts::Layouts,
     node::{Node, Outcome},
     reply,
 };
@@ -43,7 +43,8 @@ pub(super) struct Cluster {
     pub(super) chance: Chance,
     pub(super) request_timeout: Duration,
     pub(super) indices: Indices,
-    pub(super) layouts: Layouts,
+    /// Months whose indices this process has seen to.
+    pub(super) made: Mutex<BTreeSet<String>>,
     /// How it is, by what was answered last. What became of the items of a bulk its sender says.
     pub(super) watch: Watch,
 }
@@ -74,7 +75,7 @@ impl Cluster {
             indices: Indices {
                 prefix: config.index_prefix.clone(),
             },
-            layouts: Layouts::default(),
+            made: Mutex::default(),
             watch: Watch::new(),
         })
     }

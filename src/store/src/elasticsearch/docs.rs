@@ -13,7 +13,7 @@ use super::{
     call::{Call, Failure},
     cluster::Cluster,
     gets::Part,
-    layouts::Address,
+    indices::{Address, own_index},
     reply::{Found, Got},
 };
 use crate::{
@@ -73,10 +73,8 @@ async fn docs_got<S>(
 where
     S: DeserializeOwned + Send + 'static,
 {
-    let index = cluster.indices.docs(kind);
     let good = ids.iter().filter(|id| codec::is_doc_id(id));
-    let address = |id: &String| Address::new(index.clone(), id.clone());
-    let names: Vec<Address> = good.map(address).collect();
+    let names: Vec<Address> = good.map(|id| cluster.indices.doc(kind, id)).collect();
     let got = if names.is_empty() {
         Vec::new()
     } else {
@@ -105,8 +103,8 @@ pub(super) async fn write_docs(
 
 fn doc_op(cluster: &Cluster, kind: DocKind, write: &DocWrite, now: u64) -> Result<Op, ItemError> {
     let body = codec::encode_doc(write)?;
-    let index = cluster.indices.docs(kind);
-    let mut target = json!({"_index": index, "_id": write.id});
+    let Address { index, id, .. } = cluster.indices.doc(kind, &write.id);
+    let mut target = json!({"_index": index, "_id": id});
     if let Expect::Version(version) = write.expect {
         target["if_seq_no"] = json!(version.seq_no);
         target["if_primary_term"] = json!(version.primary_term.max(1));
@@ -121,14 +119,23 @@ fn doc_op(cluster: &Cluster, kind: DocKind, write: &DocWrite, now: u64) -> Resul
         0 => String::new(),
         at_ms => format!(",\"{AT_MS}\":{at_ms}"),
     };
+    let kind = match own_index(kind) {
+        Some(_) => String::new(),
+        None => kind_field(kind),
+    };
     let lines = match body {
         None => format!("{action}\n"),
         Some(body) => format!(
-            "{action}\n{{\"id\":{},\"format\":{FORMAT},\"updated_ms\":{now}{at},\"body\":{body}}}\n",
+            "{action}\n{{{kind}\"id\":{},\"format\":{FORMAT},\"updated_ms\":{now}{at},\"body\":{body}}}\n",
             json!(write.id)
         ),
     };
     Ok(Op { index, lines })
+}
+
+/// The field of a document that names its kind, with a comma behind it.
+pub(super) fn kind_field(kind: DocKind) -> String {
+    format!("\"kind\":\"{}\",", kind.as_str())
 }
 
 /// All of a kind, by id.
@@ -138,7 +145,7 @@ pub(super) async fn read_docs(cluster: &Cluster, kind: DocKind) -> Result<Vec<Do
     loop {
         let mut body = json!({
             "size": LIST_PAGE, "track_total_hits": false, "seq_no_primary_term": true,
-            "sort": [{"id": "asc"}],
+            "sort": [{"id": "asc"}], "query": {"bool": {"filter": [cluster.indices.is_of(kind)]}},
         });
         if let Some(last) = docs.last() {
             body["search_after"] = json!([last.id]);
@@ -162,7 +169,9 @@ pub(super) async fn docs_page(
     let mut body = json!({
         "size": find.limit.clamp(1, 1_000), "track_total_hits": true,
         "seq_no_primary_term": true, "sort": [{"id": "asc"}],
-        "query": {"bool": {"filter": [{"prefix": {"id": find.prefix}}]}},
+        "query": {"bool": {"filter": [
+            cluster.indices.is_of(kind), {"prefix": {"id": find.prefix}},
+        ]}},
     });
     if !find.after.is_empty() {
         body["search_after"] = json!([find.after]);
@@ -186,7 +195,9 @@ pub(super) async fn docs_due(
         "size": limit.clamp(1, 10_000), "track_total_hits": false, "seq_no_primary_term": true,
         "_source": false, "stored_fields": "_none_", "docvalue_fields": ["id", AT_MS],
         "sort": [{AT_MS: "asc"}, {"id": "asc"}],
-        "query": {"bool": {"filter": [{"range": {AT_MS: {"gt": 0, "lt": before_ms}}}]}},
+        "query": {"bool": {"filter": [
+            cluster.indices.is_of(kind), {"range": {AT_MS: {"gt": 0, "lt": before_ms}}},
+        ]}},
     });
     let found: Found = cluster.search_one(&index, &body).await?;
     let due = found.hits.hits.into_iter().filter_map(|hit| {
@@ -237,24 +248,21 @@ pub(super) async fn write_events(
 
 /// Makes all writes visible to searches.
 pub(super) async fn refresh_all(cluster: &Cluster) -> Result<(), StoreError> {
+    let docs: Vec<String> = cluster.indices.all_docs().into_iter().collect();
+    let (jobs, events) = (cluster.indices.all_jobs(), cluster.indices.all_events());
+    refresh(cluster, &format!("{jobs},{events},{}", docs.join(","))).await
+}
+
+/// Makes all writes of indices visible to searches.
+pub(super) async fn refresh(cluster: &Cluster, indices: &str) -> Result<(), StoreError> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Refreshed {
         #[serde(rename = "_shards")]
         shards: super::reply::Shards,
     }
-    let kinds: Vec<String> = DocKind::ALL
-        .iter()
-        .map(|kind| cluster.indices.docs(*kind))
-        .collect();
-    let path = format!(
-        "/{},{},{}/_refresh?ignore_unavailable=true",
-        cluster.indices.all_jobs(),
-        cluster.indices.all_events(),
-        kinds.join(",")
-    );
-    let call = Call::write(Method::Post, path);
-    let body = cluster.call(&call).await;
+    let path = format!("/{indices}/_refresh?ignore_unavailable=true");
+    let body = cluster.call(&Call::write(Method::Post, path)).await;
     let body = body.map_err(Failure::of_read)?;
     let refreshed: Refreshed = super::reply::parse(body).await?;
     refreshed.shards.all_answered()

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{
     call::{Call, Failure},
     cluster::Cluster,
-    layouts::Address,
+    indices::Address,
     reply::{self, Got, Multi},
 };
 use crate::StoreError;

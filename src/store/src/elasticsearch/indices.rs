@@ -1,8 +1,25 @@
 //! Names of our indices. An operation by id goes to the index that the id names.
 
+use std::collections::BTreeSet;
+
 use fairlead_job::JobId;
+use serde_json::{Value, json};
 
 use crate::DocKind;
+
+/// The small documents of most kinds.
+const DOCUMENTS: &str = "documents";
+/// Ends the id of a job's body. It is in the index and the shard of the job's state, whose id is its routing.
+pub(super) const BODY: &str = "-body";
+
+/// Where a document is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Address {
+    pub(super) index: String,
+    pub(super) id: String,
+    /// Where it is no other than the id: none.
+    pub(super) routing: Option<String>,
+}
 
 /// The indices under one prefix.
 #[derive(Debug)]
@@ -10,45 +27,126 @@ pub(super) struct Indices {
     pub(super) prefix: String,
 }
 
+/// The index of a kind's own, after the prefix. `None`: it shares one with the others.
+///
+/// Sessions and leases are written each second. Settings hold the sealing keys: a site may let nobody else read them, and
+/// may leave them out of its snapshots.
+pub(super) const fn own_index(kind: DocKind) -> Option<&'static str> {
+    match kind {
+        DocKind::Session | DocKind::Lease | DocKind::Setting => Some(kind.as_str()),
+        _ => None,
+    }
+}
+
 impl Indices {
-    /// Where the state of a job is, for ever.
-    pub(super) fn jobs(&self, id: JobId) -> String {
-        format!("{}-jobs-{}", self.prefix, id.month())
+    fn named(&self, name: &str) -> String {
+        format!("{}-{name}", self.prefix)
     }
 
-    /// Where its body is.
-    pub(super) fn bodies(&self, id: JobId) -> String {
-        format!("{}-bodies-{}", self.prefix, id.month())
+    /// Where the state and the body of a job are, for ever.
+    pub(super) fn jobs(&self, id: JobId) -> String {
+        self.jobs_of(&id.month())
+    }
+
+    /// Where the jobs of a month are.
+    pub(super) fn jobs_of(&self, month: &str) -> String {
+        self.named(&format!("jobs-{month}"))
+    }
+
+    /// The state of a job.
+    pub(super) fn state(&self, id: JobId) -> Address {
+        Address {
+            index: self.jobs(id),
+            id: id.to_string(),
+            routing: None,
+        }
+    }
+
+    /// Its body.
+    pub(super) fn body(&self, id: JobId) -> Address {
+        Address {
+            index: self.jobs(id),
+            id: format!("{id}{BODY}"),
+            routing: Some(id.to_string()),
+        }
     }
 
     /// Where the events of a month are.
     pub(super) fn events(&self, month: &str) -> String {
-        format!("{}-events-{month}", self.prefix)
+        self.named(&format!("events-{month}"))
     }
 
     /// The events of every month.
     pub(super) fn all_events(&self) -> String {
-        format!("{}-events-*", self.prefix)
+        self.named("events-*")
+    }
+
+    /// The jobs of every month: for searches only.
+    pub(super) fn all_jobs(&self) -> String {
+        self.named("jobs-*")
+    }
+
+    /// Jobs and events of one month.
+    pub(super) fn of_month(&self, month: &str) -> [String; 2] {
+        [self.jobs_of(month), self.events(month)]
+    }
+
+    /// Where the documents of most kinds are.
+    pub(super) fn documents(&self) -> String {
+        self.named(DOCUMENTS)
     }
 
     /// Where documents of a kind are.
     pub(super) fn docs(&self, kind: DocKind) -> String {
-        format!("{}-{}", self.prefix, kind.as_str())
+        self.named(own_index(kind).unwrap_or(DOCUMENTS))
     }
 
-    /// The states of every month: for searches only.
-    pub(super) fn all_jobs(&self) -> String {
-        format!("{}-jobs-*", self.prefix)
+    /// A small document. In the index of most kinds its id begins with its kind.
+    pub(super) fn doc(&self, kind: DocKind, name: &str) -> Address {
+        let id = match own_index(kind) {
+            Some(_) => name.to_owned(),
+            None => format!("{}/{name}", kind.as_str()),
+        };
+        Address {
+            index: self.docs(kind),
+            id,
+            routing: None,
+        }
     }
 
-    /// States, bodies and events of one month.
-    pub(super) fn of_month(&self, month: &str) -> [String; 3] {
-        ["jobs", "bodies", "events"].map(|what| format!("{}-{what}-{month}", self.prefix))
+    /// What a search for documents of a kind must ask for in their index.
+    pub(super) fn is_of(&self, kind: DocKind) -> Value {
+        match own_index(kind) {
+            Some(_) => json!({"match_all": {}}),
+            None => json!({"term": {"kind": kind.as_str()}}),
+        }
+    }
+
+    /// The indices of all kinds.
+    pub(super) fn all_docs(&self) -> BTreeSet<String> {
+        DocKind::ALL.iter().map(|kind| self.docs(*kind)).collect()
+    }
+
+    /// Where a version of before had the documents of a kind that share an index now.
+    pub(super) fn before(&self) -> impl Iterator<Item = (DocKind, String)> {
+        let moved = DocKind::ALL
+            .iter()
+            .filter(|kind| own_index(**kind).is_none());
+        moved.map(|kind| (*kind, self.named(kind.as_str())))
+    }
+
+    /// Where versions of long before had the bodies of jobs.
+    pub(super) fn bodies(&self) -> String {
+        self.named("bodies-*")
+    }
+
+    /// Begins the names of indices into which such documents are copied.
+    pub(super) fn copies(&self) -> String {
+        self.named(&format!("{DOCUMENTS}-copy-"))
     }
 
     /// Whether anybody searches in an index: others are only read by id, which needs no refresh.
     pub(super) fn is_searched(&self, name: &str) -> bool {
-        let bodies = format!("{}-bodies-", self.prefix);
-        !name.starts_with(&bodies) && name != self.docs(DocKind::Session)
+        name != self.docs(DocKind::Session)
     }
 }

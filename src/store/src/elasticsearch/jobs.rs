@@ -13,7 +13,7 @@ use super::{
     document_cache::DocumentCache,
     documents,
     gets::Part,
-    layouts::Address,
+    indices::Address,
     reply::{self, Got},
 };
 use crate::{
@@ -38,10 +38,7 @@ pub(super) async fn get_states(
 ) -> Result<Vec<Option<StoredJob>>, StoreError> {
     let mut jobs = Vec::with_capacity(ids.len());
     for ids in ids.chunks(GET_STATES) {
-        let names: Vec<_> = ids
-            .iter()
-            .map(|id| Address::new(cluster.indices.jobs(*id), id.to_string()))
-            .collect();
+        let names: Vec<Address> = ids.iter().map(|id| cluster.indices.state(*id)).collect();
         let got: Vec<Got<Box<RawValue>>> = cluster.multi_get(&names, Part::Whole).await?;
         let ids = ids.to_vec();
         let read = reply::aside(move || {
@@ -59,41 +56,16 @@ pub(super) async fn get_job_bodies(
     cluster: &Cluster,
     ids: &[JobId],
 ) -> Result<Vec<Option<(Spec, Version)>>, StoreError> {
-    let mut bodies = vec![None; ids.len()];
-    let mut addresses = Vec::new();
-    for (n, id) in ids.iter().enumerate() {
-        if cluster.is_beside(*id).await? == Some(true) {
-            addresses.push((n, cluster.body_of(*id, true)));
-        }
-    }
-    read_bodies(cluster, &addresses, &mut bodies).await?;
-    // Where they are apart; and what a replica of an older version wrote in a month of this one.
-    let rest = ids.iter().zip(&bodies).enumerate();
-    let rest = rest.filter(|(_, (_, body))| body.is_none());
-    let addresses: Vec<_> = rest
-        .map(|(n, (id, _))| (n, cluster.body_of(*id, false)))
-        .collect();
-    read_bodies(cluster, &addresses, &mut bodies).await?;
-    Ok(bodies)
-}
-
-/// Reads the bodies at these addresses into their places.
-async fn read_bodies(
-    cluster: &Cluster,
-    addresses: &[(usize, Address)],
-    bodies: &mut [Option<(Spec, Version)>],
-) -> Result<(), StoreError> {
-    for addresses in addresses.chunks(GET_BODIES) {
-        let names: Vec<_> = addresses.iter().map(|(_, at)| at.clone()).collect();
+    let mut bodies = Vec::with_capacity(ids.len());
+    for ids in ids.chunks(GET_BODIES) {
+        let names: Vec<Address> = ids.iter().map(|id| cluster.indices.body(*id)).collect();
         let got: Vec<Got<StoredBody>> = cluster.multi_get(&names, Part::Whole).await?;
-        for ((n, _), got) in addresses.iter().zip(got) {
+        bodies.extend(got.into_iter().map(|got| {
             let version = got.version();
-            if let (Some(slot), Some(source)) = (bodies.get_mut(*n), got.source) {
-                *slot = Some((source.body, version));
-            }
-        }
+            got.source.map(|source| (source.body, version))
+        }));
     }
-    Ok(())
+    Ok(bodies)
 }
 
 /// Compare-and-set of states: bulks of writes, each with the version that it expects. A document that is known is

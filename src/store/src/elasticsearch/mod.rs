@@ -1,5 +1,5 @@
 //! The store for any number of replicas: Elasticsearch 8 and 9, with its plain core only (no scripts, no update by
-//! query, no aliases).
+//! query).
 //!
 //! [`ElasticStore`] is a thin layer over the `elasticsearch` crate, which brings only TLS, credentials and HTTP. This
 //! layer chooses nodes, sets deadlines, backs off, splits bulks and types replies.
@@ -24,10 +24,9 @@ mod gets;
 mod indices;
 mod job_store;
 mod jobs;
-mod layout_reads;
-mod layouts;
 mod login;
 mod months;
+mod moving;
 mod node;
 mod open;
 mod people;
@@ -42,6 +41,7 @@ mod start_error;
 mod store;
 mod submit;
 mod templates;
+mod there;
 
 pub use config::ElasticConfig;
 pub use store::ElasticStore;

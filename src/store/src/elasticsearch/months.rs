@@ -37,7 +37,7 @@ pub(super) async fn drop_oldest_month(
 
 /// How many jobs of a month have not ended. Of what cannot be counted none is taken for ended.
 async fn unfinished(cluster: &Cluster, month: &str) -> Result<u64, StoreError> {
-    let [index, ..] = cluster.indices.of_month(month);
+    let index = cluster.indices.jobs_of(month);
     let found: Found = cluster.search_one(&index, &query::unfinished()).await?;
     let is_searched = found.shards.total > 0 || !is_there(cluster, &index).await?;
     let total = found.hits.total.filter(|_| is_searched);

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join3;
+
 use super::{
     body_cache::BodyCache, cluster::Cluster, config::ElasticConfig, document_cache::DocumentCache,
-    login, places::Places, setup, store::ElasticStore,
+    login, moving, places::Places, setup, store::ElasticStore, there::There,
 };
 use crate::StoreError;
 
@@ -12,20 +14,25 @@ use crate::StoreError;
 const PAGE_NAMES: usize = 10_000;
 
 impl ElasticStore {
-    /// Checks the server and the login; puts templates, and makes the indices of this month and the next,
-    /// where they are not there yet.
+    /// Checks the server and the login; puts templates, and makes the indices, where they are not there yet. The small
+    /// documents of a version of before are moved once.
     ///
     /// # Errors
     /// [`StoreError::Unusable`], with what to do: nobody answers, the server is older than 8.0 or refuses
     /// the credentials or the mapping, the credentials lack rights, the templates there are from a newer
-    /// version.
+    /// version, replicas of an older version run on a lab whose documents must be moved.
     pub async fn open(config: ElasticConfig) -> Result<Self, StoreError> {
         config.check()?;
         let cluster = Cluster::new(&config)?;
-        login::check(&cluster, &config).await?;
-        let version = setup::check_version(&cluster, &config).await?;
-        setup::set_up(&cluster, &config).await?;
-        cluster.learn_layouts().await?;
+        let (login, version, there) = join3(
+            login::check(&cluster, &config),
+            setup::check_version(&cluster, &config),
+            There::read(&cluster, &config),
+        )
+        .await;
+        login?;
+        let version = version?;
+        setup::set_up(&cluster, &config, there?).await?;
         Ok(Self::over(cluster, &config, version))
     }
 
@@ -38,8 +45,9 @@ impl ElasticStore {
         config.check()?;
         let cluster = Cluster::new(&config)?;
         let version = setup::check_version(&cluster, &config).await?;
-        cluster.learn_layouts().await?;
-        if !cluster.has_months() {
+        let there = There::read(&cluster, &config).await?;
+        moving::refuse_unmoved(&cluster, &there)?;
+        if there.indices.is_empty() {
             return Err(StoreError::Unusable {
                 reason: format!(
                     "there is no lab under the prefix '{}' at {}",

@@ -1,6 +1,9 @@
-//! Checks that the server is usable and that fairlead's indices exist.
+//! Checks that the server is usable and that fairlead's templates and indices exist.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use ::elasticsearch::http::Method;
 use fairlead_job::JobId;
@@ -12,17 +15,23 @@ use super::{
     call::{Call, Failure},
     cluster::Cluster,
     config::ElasticConfig,
-    start_error,
-    templates::{self, Form, STATES, TEMPLATES},
+    moving, reply, start_error, templates,
+    there::There,
 };
-use crate::{DocKind, StoreError, clock};
+use crate::{StoreError, clock};
 
 /// The oldest major version that is used; 8.19 and 9 are tested.
 const OLDEST_MAJOR: u64 = 8;
-/// How often an index whose making was not answered is asked for, and then its first shard.
+/// How long before a month begins its indices are made, s.
+const AHEAD_S: u64 = 3_600;
+/// How often an index whose making was not answered is asked for.
 const MAKE_TRIES_MAX: usize = 6;
+/// How many request times a start waits for shards that come late.
+const SHARD_TIMEOUTS: u32 = 6;
 /// The status of a health that did not come within the time that was asked for.
 const WAITED_IN_VAIN: u16 = 408;
+/// The wait before shards are asked for again.
+const SHARD_WAIT: Duration = Duration::from_millis(100);
 
 /// How often an index that nobody searches is refreshed all the same, which bounds what is kept for it in memory.
 const UNSEARCHED_REFRESH: &str = "30s";
@@ -75,34 +84,61 @@ fn numbers(version: &str) -> Vec<u64> {
     parts.map_while(|part| part.parse().ok()).collect()
 }
 
-/// The months for which indices are made ahead: the present one and the next.
-pub(super) fn months_ahead(unix_ms: u64) -> [String; 2] {
-    let now = JobId::first_of(unix_ms / 1_000);
-    [now.month(), now.next_month().month()]
+/// The months whose indices there should be: the present one, and the next one shortly before it begins.
+///
+/// A job meets no month without its index, whatever a clock says: a write to an index that is not there makes it, by
+/// Elasticsearch or by [`Cluster::bulk`], and is then done. Indices that are made ahead only spare the first submits of a
+/// month that wait.
+fn months_ahead(unix_ms: u64) -> BTreeSet<String> {
+    let now_s = unix_ms / 1_000;
+    let months = [now_s, now_s + AHEAD_S].map(|unix_s| JobId::first_of(unix_s).month());
+    BTreeSet::from(months)
 }
 
 /// Sees to it that templates, the fields of existing indices, and the indices of now are there.
-pub(super) async fn set_up(cluster: &Cluster, config: &ElasticConfig) -> Result<(), StoreError> {
-    cluster.learn_layouts().await?;
-    let now = JobId::first_of(clock::unix_ms() / 1_000);
-    let is_before = cluster.is_of_older_version(now);
-    for (name, text) in TEMPLATES {
-        let form = if is_before && name == STATES {
-            Form::Before
-        } else {
-            Form::Present
-        };
-        templates::ensure_template(cluster, name, text, form, config).await?;
+pub(super) async fn set_up(
+    cluster: &Cluster,
+    config: &ElasticConfig,
+    mut there: There,
+) -> Result<(), StoreError> {
+    let wanted = templates::wanted(cluster, &there, config)?;
+    moving::refuse_bodies_apart(cluster, &there)?;
+    let old = moving::old_documents(cluster, &there);
+    if old.is_empty() {
+        templates::ensure(cluster, &there, &wanted).await?;
+    } else {
+        there = moving::move_documents(cluster, config, &there, &wanted, &old).await?;
     }
-    let mut indices: BTreeSet<String> = DocKind::ALL
+    moving::clear_away(cluster, &there).await;
+    let months = months_ahead(clock::unix_ms());
+    let mut indices = cluster.indices.all_docs();
+    indices.extend(
+        months
+            .iter()
+            .flat_map(|month| cluster.indices.of_month(month)),
+    );
+    cluster.made.lock().extend(months);
+    let (there, missing) = indices.into_iter().partition(|name| there.has(name));
+    make_and_wait(cluster, missing, there).await
+}
+
+/// Makes the indices of a month that begins soon or has just begun, before somebody needs them: once a month and process.
+/// What fails here is told, and tried by the write that needs it.
+pub(super) async fn make_ahead(cluster: &Cluster) {
+    let mut months = months_ahead(clock::unix_ms());
+    {
+        let mut made = cluster.made.lock();
+        months.retain(|month| made.insert(month.clone()));
+    }
+    let indices = months
         .iter()
-        .map(|kind| cluster.indices.docs(*kind))
-        .collect();
-    for month in months_ahead(clock::unix_ms()) {
-        indices.insert(format!("{}-jobs-{month}", cluster.indices.prefix));
-        indices.insert(cluster.indices.events(&month));
+        .flat_map(|month| cluster.indices.of_month(month));
+    let indices: BTreeSet<String> = indices.collect();
+    if !indices.is_empty()
+        && let Err(error) = make_indices(cluster, indices).await
+    {
+        tracing::warn!(%error, "the indices of a month could not be made ahead");
     }
-    make_indices(cluster, indices).await
 }
 
 /// Makes indices that are not there; the template gives each its mapping.
@@ -110,14 +146,34 @@ pub(super) async fn make_indices(
     cluster: &Cluster,
     names: BTreeSet<String>,
 ) -> Result<(), StoreError> {
-    let made = names.into_iter().map(|name| make_index(cluster, name));
-    join_all(made).await.into_iter().collect()
+    make_and_wait(cluster, names, BTreeSet::new()).await
 }
 
-/// Makes one index. A busy cluster takes its time over it: what was not answered is asked again, and
-/// finds the index there.
-async fn make_index(cluster: &Cluster, name: String) -> Result<(), StoreError> {
-    let settings = if cluster.indices.is_searched(&name) {
+/// The same, and waits until they and those that are `there` can be read.
+async fn make_and_wait(
+    cluster: &Cluster,
+    names: BTreeSet<String>,
+    mut there: BTreeSet<String>,
+) -> Result<(), StoreError> {
+    let making = names.iter().map(|name| make_index(cluster, name));
+    for (name, has_shards) in names.iter().zip(join_all(making).await) {
+        if !has_shards? {
+            there.insert(name.clone());
+        }
+    }
+    wait_for_shards(cluster, &there).await;
+    Ok(())
+}
+
+/// Makes one index, and tells whether its shards are there. A busy cluster takes its time over it: what was not answered
+/// is asked again, and finds the index there.
+pub(super) async fn make_index(cluster: &Cluster, name: &str) -> Result<bool, StoreError> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Made {
+        shards_acknowledged: bool,
+    }
+    let settings = if cluster.indices.is_searched(name) {
         json!({})
     } else {
         json!({"settings": {"index.refresh_interval": UNSEARCHED_REFRESH}})
@@ -127,9 +183,9 @@ async fn make_index(cluster: &Cluster, name: String) -> Result<(), StoreError> {
     loop {
         tries += 1;
         let reason = match cluster.call(&call).await {
-            Ok(_) => break,
+            Ok(body) => return Ok(reply::parse::<Made>(body).await?.shards_acknowledged),
             Err(Failure::Status { kind, .. }) if kind == "resource_already_exists_exception" => {
-                break;
+                return Ok(false);
             }
             Err(Failure::Unknown(_)) if tries < MAKE_TRIES_MAX => continue,
             Err(failure) => failure.words().to_owned(),
@@ -141,40 +197,64 @@ async fn make_index(cluster: &Cluster, name: String) -> Result<(), StoreError> {
                     .to_owned(),
         });
     }
-    wait_for_shard(cluster, &name).await;
-    Ok(())
 }
 
-/// An index that is just being made is there before its first shard is, and cannot be read until then
-/// (though its health is yellow already). A busy cluster also answers the replica that makes it before
-/// the shard is there. An index that stays without keeps nobody from starting: what needs it says so.
-async fn wait_for_shard(cluster: &Cluster, name: &str) {
-    // The answer must come before the request is given up.
-    let wait_ms = cluster.request_timeout.as_millis() * 9 / 10;
-    let path = format!(
-        "/_cluster/health/{name}?wait_for_active_shards=1&timeout={wait_ms}ms&filter_path=timed_out"
-    );
-    for tries in 1..=MAKE_TRIES_MAX {
-        let call = Call::read(Method::Get, path.clone());
-        let Err(failure) = cluster.call(&call).await else {
-            return;
+/// An index that another replica is just making is there before its first shard is, and cannot be read until then
+/// (though its health is yellow already). A busy cluster also answers the replica that makes it before the shard is
+/// there. An index that stays without keeps nobody from starting: what needs it says so.
+async fn wait_for_shards(cluster: &Cluster, names: &BTreeSet<String>) {
+    let until = clock::now() + cluster.request_timeout * SHARD_TIMEOUTS;
+    while !names.is_empty() {
+        let (reason, is_late) = match lacks_shards(cluster, names).await {
+            Ok(lacking) if lacking.is_empty() => return,
+            Ok(lacking) => (format!("no shard of {}", lacking.join(", ")), true),
+            Err(failure) => {
+                let is_late = match &failure {
+                    Failure::Status { status, .. } => *status == WAITED_IN_VAIN,
+                    Failure::Unknown(_) => true,
+                    Failure::NotSent(_) | Failure::Busy(_) => false,
+                };
+                (failure.words().to_owned(), is_late)
+            }
         };
-        let is_late = match &failure {
-            Failure::Status { status, .. } => *status == WAITED_IN_VAIN,
-            Failure::Unknown(_) => true,
-            Failure::NotSent(_) | Failure::Busy(_) => false,
-        };
-        let reason = failure.words();
-        tracing::warn!(
-            index = name,
-            reason,
-            tries,
-            "an index has no shard to read yet"
-        );
-        if !is_late {
+        tracing::warn!(reason, "an index has no shard to read yet");
+        if !is_late || clock::now() >= until {
             return;
         }
+        clock::pause(SHARD_WAIT).await;
     }
+}
+
+/// Those of these indices that have not all their shards by now. Elasticsearch waits a while before it says so.
+async fn lacks_shards(cluster: &Cluster, names: &BTreeSet<String>) -> Result<Vec<String>, Failure> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Health {
+        indices: BTreeMap<String, Shards>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Shards {
+        number_of_shards: u32,
+        active_primary_shards: u32,
+    }
+    // The answer must come before the request is given up. Copies count as well, so each index is looked at.
+    let wait_ms = cluster.request_timeout.as_millis() * 9 / 10;
+    let path = format!(
+        "/_cluster/health/{}?level=indices&wait_for_active_shards={}&timeout={wait_ms}ms\
+        &filter_path=indices.*.number_of_shards,indices.*.active_primary_shards",
+        names
+            .iter()
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(","),
+        names.len()
+    );
+    let body = cluster.call(&Call::read(Method::Get, path)).await?;
+    let health: Health = reply::parse(body).await.unwrap_or_default();
+    let each = health.indices.into_iter();
+    let lacking = each.filter(|(_, at)| at.active_primary_shards < at.number_of_shards);
+    Ok(lacking.map(|(index, _)| index).collect())
 }
 
 #[cfg(test)]
@@ -182,11 +262,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_months_ahead_follow_each_other() {
-        // 2026-11-21, 2026-12-31, 2027-01-31
-        assert_eq!(months_ahead(1_795_228_571_000), ["2611", "2612"]);
-        assert_eq!(months_ahead(1_798_675_200_000), ["2612", "2701"]);
-        assert_eq!(months_ahead(1_801_353_600_000), ["2701", "2702"]);
+    fn the_next_month_is_seen_to_shortly_before_it_begins() {
+        let december_ms = 1_796_083_200_000;
+        let ahead_ms = december_ms - AHEAD_S * 1_000;
+        for (at_ms, months) in [
+            (ahead_ms - 1, vec!["2611"]),
+            (ahead_ms, vec!["2611", "2612"]),
+            (december_ms - 1, vec!["2611", "2612"]),
+            (december_ms, vec!["2612"]),
+        ] {
+            let ahead = months_ahead(at_ms);
+            assert_eq!(ahead.into_iter().collect::<Vec<_>>(), months, "{at_ms}");
+        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Submits: two documents per job, acknowledged only when both are stored.
 //!
-//! Both are `create`, in one bulk, and in one shard where bodies are beside states. So a repeated submit completes a half-written job and never makes a second one.
-//! Documents that already exist are compared, as a whole, with those that were sent.
+//! Both are `create`, in one bulk and in one shard. So a repeated submit completes a half-written job and never makes
+//! a second one. Documents that already exist are compared, as a whole, with those that were sent.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use fairlead_job::{JobId, Spec};
 use serde_json::{Value, json};
@@ -13,12 +13,12 @@ use super::{
     bulk::{How, Op},
     cluster::Cluster,
     document_cache::DocumentCache,
-    documents, jobs,
-    layouts::Address,
-    setup,
+    documents,
+    indices::Address,
+    jobs, setup,
 };
 use crate::{
-    Created, ItemError, JobState, NewJob, StoreError, StoredJob, Version,
+    Created, ItemError, NewJob, StoreError, StoredJob, Version,
     codec::{self, refused},
 };
 
@@ -46,6 +46,7 @@ pub(super) async fn submit_jobs(
     bodies: &BodyCache,
     jobs: Vec<NewJob>,
 ) -> Vec<Item> {
+    setup::make_ahead(cluster).await;
     let firsts = first_of_each_id(&jobs);
     let mut results: Vec<Option<Item>> = jobs.iter().map(|_| None).collect();
     let (mut sent, mut ops) = (Vec::new(), Vec::new());
@@ -53,7 +54,7 @@ pub(super) async fn submit_jobs(
         if *first != number {
             continue;
         }
-        match pair(cluster, job).await {
+        match pair(cluster, job) {
             Ok(pair) => {
                 ops.extend(pair);
                 sent.push((number, job));
@@ -97,33 +98,16 @@ pub(super) async fn submit_jobs(
 }
 
 /// The writes of a job's body and state, in this order: a state is then never ahead of its body.
-async fn pair(cluster: &Cluster, job: &NewJob) -> Result<[Op; 2], ItemError> {
+fn pair(cluster: &Cluster, job: &NewJob) -> Result<[Op; 2], ItemError> {
     let id = job.state.job_id;
     let text = codec::encode_job(job)?;
     let state = documents::state_document(&job.state, &text.state).map_err(refused)?;
-    let is_beside = will_be_beside(cluster, id).await;
-    let is_beside = is_beside.map_err(|error| ItemError::NotTaken {
-        reason: error.to_string(),
-    })?;
-    let body = if is_beside {
-        format!(r#"{{"body":{}}}"#, text.body)
-    } else {
-        let (format, body) = (JobState::FORMAT, text.body);
-        format!(r#"{{"job_id":"{id}","format":{format},"body":{body}}}"#)
-    };
-    let at = Address::new(cluster.indices.jobs(id), id.to_string());
-    let body_at = cluster.body_of(id, is_beside);
-    Ok([create(body_at, &body), create(at, &state)])
-}
-
-/// Whether the body of a job that is created now goes beside its state. Makes its month if there is none.
-async fn will_be_beside(cluster: &Cluster, id: JobId) -> Result<bool, StoreError> {
-    if let Some(known) = cluster.is_beside(id).await? {
-        return Ok(known);
-    }
-    let index = cluster.indices.jobs(id);
-    setup::make_indices(cluster, BTreeSet::from([index])).await?;
-    Ok(cluster.is_beside(id).await?.unwrap_or(false))
+    let body = format!(r#"{{"body":{}}}"#, text.body);
+    let indices = &cluster.indices;
+    Ok([
+        create(indices.body(id), &body),
+        create(indices.state(id), &state),
+    ])
 }
 
 fn create(at: Address, document: &str) -> Op {
@@ -151,9 +135,8 @@ fn again(create: &Op, action: &str, at: Version, document: Option<&str>) -> Op {
 
 impl Sent<'_> {
     /// What is told of a job that is in, with its halves at these versions.
-    fn created(&self, [body, version]: [Version; 2]) -> Created {
-        let [body_op, state_op] = self.ops;
-        let body = (state_op.index == body_op.index).then_some(body);
+    fn created([body, version]: [Version; 2]) -> Created {
+        let body = Some(body);
         Created { version, body }
     }
 
@@ -161,7 +144,7 @@ impl Sent<'_> {
     async fn join_halves(&self, cluster: &Cluster) -> Item {
         let [body, state] = self.halves.clone();
         match (body, state) {
-            (Ok(body), Ok(version)) => Ok(self.created([body, version])),
+            (Ok(body), Ok(version)) => Ok(Self::created([body, version])),
             // Refused for what it holds: do not leave the other half behind.
             (Err(ItemError::Refused { reason }), other)
             | (other, Err(ItemError::Refused { reason })) => {
@@ -217,7 +200,7 @@ async fn settle_conflicts(cluster: &Cluster, conflicts: Vec<Sent<'_>>) -> Vec<(u
     let mut written = cluster.bulk(&ops, ONCE).await.into_iter();
     for sent in ours {
         let result = match (written.next(), written.next()) {
-            (Some(Ok(body)), Some(Ok(version))) => Ok(sent.created([body, version])),
+            (Some(Ok(body)), Some(Ok(version))) => Ok(Sent::created([body, version])),
             (Some(Err(error)), _) | (_, Some(Err(error))) => {
                 Err(unknown(format!("an equal job is stored, but: {error}")))
             }

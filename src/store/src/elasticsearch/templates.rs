@@ -5,24 +5,21 @@
 //! what a newer one brought. Elasticsearch itself refuses a change of a field's type.
 
 use ::elasticsearch::http::Method;
-use serde_json::{Map, Value, json};
+use futures_util::future::try_join_all;
+use serde_json::{Value, json};
 
 use super::{
     call::{Call, Failure},
     cluster::Cluster,
     config::ElasticConfig,
-    layouts::APART,
-    reply, start_error,
+    start_error,
+    there::There,
 };
 use crate::StoreError;
 
 /// Name and text of each template. `P-` stands for the prefix.
-pub(super) const TEMPLATES: [(&str, &str); 4] = [
+pub(super) const TEMPLATES: [(&str, &str); 3] = [
     ("jobs", include_str!("../../../../es-mappings/jobs.json")),
-    (
-        "bodies",
-        include_str!("../../../../es-mappings/bodies.json"),
-    ),
     (
         "events",
         include_str!("../../../../es-mappings/events.json"),
@@ -33,18 +30,13 @@ pub(super) const TEMPLATES: [(&str, &str); 4] = [
     ),
 ];
 
-/// The template of states.
-pub(super) const STATES: &str = "jobs";
-
-/// A template of states from this version on serves this release, too, where nobody may write a newer one.
-const GOES_ON_FROM: u64 = 7;
-
-/// In which form a template is put.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    Present,
-    /// As it was before this format, so that the version before may come back: the version of the template is one less.
-    Before,
+/// A template as this version wants it.
+#[derive(Debug)]
+pub(super) struct Template {
+    name: String,
+    /// The names of its indices.
+    patterns: Vec<String>,
+    body: Value,
 }
 
 /// What to do when a set-up is refused for want of rights.
@@ -74,54 +66,95 @@ fn refuse(reason: String, failure: &Failure) -> StoreError {
     }
 }
 
-/// Puts a template unless it is there, and the fields that its indices lack.
-pub(super) async fn ensure_template(
+/// The templates that this version wants, unless one is there that only a newer version knows.
+pub(super) fn wanted(
     cluster: &Cluster,
-    name: &str,
-    text: &str,
-    form: Form,
+    there: &There,
     config: &ElasticConfig,
-) -> Result<(), StoreError> {
-    let is_states = name == STATES;
-    let name = format!("{}-{name}", cluster.indices.prefix);
-    let indices = patterns(text, &cluster.indices.prefix);
-    let mut template = filled_in(cluster, text, &indices, config)?;
-    let ours = template["_meta"]["format"].as_u64().unwrap_or(0);
-    if form == Form::Before {
-        template["_meta"]["format"] = json!(ours.saturating_sub(1));
-        let version = template["version"].as_u64().unwrap_or(0);
-        template["version"] = json!(version.saturating_sub(1));
-        template["template"]["mappings"]["_meta"] =
-            json!({"format": ours.saturating_sub(1), "bodies": APART});
-    }
-    let stored = stored_template(cluster, &name, config).await?;
-    let theirs = stored["_meta"]["format"].as_u64().unwrap_or(0);
-    if theirs > ours {
-        return Err(StoreError::Unusable {
-            reason: format!("template {name} has format {theirs}, this version knows up to {ours}"),
-            hint: "start the newer fairlead that wrote it, or give another --index-prefix"
-                .to_owned(),
-        });
-    }
-    let (there, version) = (stored["version"].as_u64(), template["version"].as_u64());
-    // A newer release of the same format has seen to its fields itself.
-    if there > version {
-        return Ok(());
-    }
-    if there < version {
-        let put = Call::write(Method::Put, format!("/_index_template/{name}")).json(&template);
-        if let Err(failure) = cluster.call(&put).await {
-            let words = format!("template {name} cannot be written: {}", failure.words());
-            // With states in the form of before, new months go on as they are.
-            let goes_on = is_states && there >= Some(GOES_ON_FROM);
-            if !goes_on || !start_error::is_denial(&failure) {
-                return Err(refuse(words, &failure));
-            }
-            tracing::warn!("{words}; start this version once as a user who may set up");
+) -> Result<Vec<Template>, StoreError> {
+    let all = TEMPLATES.iter();
+    all.map(|(name, text)| {
+        let name = format!("{}-{name}", cluster.indices.prefix);
+        let patterns = patterns(text, &cluster.indices.prefix);
+        let body = filled_in(cluster, text, &patterns, config)?;
+        let ours = body["_meta"]["format"].as_u64().unwrap_or(0);
+        let theirs = there
+            .templates
+            .get(&name)
+            .map_or(0, |there| there.meta.format);
+        if theirs > ours {
+            return Err(StoreError::Unusable {
+                reason: format!(
+                    "template {name} has format {theirs}, this version knows up to {ours}"
+                ),
+                hint: "start the newer fairlead that wrote it, or give another --index-prefix"
+                    .to_owned(),
+            });
         }
+        Ok(Template {
+            name,
+            patterns,
+            body,
+        })
+    })
+    .collect()
+}
+
+/// Puts the templates that are not there or older, and the fields that their indices lack.
+pub(super) async fn ensure(
+    cluster: &Cluster,
+    there: &There,
+    wanted: &[Template],
+) -> Result<(), StoreError> {
+    try_join_all(wanted.iter().map(|wanted| wanted.ensure(cluster, there))).await?;
+    Ok(())
+}
+
+impl Template {
+    async fn ensure(&self, cluster: &Cluster, there: &There) -> Result<(), StoreError> {
+        let stored = there.templates.get(&self.name).map(|there| there.version);
+        let ours = self.body["version"].as_u64();
+        // A newer release of the same format has seen to its fields itself.
+        if stored > ours {
+            return Ok(());
+        }
+        let name = &self.name;
+        if stored < ours {
+            let path = format!("/_index_template/{name}");
+            let put = cluster
+                .call(&Call::write(Method::Put, path).json(&self.body))
+                .await;
+            put.map_err(|failure| {
+                let words = format!("template {name} cannot be written: {}", failure.words());
+                refuse(words, &failure)
+            })?;
+        }
+        let fields = &self.body["template"]["mappings"]["properties"];
+        let lacking = there.indices.iter().filter(|(index, there)| {
+            self.patterns.iter().any(|pattern| is_for(pattern, index))
+                && !holds(&there.mappings.properties, fields)
+        });
+        let lacking: Vec<&str> = lacking.map(|(index, _)| index.as_str()).collect();
+        if lacking.is_empty() {
+            return Ok(());
+        }
+        let path = format!("/{}/_mapping", lacking.join(","));
+        let put = Call::write(Method::Put, path).json(&json!({"properties": fields}));
+        let put = cluster.call(&put).await;
+        put.map(drop).map_err(|failure| {
+            let words = failure.words();
+            let words = format!("template {name}: its indices refuse the mapping: {words}");
+            refuse(words, &failure)
+        })
     }
-    let fields = template["template"]["mappings"]["properties"].clone();
-    ensure_fields(cluster, &name, &indices.join(","), fields).await
+}
+
+/// Whether a pattern of a template is for an index.
+fn is_for(pattern: &str, index: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(begin) => index.starts_with(begin),
+        None => index == pattern,
+    }
 }
 
 /// The template of a text for this prefix and these settings.
@@ -144,54 +177,6 @@ fn filled_in(
         None => settings["index.auto_expand_replicas"] = json!("0-1"),
     }
     Ok(template)
-}
-
-/// The template as Elasticsearch has it; null when it has none.
-async fn stored_template(
-    cluster: &Cluster,
-    name: &str,
-    config: &ElasticConfig,
-) -> Result<Value, StoreError> {
-    let call = Call::read(Method::Get, format!("/_index_template/{name}"));
-    match cluster.call(&call).await {
-        Err(Failure::Status { status: 404, .. }) => Ok(Value::Null),
-        Err(failure) => Err(start_error::unusable(failure, config)),
-        Ok(body) => {
-            let mut reply: Value = reply::parse(body).await?;
-            Ok(reply["index_templates"][0]["index_template"].take())
-        }
-    }
-}
-
-/// Adds fields to those indices that lack some.
-async fn ensure_fields(
-    cluster: &Cluster,
-    template: &str,
-    indices: &str,
-    fields: Value,
-) -> Result<(), StoreError> {
-    let path = format!("/{indices}/_mapping?ignore_unavailable=true&allow_no_indices=true");
-    let failed = |what: &str, failure: Failure| {
-        let words = format!("template {template}: {what}: {}", failure.words());
-        Err(refuse(words, &failure))
-    };
-    let read = Call::read(Method::Get, path.as_str());
-    let mappings: Map<String, Value> = match cluster.call(&read).await {
-        Ok(body) => reply::parse(body).await?,
-        Err(Failure::Status { status: 404, .. }) => return Ok(()),
-        Err(failure) => return failed("its indices do not show their mapping", failure),
-    };
-    let mut stored = mappings
-        .values()
-        .map(|index| &index["mappings"]["properties"]);
-    if stored.all(|stored| holds(stored, &fields)) {
-        return Ok(());
-    }
-    let put = Call::write(Method::Put, path).json(&json!({"properties": fields}));
-    match cluster.call(&put).await {
-        Ok(_) => Ok(()),
-        Err(failure) => failed("its indices refuse the mapping", failure),
-    }
 }
 
 /// Whether all of `wanted` is in `stored`, which may have more.
@@ -229,7 +214,18 @@ mod tests {
     #[test]
     fn patterns_begin_with_the_prefix() {
         assert_eq!(patterns(TEMPLATES[0].1, "lab"), ["lab-jobs-*"]);
-        assert!(patterns(TEMPLATES[3].1, "lab").contains(&"lab-settings".to_owned()));
+        let documents = patterns(TEMPLATES[2].1, "lab");
+        assert!(documents.contains(&"lab-settings".to_owned()));
+        let indices = crate::elasticsearch::indices::Indices {
+            prefix: "lab".to_owned(),
+        };
+        let copy = format!("{}x", indices.copies());
+        for index in indices.all_docs().into_iter().chain([copy]) {
+            assert!(
+                documents.iter().any(|pattern| is_for(pattern, &index)),
+                "{index}"
+            );
+        }
     }
 
     #[test]

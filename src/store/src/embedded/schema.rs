@@ -1,4 +1,4 @@
-//! The tables, their version, and the migrations between versions.
+//! The tables, their version, and the steps between versions.
 //!
 //! `states` and `bodies` hold the truth as JSON. `jobs` and `wait_keys` are derived from `states` for searches. Both
 //! change in the same transaction as the state.
@@ -12,147 +12,86 @@ use crate::StoreError;
 
 /// Marks the file as ours (`FLRD`).
 const APPLICATION_ID: i64 = 0x464c_5244;
-/// The newest layout, and how to get there: step n leads from version n to n + 1. Never edit a step.
-const STEPS: &[&str] = &[
-    STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8, STEP_9, STEP_10, STEP_11,
-    STEP_12, STEP_13, STEP_14,
-];
+/// The oldest layout that is read. A new file gets it at once.
+const FIRST: usize = 14;
+/// The layouts from the first one on: each but the first leads from the one before it. Never edit one.
+const LAYOUTS: &[&str] = &[LAYOUT_14];
+/// The newest layout.
+const NEWEST: usize = FIRST + LAYOUTS.len() - 1;
 
-const STEP_1: &str = "
+/// - Changes are read in the order of `states.seq`.
+/// - Most jobs are in the queue of their own account: an index has them that leaves out the queue.
+/// - The words of a job are a line each. No words: nobody wrote them down.
+/// - `content` has what jobs name: a collection asks whether any does. Most jobs name none, and have no row.
+const LAYOUT_14: &str = "
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
     INSERT INTO meta VALUES ('seq', 0);
     CREATE TABLE states (job_id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, state TEXT NOT NULL);
+    CREATE INDEX states_seq ON states (seq);
     CREATE TABLE bodies (job_id INTEGER PRIMARY KEY, body TEXT NOT NULL);
     CREATE TABLE jobs (
         job_id INTEGER PRIMARY KEY, waiting INTEGER NOT NULL, ready INTEGER NOT NULL,
         rank INTEGER NOT NULL,
         stage TEXT NOT NULL, health TEXT NOT NULL, account TEXT NOT NULL, queue TEXT NOT NULL,
         host TEXT NOT NULL, suite TEXT NOT NULL, submit_id TEXT NOT NULL, group_id TEXT NOT NULL,
-        tbox_group TEXT NOT NULL, submit_ms INTEGER NOT NULL);
+        tbox_group TEXT NOT NULL, submit_ms INTEGER NOT NULL,
+        alarm_ms INTEGER NOT NULL DEFAULT 0, sequence TEXT NOT NULL DEFAULT '',
+        used_ms INTEGER NOT NULL DEFAULT 0, used_at_ms INTEGER NOT NULL DEFAULT 0,
+        fingerprint TEXT NOT NULL DEFAULT '', queue_label TEXT NOT NULL DEFAULT '',
+        crash_signature TEXT NOT NULL DEFAULT '', shard_of INTEGER NOT NULL DEFAULT 0,
+        shards_n INTEGER NOT NULL DEFAULT 0, words TEXT, ready_ms INTEGER NOT NULL DEFAULT 0);
     CREATE INDEX jobs_stage ON jobs (stage);
     CREATE INDEX jobs_account ON jobs (account);
-    CREATE INDEX jobs_queue ON jobs (queue);
+    CREATE INDEX jobs_queue ON jobs (queue) WHERE queue <> account;
     CREATE INDEX jobs_host ON jobs (host) WHERE host <> '';
     CREATE INDEX jobs_submit_id ON jobs (submit_id) WHERE submit_id <> '';
     CREATE INDEX jobs_group_id ON jobs (group_id) WHERE group_id <> '';
+    CREATE INDEX jobs_alarm ON jobs (alarm_ms, job_id) WHERE alarm_ms > 0;
+    CREATE INDEX jobs_sequence ON jobs (sequence, job_id) WHERE sequence <> '';
+    CREATE INDEX jobs_used ON jobs (used_at_ms) WHERE used_at_ms > 0;
+    CREATE INDEX jobs_fingerprint ON jobs (fingerprint) WHERE fingerprint <> '';
+    CREATE INDEX jobs_queue_label ON jobs (queue_label) WHERE queue_label <> '';
+    CREATE INDEX jobs_crash_signature ON jobs (crash_signature) WHERE crash_signature <> '';
+    CREATE INDEX jobs_shard_of ON jobs (shard_of, job_id) WHERE shard_of > 0;
     CREATE INDEX wait_all ON jobs (rank) WHERE waiting = 1;
-    CREATE INDEX wait_account ON jobs (account, rank) WHERE waiting = 1;
-    CREATE INDEX wait_queue ON jobs (queue, rank) WHERE waiting = 1;
+    CREATE INDEX wait_own ON jobs (account, rank) WHERE waiting = 1 AND queue = account;
+    CREATE INDEX wait_account ON jobs (account, rank) WHERE waiting = 1 AND queue <> account;
+    CREATE INDEX wait_queue ON jobs (queue, rank) WHERE waiting = 1 AND queue <> account;
     CREATE TABLE shapes (shape INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
     CREATE TABLE wait_keys (
         host_key TEXT NOT NULL, rank INTEGER NOT NULL, job_id INTEGER NOT NULL,
         queue TEXT NOT NULL, account TEXT NOT NULL, shape INTEGER NOT NULL,
         PRIMARY KEY (host_key, rank, job_id)) WITHOUT ROWID;
     CREATE INDEX wait_cells ON wait_keys (host_key, queue, account, shape, rank, job_id);
+    CREATE TABLE content (id TEXT NOT NULL, job_id INTEGER NOT NULL, PRIMARY KEY (id, job_id)) WITHOUT ROWID;
+    CREATE INDEX content_job ON content (job_id);
     CREATE TABLE docs (
         kind TEXT NOT NULL, id TEXT NOT NULL, seq INTEGER NOT NULL, body TEXT NOT NULL,
-        PRIMARY KEY (kind, id)) WITHOUT ROWID;
+        at_ms INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (kind, id)) WITHOUT ROWID;
+    CREATE INDEX docs_at ON docs (kind, at_ms, id) WHERE at_ms > 0;
     CREATE TABLE events (
         event INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL,
         subject TEXT NOT NULL, detail TEXT NOT NULL);
-";
-
-/// Changes are read in their order.
-const STEP_2: &str = "CREATE INDEX states_seq ON states (seq);";
-
-/// Waiting jobs that must be looked at are found by when.
-const STEP_3: &str = "
-    ALTER TABLE jobs ADD COLUMN alarm_ms INTEGER NOT NULL DEFAULT 0;
-    CREATE INDEX jobs_alarm ON jobs (alarm_ms, job_id) WHERE alarm_ms > 0;
-";
-
-/// The jobs of a sequence are found by its key.
-const STEP_4: &str = "
-    ALTER TABLE jobs ADD COLUMN sequence TEXT NOT NULL DEFAULT '';
-    CREATE INDEX jobs_sequence ON jobs (sequence, job_id) WHERE sequence <> '';
-";
-
-/// Small documents that must be looked at are found by when.
-const STEP_5: &str = "
-    ALTER TABLE docs ADD COLUMN at_ms INTEGER NOT NULL DEFAULT 0;
-    CREATE INDEX docs_at ON docs (kind, at_ms, id) WHERE at_ms > 0;
-";
-
-/// What testboxes spent is summed up, and jobs that are alike are counted.
-const STEP_6: &str = "
-    ALTER TABLE jobs ADD COLUMN used_ms INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE jobs ADD COLUMN used_at_ms INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE jobs ADD COLUMN fingerprint TEXT NOT NULL DEFAULT '';
-    CREATE INDEX jobs_used ON jobs (used_at_ms) WHERE used_at_ms > 0;
-    CREATE INDEX jobs_fingerprint ON jobs (fingerprint) WHERE fingerprint <> '';
-";
-
-/// Jobs are found by the label that they have in their account's queue.
-const STEP_7: &str = "
-    ALTER TABLE jobs ADD COLUMN queue_label TEXT NOT NULL DEFAULT '';
-    CREATE INDEX jobs_queue_label ON jobs (queue_label) WHERE queue_label <> '';
-";
-
-/// Most jobs are in the queue of their own account: one index has them, not two with the same entries.
-const STEP_8: &str = "
-    DROP INDEX jobs_queue;
-    DROP INDEX wait_account;
-    DROP INDEX wait_queue;
-    CREATE INDEX jobs_queue ON jobs (queue) WHERE queue <> account;
-    CREATE INDEX wait_own ON jobs (account, rank) WHERE waiting = 1 AND queue = account;
-    CREATE INDEX wait_account ON jobs (account, rank) WHERE waiting = 1 AND queue <> account;
-    CREATE INDEX wait_queue ON jobs (queue, rank) WHERE waiting = 1 AND queue <> account;
-";
-
-/// Jobs are found by the title of the kernel crash that they printed.
-const STEP_9: &str = "
-    ALTER TABLE jobs ADD COLUMN crash_signature TEXT NOT NULL DEFAULT '';
-    CREATE INDEX jobs_crash_signature ON jobs (crash_signature) WHERE crash_signature <> '';
-";
-
-/// Shards are found by their parent, and parents are told from jobs that run.
-const STEP_10: &str = "
-    ALTER TABLE jobs ADD COLUMN shard_of INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE jobs ADD COLUMN shards_n INTEGER NOT NULL DEFAULT 0;
-    CREATE INDEX jobs_shard_of ON jobs (shard_of, job_id) WHERE shard_of > 0;
-";
-
-/// Jobs are found by words, a line each. Such a table is cheap to write, and quick enough to read.
-const STEP_11: &str = "
-    CREATE TABLE words (job_id INTEGER PRIMARY KEY, words TEXT NOT NULL);
-";
-
-/// The words are in the row that searches read anyway: a submit writes one table less. Jobs of before step 11 have none.
-const STEP_12: &str = "
-    ALTER TABLE jobs ADD COLUMN words TEXT;
-    UPDATE jobs SET words = (SELECT w.words FROM words w WHERE w.job_id = jobs.job_id);
-    DROP TABLE words;
-";
-
-/// Content that jobs name: a collection asks whether any does. Most jobs name none, and have no row.
-const STEP_13: &str = "
-    CREATE TABLE content (id TEXT NOT NULL, job_id INTEGER NOT NULL, PRIMARY KEY (id, job_id)) WITHOUT ROWID;
-    CREATE INDEX content_job ON content (job_id);
-";
-
-/// People see since when the oldest job of a queue could run, and read events by their time. Jobs of before have 0.
-const STEP_14: &str = "
-    ALTER TABLE jobs ADD COLUMN ready_ms INTEGER NOT NULL DEFAULT 0;
     CREATE INDEX events_at ON events (at_ms);
 ";
 
 /// Brings the file to the newest layout, or says why it cannot be used.
 pub(super) fn migrate(conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let broken = |error: rusqlite::Error| broken(path, &error);
-    let missing = missing_steps(conn, path)?;
+    let missing = missing_layouts(conn, path)?;
     if missing.is_empty() {
         return Ok(());
     }
     let tx = conn.transaction().map_err(broken)?;
-    for step in missing {
-        tx.execute_batch(step).map_err(broken)?;
+    for layout in missing {
+        tx.execute_batch(layout).map_err(broken)?;
     }
     tx.pragma_update(None, "application_id", APPLICATION_ID)
         .map_err(broken)?;
     tx.pragma_update(
         None,
         "user_version",
-        i64::try_from(STEPS.len()).unwrap_or(i64::MAX),
+        i64::try_from(NEWEST).unwrap_or(i64::MAX),
     )
     .map_err(broken)?;
     tx.commit().map_err(broken)
@@ -171,20 +110,19 @@ fn broken(path: &Path, error: &rusqlite::Error) -> StoreError {
 
 /// Refuses a file that is not of the newest layout, which only a writer can bring up.
 pub(super) fn is_newest(conn: &Connection, path: &Path) -> Result<(), StoreError> {
-    if missing_steps(conn, path)?.is_empty() {
+    if missing_layouts(conn, path)?.is_empty() {
         return Ok(());
     }
     Err(StoreError::Unusable {
         reason: format!("{} is no store of this version", path.display()),
         hint: format!(
-            "use the version that wrote it; a start of the scheduler brings it up to format {}",
-            STEPS.len()
+            "use the version that wrote it; a start of the scheduler brings it up to format {NEWEST}"
         ),
     })
 }
 
-/// The steps that lead from the layout of a file to the newest.
-fn missing_steps(conn: &Connection, path: &Path) -> Result<&'static [&'static str], StoreError> {
+/// The layouts that lead from that of a file to the newest.
+fn missing_layouts(conn: &Connection, path: &Path) -> Result<&'static [&'static str], StoreError> {
     let file = path.display();
     let broken = |error: rusqlite::Error| broken(path, &error);
     let id: i64 = conn
@@ -202,12 +140,20 @@ fn missing_steps(conn: &Connection, path: &Path) -> Result<&'static [&'static st
             hint: "give another --data folder".to_owned(),
         });
     }
-    let newest = STEPS.len();
-    let Some(missing) = usize::try_from(version).ok().and_then(|v| STEPS.get(v..)) else {
-        return Err(StoreError::Unusable {
-            reason: format!("{file} has format {version}, this version knows up to {newest}"),
-            hint: "start the newer fairlead that wrote it".to_owned(),
-        });
+    let version = usize::try_from(version).unwrap_or(usize::MAX);
+    let after = match version {
+        0 => Some(0),
+        version => version.checked_sub(FIRST).map(|n| n + 1),
     };
-    Ok(missing)
+    after.and_then(|after| LAYOUTS.get(after..)).ok_or_else(|| {
+        let (age, known) = if version < FIRST {
+            ("older", format!("from {FIRST} on"))
+        } else {
+            ("newer", format!("up to {NEWEST}"))
+        };
+        StoreError::Unusable {
+            reason: format!("{file} has format {version}, this version knows formats {known}"),
+            hint: format!("start the {age} fairlead that wrote it"),
+        }
+    })
 }

@@ -2,7 +2,7 @@
 
 use fairlead_store::{
     AT_MS, DocFind, DocKind, DocWrite, DueDoc, EventFind, EventRecord, Expect, ItemError, JobStore,
-    Version,
+    Version, codec::DOC_ID_BYTES_MAX,
 };
 use serde_json::{Value, json};
 
@@ -108,14 +108,18 @@ pub(crate) async fn documents_are_listed_in_order(store: &dyn JobStore) {
 }
 
 pub(crate) async fn bad_documents_are_refused(store: &dyn JobStore) {
-    let long = "x".repeat(513);
+    let long = "x".repeat(DOC_ID_BYTES_MAX + 1);
     let writes = vec![
         write("good", Expect::Any, Some(json!({}))),
         write("", Expect::Any, Some(json!({}))),
         write(&long, Expect::Any, Some(json!({}))),
         write("list", Expect::Any, Some(json!([1]))),
         write("gone", Expect::Absent, None),
-        write(&long[..512], Expect::Any, Some(json!({"\u{0}": "."}))),
+        write(
+            &long[..DOC_ID_BYTES_MAX],
+            Expect::Any,
+            Some(json!({"\u{0}": "."})),
+        ),
     ];
     let results = store.put_docs(DocKind::Setting, writes).await;
     assert!(results[0].is_ok() && results[5].is_ok(), "{results:?}");

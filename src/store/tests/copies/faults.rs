@@ -127,7 +127,7 @@ async fn who_only_reads_writes_nothing_and_needs_a_store_of_this_version() {
     assert_eq!(reader.counts().await.unwrap().total, 1);
     drop((reader, store));
     raw(dir.path())
-        .pragma_update(None, "user_version", 10)
+        .pragma_update(None, "user_version", 0)
         .unwrap();
     let refused = EmbeddedStore::open_to_read(dir.path()).unwrap_err();
     assert!(refused.to_string().contains("format 14"), "{refused}");

@@ -7,6 +7,7 @@
 
 #[path = "../conformance/mod.rs"]
 mod conformance;
+mod moving;
 mod opening;
 mod reads;
 #[path = "../server/mod.rs"]

@@ -11,13 +11,6 @@ use crate::{
     with_config,
 };
 
-/// Makes the month of the jobs as an older version did: its bodies are apart.
-async fn make_apart(server: &Server, prefix: &str) {
-    let mapping = json!({"mappings": {"_meta": {"format": 1}}});
-    let index = format!("{prefix}-jobs-2611");
-    server.ask("PUT", &index, Some(mapping)).await;
-}
-
 /// Stores three jobs twice, the second time without the body of the first and the state of the second.
 async fn repaired(server: &Server, config: ElasticConfig, paths: [String; 2]) {
     let prefix = config.index_prefix.clone();
@@ -42,26 +35,19 @@ async fn a_missing_half_is_repaired_by_the_same_submit() {
     with_config(async |server, config| {
         let one = id(1);
         let body = format!("jobs-2611/_doc/{one}-body?routing={one}");
-        repaired(server, config, [body, state.clone()]).await;
-    })
-    .await;
-    with_config(async |server, config| {
-        make_apart(server, &config.index_prefix).await;
-        let body = format!("bodies-2611/_doc/{}", id(1));
-        repaired(server, config, [body, state.clone()]).await;
+        repaired(server, config, [body, state]).await;
     })
     .await;
 }
 
 #[tokio::test]
-async fn half_a_job_is_an_error_of_that_job_alone() {
+async fn a_month_that_takes_no_writes_is_an_error_of_its_jobs_alone() {
     with_config(async |server, config| {
         let prefix = config.index_prefix.clone();
-        make_apart(server, &prefix).await;
         let store = ElasticStore::open(config).await.unwrap();
         submit_all(&store, vec![state(2)]).await;
         let block = |on: bool| Some(json!({"index.blocks.write": on}));
-        let settings = format!("{prefix}-bodies-2611/_settings");
+        let settings = format!("{prefix}-jobs-2611/_settings");
         server.ask("PUT", &settings, block(true)).await;
         let other_month = state_with(1, |s| {
             s.job_id = fairlead_job::JobId::new(2_610_010_000_000_000_001);
@@ -69,37 +55,14 @@ async fn half_a_job_is_an_error_of_that_job_alone() {
         let jobs = vec![job(state(1)), job(other_month)];
         let results = store.submit(jobs).await;
         assert!(
-            matches!(results[0], Err(ItemError::Unknown { .. })),
+            matches!(results[0], Err(ItemError::NotTaken { .. })),
             "{results:?}"
         );
         assert!(results[1].is_ok(), "{results:?}");
         server.ask("PUT", &settings, block(false)).await;
-        let version = submit_all(&store, vec![state(1)]).await[0];
-        assert_eq!(read_one(&store, id(1)).await.version, version);
-    })
-    .await;
-}
-
-/// While replicas of two versions run, an older one writes bodies apart in any month.
-#[tokio::test]
-async fn a_body_that_an_older_version_wrote_is_found() {
-    with_config(async |server, config| {
-        let prefix = config.index_prefix.clone();
-        let store = ElasticStore::open(config).await.unwrap();
         let told = store.submit(vec![job(state(1))]).await.remove(0).unwrap();
+        assert_eq!(read_one(&store, id(1)).await.version, told.version);
         assert!(told.body.is_some_and(|body| body < told.version));
-        let (one, wanted) = (id(1), job(state(1)).body);
-        let beside = format!("{prefix}-jobs-2611/_doc/{one}-body?routing={one}");
-        let body = server.ask("GET", &beside, None).await["_source"].clone();
-        assert_eq!(body["body"], json!(*wanted));
-        server.ask("DELETE", &beside, None).await;
-        let apart = format!("{prefix}-bodies-2611/_doc/{one}");
-        server.ask("PUT", &apart, Some(body)).await;
-        // It answers the first time from memory.
-        for _ in 0..2 {
-            let read = store.get_bodies(&[one]).await.unwrap();
-            assert_eq!(read, [Some((*wanted).clone())]);
-        }
     })
     .await;
 }
@@ -130,7 +93,7 @@ async fn an_index_that_is_gone_is_made_again_with_its_mapping() {
         server
             .ask(
                 "DELETE",
-                &format!("{prefix}-jobs-2611,{prefix}-queues"),
+                &format!("{prefix}-jobs-2611,{prefix}-documents"),
                 None,
             )
             .await;

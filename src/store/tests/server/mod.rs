@@ -55,15 +55,25 @@ impl Server {
 
     /// A request beside the store, to the first node.
     pub(crate) async fn ask(&self, method: &str, path: &str, body: Option<Value>) -> Value {
+        let body = body.map(|body| body.to_string());
+        self.send(method, path, body.unwrap_or_default()).await
+    }
+
+    /// The same with lines of JSON.
+    pub(crate) async fn ask_lines(&self, path: &str, lines: String) -> Value {
+        self.send("POST", path, lines).await
+    }
+
+    async fn send(&self, method: &str, path: &str, body: String) -> Value {
         let url = format!("{}/{path}", self.urls[0]);
         let mut request = self.client.request(method.parse().unwrap(), url);
         if let Some((user, password)) = &self.login {
             request = request.basic_auth(user, Some(password));
         }
-        if let Some(body) = body {
+        if !body.is_empty() {
             request = request
                 .header("content-type", "application/json")
-                .body(body.to_string());
+                .body(body);
         }
         let text = request.send().await.unwrap().text().await.unwrap();
         serde_json::from_str(&text).unwrap()
@@ -85,10 +95,8 @@ impl Server {
         if !indices.is_empty() {
             self.ask("DELETE", &indices.join(","), None).await;
         }
-        for template in ["jobs", "bodies", "events", "documents"] {
-            let path = format!("_index_template/{prefix}-{template}");
-            self.ask("DELETE", &path, None).await;
-        }
+        let templates = format!("_index_template/{prefix}-*");
+        self.ask("DELETE", &templates, None).await;
         if let Err(panic) = result {
             resume_unwind(panic);
         }

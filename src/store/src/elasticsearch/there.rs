@@ -1,0 +1,130 @@
+//! What of a lab is there: its templates, and its indices with their fields and aliases. Two reads of a start tell all
+//! of it.
+
+use std::collections::BTreeMap;
+
+use ::elasticsearch::http::Method;
+use futures_util::future::try_join;
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::Value;
+
+use super::{
+    call::{Call, Failure},
+    cluster::Cluster,
+    config::ElasticConfig,
+    reply, start_error,
+    templates::{self, TEMPLATES},
+};
+use crate::StoreError;
+
+/// A lab as Elasticsearch has it.
+#[derive(Debug, Default)]
+pub(super) struct There {
+    pub(super) templates: BTreeMap<String, Stored>,
+    pub(super) indices: BTreeMap<String, Index>,
+}
+
+/// What matters of a template.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Stored {
+    pub(super) version: u64,
+    #[serde(rename = "_meta")]
+    pub(super) meta: Meta,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Meta {
+    pub(super) format: u64,
+}
+
+/// An index.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Index {
+    pub(super) mappings: Mappings,
+    aliases: BTreeMap<String, IgnoredAny>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Mappings {
+    pub(super) properties: Value,
+}
+
+impl There {
+    /// Reads it.
+    pub(super) async fn read(
+        cluster: &Cluster,
+        config: &ElasticConfig,
+    ) -> Result<Self, StoreError> {
+        let both = try_join(read_templates(cluster), read_indices(cluster)).await;
+        let unusable = |failure| start_error::unusable(failure, config);
+        let (templates, indices) = both.map_err(unusable)?;
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Templates {
+            index_templates: Vec<Named>,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Named {
+            name: String,
+            index_template: Stored,
+        }
+        let templates: Templates = reply::parse(templates).await?;
+        let templates = templates.index_templates.into_iter();
+        Ok(Self {
+            templates: templates
+                .map(|named| (named.name, named.index_template))
+                .collect(),
+            indices: reply::parse(indices).await?,
+        })
+    }
+
+    /// Whether there is an index or an alias of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.indices.contains_key(name) || self.indices.keys().any(|index| self.is_at(index, name))
+    }
+
+    /// Whether a name is an alias of an index.
+    pub(super) fn is_at(&self, index: &str, name: &str) -> bool {
+        let index = self.indices.get(index);
+        index.is_some_and(|index| index.aliases.contains_key(name))
+    }
+}
+
+/// The templates whose names begin with the prefix; another lab's may be among them.
+async fn read_templates(cluster: &Cluster) -> Result<bytes::Bytes, Failure> {
+    let path = format!(
+        "/_index_template/{}-*?filter_path=index_templates.name,\
+        index_templates.index_template.version,index_templates.index_template._meta.format",
+        cluster.indices.prefix
+    );
+    answer(cluster, path).await
+}
+
+/// The indices of the lab, and those that a version of before had.
+async fn read_indices(cluster: &Cluster) -> Result<bytes::Bytes, Failure> {
+    let indices = &cluster.indices;
+    let present = TEMPLATES.iter();
+    let present = present.flat_map(|(_, text)| templates::patterns(text, &indices.prefix));
+    let before = indices.before().map(|(_, index)| index);
+    let names: Vec<String> = present.chain(before).chain([indices.bodies()]).collect();
+    // The settings name each index, also one without fields or aliases.
+    let path = format!(
+        "/{}?ignore_unavailable=true&allow_no_indices=true\
+        &filter_path=*.mappings.properties,*.aliases,*.settings.index.uuid",
+        names.join(",")
+    );
+    answer(cluster, path).await
+}
+
+/// Nothing is there: an empty answer.
+async fn answer(cluster: &Cluster, path: String) -> Result<bytes::Bytes, Failure> {
+    match cluster.call(&Call::read(Method::Get, path)).await {
+        Err(Failure::Status { status: 404, .. }) => Ok(bytes::Bytes::from_static(b"{}")),
+        answer => answer,
+    }
+}
