@@ -140,6 +140,15 @@ impl Indices {
         self.named("bodies-*")
     }
 
+    /// All of the lab, and all that a version of before had.
+    pub(super) fn all(&self) -> Vec<String> {
+        let copies = format!("{}*", self.copies());
+        let present = [self.all_jobs(), self.all_events(), copies];
+        let before = self.before().map(|(_, index)| index);
+        let all = present.into_iter().chain(self.all_docs());
+        all.chain(before).chain([self.bodies()]).collect()
+    }
+
     /// Begins the names of indices into which such documents are copied.
     pub(super) fn copies(&self) -> String {
         self.named(&format!("{DOCUMENTS}-copy-"))

@@ -6,9 +6,9 @@ use futures_util::future::join3;
 
 use super::{
     body_cache::BodyCache, cluster::Cluster, config::ElasticConfig, document_cache::DocumentCache,
-    login, moving, places::Places, setup, store::ElasticStore, there::There,
+    login, moving, places::Places, setup, store::ElasticStore, templates, there::There,
 };
-use crate::StoreError;
+use crate::{StoreError, clock};
 
 /// Names (accounts, queues, host keys, pairs of them) in one answer; Elasticsearch gives 65,536 at most.
 const PAGE_NAMES: usize = 10_000;
@@ -32,7 +32,7 @@ impl ElasticStore {
         .await;
         login?;
         let version = version?;
-        setup::set_up(&cluster, &config, there?).await?;
+        set_up(&cluster, &config, there?).await?;
         Ok(Self::over(cluster, &config, version))
     }
 
@@ -70,4 +70,31 @@ impl ElasticStore {
             version,
         }
     }
+}
+
+/// Sees to it that templates, the fields of existing indices, and the indices of now are there.
+async fn set_up(
+    cluster: &Cluster,
+    config: &ElasticConfig,
+    mut there: There,
+) -> Result<(), StoreError> {
+    let wanted = templates::wanted(cluster, &there, config)?;
+    moving::refuse_bodies_apart(cluster, &there)?;
+    let old = moving::old_documents(cluster, &there);
+    if old.is_empty() {
+        templates::ensure(cluster, &there, &wanted).await?;
+    } else {
+        there = moving::move_documents(cluster, config, &there, &wanted, &old).await?;
+    }
+    moving::clear_away(cluster, &there).await;
+    let months = setup::months_ahead(clock::unix_ms());
+    let mut indices = cluster.indices.all_docs();
+    indices.extend(
+        months
+            .iter()
+            .flat_map(|month| cluster.indices.of_month(month)),
+    );
+    cluster.made.lock().extend(months);
+    let (there, missing) = indices.into_iter().partition(|name| there.has(name));
+    setup::make_and_wait(cluster, missing, there).await
 }

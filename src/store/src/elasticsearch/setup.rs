@@ -1,4 +1,4 @@
-//! Checks that the server is usable and that fairlead's templates and indices exist.
+//! Checks that the server is usable, and makes indices.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,8 +15,7 @@ use super::{
     call::{Call, Failure},
     cluster::Cluster,
     config::ElasticConfig,
-    moving, reply, start_error, templates,
-    there::There,
+    reply, start_error,
 };
 use crate::{StoreError, clock};
 
@@ -89,37 +88,10 @@ fn numbers(version: &str) -> Vec<u64> {
 /// A job meets no month without its index, whatever a clock says: a write to an index that is not there makes it, by
 /// Elasticsearch or by [`Cluster::bulk`], and is then done. Indices that are made ahead only spare the first submits of a
 /// month that wait.
-fn months_ahead(unix_ms: u64) -> BTreeSet<String> {
+pub(super) fn months_ahead(unix_ms: u64) -> BTreeSet<String> {
     let now_s = unix_ms / 1_000;
     let months = [now_s, now_s + AHEAD_S].map(|unix_s| JobId::first_of(unix_s).month());
     BTreeSet::from(months)
-}
-
-/// Sees to it that templates, the fields of existing indices, and the indices of now are there.
-pub(super) async fn set_up(
-    cluster: &Cluster,
-    config: &ElasticConfig,
-    mut there: There,
-) -> Result<(), StoreError> {
-    let wanted = templates::wanted(cluster, &there, config)?;
-    moving::refuse_bodies_apart(cluster, &there)?;
-    let old = moving::old_documents(cluster, &there);
-    if old.is_empty() {
-        templates::ensure(cluster, &there, &wanted).await?;
-    } else {
-        there = moving::move_documents(cluster, config, &there, &wanted, &old).await?;
-    }
-    moving::clear_away(cluster, &there).await;
-    let months = months_ahead(clock::unix_ms());
-    let mut indices = cluster.indices.all_docs();
-    indices.extend(
-        months
-            .iter()
-            .flat_map(|month| cluster.indices.of_month(month)),
-    );
-    cluster.made.lock().extend(months);
-    let (there, missing) = indices.into_iter().partition(|name| there.has(name));
-    make_and_wait(cluster, missing, there).await
 }
 
 /// Makes the indices of a month that begins soon or has just begun, before somebody needs them: once a month and process.
@@ -150,7 +122,7 @@ pub(super) async fn make_indices(
 }
 
 /// The same, and waits until they and those that are `there` can be read.
-async fn make_and_wait(
+pub(super) async fn make_and_wait(
     cluster: &Cluster,
     names: BTreeSet<String>,
     mut there: BTreeSet<String>,

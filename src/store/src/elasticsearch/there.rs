@@ -1,5 +1,4 @@
-//! What of a lab is there: its templates, and its indices with their fields and aliases. Two reads of a start tell all
-//! of it.
+//! A lab as a start finds it: its templates, and its indices with their fields and aliases. Two reads tell all of it.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +12,6 @@ use super::{
     cluster::Cluster,
     config::ElasticConfig,
     reply, start_error,
-    templates::{self, TEMPLATES},
 };
 use crate::StoreError;
 
@@ -107,16 +105,11 @@ async fn read_templates(cluster: &Cluster) -> Result<bytes::Bytes, Failure> {
 
 /// The indices of the lab, and those that a version of before had.
 async fn read_indices(cluster: &Cluster) -> Result<bytes::Bytes, Failure> {
-    let indices = &cluster.indices;
-    let present = TEMPLATES.iter();
-    let present = present.flat_map(|(_, text)| templates::patterns(text, &indices.prefix));
-    let before = indices.before().map(|(_, index)| index);
-    let names: Vec<String> = present.chain(before).chain([indices.bodies()]).collect();
     // The settings name each index, also one without fields or aliases.
     let path = format!(
         "/{}?ignore_unavailable=true&allow_no_indices=true\
         &filter_path=*.mappings.properties,*.aliases,*.settings.index.uuid",
-        names.join(",")
+        cluster.indices.all().join(",")
     );
     answer(cluster, path).await
 }
