@@ -57,8 +57,7 @@ async fn what_was_stored_is_all_there(store: Store) {
         (&nightly["weight"], &nightly["priority"]),
         (&json!(5), &json!(2))
     );
-    let warning = nightly["warning"].as_str().unwrap_or_default();
-    assert!(warning.contains("open to all accounts"), "{nightly}");
+    assert_eq!(nightly["users"], "own", "{nightly}");
     let host = admin.get("/scheduler/v1/hosts/host-closed").await.json();
     assert_eq!(host["closed"]["reason"], "a new disk");
     let timer = alice.get("/scheduler/v1/timers/yearly").await.json();
@@ -183,7 +182,7 @@ async fn what_was_allowed_is_allowed(store: Store) {
         );
         let is_warned = ["nightly", "an-invented-name"].contains(&queue);
         assert_eq!(item.hint.contains(queue), is_warned, "{item:?}");
-        if ["nightly", "idle", "alice", "vip"].contains(&queue) {
+        if ["idle", "alice", "vip"].contains(&queue) {
             assert_eq!(who.field(&item.job_id, "queue").await, queue);
         }
     }

@@ -13,7 +13,7 @@ use super::{
     call::{Call, Failure},
     cluster::Cluster,
     gets::Part,
-    indices::{Address, own_index},
+    indices::{Address, is_of, own_index},
     reply::{Found, Got},
 };
 use crate::{
@@ -145,7 +145,7 @@ pub(super) async fn read_docs(cluster: &Cluster, kind: DocKind) -> Result<Vec<Do
     loop {
         let mut body = json!({
             "size": LIST_PAGE, "track_total_hits": false, "seq_no_primary_term": true,
-            "sort": [{"id": "asc"}], "query": {"bool": {"filter": [cluster.indices.is_of(kind)]}},
+            "sort": [{"id": "asc"}], "query": {"bool": {"filter": [is_of(kind)]}},
         });
         if let Some(last) = docs.last() {
             body["search_after"] = json!([last.id]);
@@ -170,7 +170,7 @@ pub(super) async fn docs_page(
         "size": find.limit.clamp(1, 1_000), "track_total_hits": true,
         "seq_no_primary_term": true, "sort": [{"id": "asc"}],
         "query": {"bool": {"filter": [
-            cluster.indices.is_of(kind), {"prefix": {"id": find.prefix}},
+            is_of(kind), {"prefix": {"id": find.prefix}},
         ]}},
     });
     if !find.after.is_empty() {
@@ -196,7 +196,7 @@ pub(super) async fn docs_due(
         "_source": false, "stored_fields": "_none_", "docvalue_fields": ["id", AT_MS],
         "sort": [{AT_MS: "asc"}, {"id": "asc"}],
         "query": {"bool": {"filter": [
-            cluster.indices.is_of(kind), {"range": {AT_MS: {"gt": 0, "lt": before_ms}}},
+            is_of(kind), {"range": {AT_MS: {"gt": 0, "lt": before_ms}}},
         ]}},
     });
     let found: Found = cluster.search_one(&index, &body).await?;

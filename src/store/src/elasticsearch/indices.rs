@@ -38,6 +38,14 @@ pub(super) const fn own_index(kind: DocKind) -> Option<&'static str> {
     }
 }
 
+/// The condition by which a search finds the documents of a kind in their index.
+pub(super) fn is_of(kind: DocKind) -> Value {
+    match own_index(kind) {
+        Some(_) => json!({"match_all": {}}),
+        None => json!({"term": {"kind": kind.as_str()}}),
+    }
+}
+
 impl Indices {
     fn named(&self, name: &str) -> String {
         format!("{}-{name}", self.prefix)
@@ -111,14 +119,6 @@ impl Indices {
             index: self.docs(kind),
             id,
             routing: None,
-        }
-    }
-
-    /// What a search for documents of a kind must ask for in their index.
-    pub(super) fn is_of(&self, kind: DocKind) -> Value {
-        match own_index(kind) {
-            Some(_) => json!({"match_all": {}}),
-            None => json!({"term": {"kind": kind.as_str()}}),
         }
     }
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::{
     bulk::{How, Op},
-    call::Call,
+    call::{Call, Failure},
     cluster::Cluster,
     config::ElasticConfig,
     docs::{self, kind_field},
@@ -293,13 +293,14 @@ pub(super) async fn clear_away(cluster: &Cluster, there: &There) {
         return;
     }
     let path = format!("/{}?ignore_unavailable=true", left.join(","));
-    if let Err(failure) = cluster.call(&Call::write(Method::Delete, path)).await {
-        let reason = failure.words();
-        tracing::warn!(
-            reason,
-            indices = left.join(","),
-            "these copies stay; delete them"
-        );
+    match cluster.call(&Call::write(Method::Delete, path)).await {
+        // Another replica has deleted them just now.
+        Ok(_) | Err(Failure::Status { status: 404, .. }) => {}
+        Err(failure) => {
+            let reason = failure.words();
+            let indices = left.join(",");
+            tracing::warn!(reason, indices, "these copies stay; delete them");
+        }
     }
 }
 
@@ -309,14 +310,14 @@ async fn write(
     path: &str,
     body: &Value,
 ) -> Result<(), StoreError> {
-    let mut call = Call::write(method, path);
-    if !body.is_null() {
-        call = call.json(body);
-    }
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Done {
         acknowledged: bool,
+    }
+    let mut call = Call::write(method, path);
+    if !body.is_null() {
+        call = call.json(body);
     }
     let refused = |words: &str, hint: &str| StoreError::Unusable {
         reason: format!("the small documents cannot be moved: {words}"),

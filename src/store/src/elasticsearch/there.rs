@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ::elasticsearch::http::Method;
 use futures_util::future::try_join;
-use serde::{Deserialize, de::IgnoredAny};
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::{
     call::{Call, Failure},
@@ -42,7 +42,7 @@ pub(super) struct Meta {
 #[serde(default)]
 pub(super) struct Index {
     pub(super) mappings: Mappings,
-    aliases: BTreeMap<String, IgnoredAny>,
+    aliases: Map<String, Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -57,9 +57,6 @@ impl There {
         cluster: &Cluster,
         config: &ElasticConfig,
     ) -> Result<Self, StoreError> {
-        let both = try_join(read_templates(cluster), read_indices(cluster)).await;
-        let unusable = |failure| start_error::unusable(failure, config);
-        let (templates, indices) = both.map_err(unusable)?;
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Templates {
@@ -71,6 +68,9 @@ impl There {
             name: String,
             index_template: Stored,
         }
+        let both = try_join(read_templates(cluster), read_indices(cluster)).await;
+        let unusable = |failure| start_error::unusable(failure, config);
+        let (templates, indices) = both.map_err(unusable)?;
         let templates: Templates = reply::parse(templates).await?;
         let templates = templates.index_templates.into_iter();
         Ok(Self {

@@ -54,12 +54,13 @@ async fn store_before(server: &Server, prefix: &str) {
         ("settings", document("sealing-key", json!({"key": "k"}))),
     ];
     all.extend((0..HOSTS).map(|n| ("hosts", document(&host(n), json!({"n": n})))));
-    let mut lines = String::new();
-    for (kind, document) in all {
+    let lines = all.iter().map(|(kind, document)| {
         let at = json!({"create": {"_index": format!("{prefix}-{kind}"), "_id": document["id"]}});
-        lines.push_str(&format!("{at}\n{document}\n"));
-    }
-    let stored = server.ask_lines("_bulk?refresh=true", lines).await;
+        format!("{at}\n{document}\n")
+    });
+    let stored = server
+        .ask_lines("_bulk?refresh=true", lines.collect())
+        .await;
     assert_eq!(stored["errors"], false, "{stored}");
 }
 
