@@ -1,17 +1,19 @@
 //! The command line: runs many seeds, or replays one with its whole history.
 
 use std::{
+    fs,
     hash::{BuildHasher, Hasher, RandomState},
+    io,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
 use clap::Args;
-use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{Counts, Options, Outcome, simulate};
+use super::{Counts, Options, Outcome, fresh_from, simulate_all, workers};
 
 /// So many of the last lines of a failed seed's history are shown.
 const LAST_LINES: usize = 60;
@@ -22,7 +24,7 @@ pub struct SimulateArgs {
     /// Number of seeds to run.
     #[arg(long, default_value_t = 100, conflicts_with_all = ["seed", "minutes"])]
     seeds: u64,
-    /// First seed [default: 1; with --minutes: random].
+    /// First seed [default: 1; with --minutes: a random fresh one, and labs of all kinds].
     #[arg(long)]
     from: Option<u64>,
     /// Run seeds for N minutes, instead of a number of seeds.
@@ -46,57 +48,37 @@ pub struct SimulateArgs {
     /// Stop after N failed seeds.
     #[arg(long, default_value_t = 10)]
     failures_max: u64,
+    /// Also write each failed seed with the end of its history to a file in this folder.
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
 }
 
 /// The outcome of many seeds.
 #[derive(Debug, Default)]
 struct Tally {
     seeds: u64,
+    last: u64,
     failed: u64,
     virtual_ms: u64,
     drained_ms_max: u64,
     counts: Counts,
 }
 
-/// Which seeds are left.
-#[derive(Debug)]
-struct Seeds {
-    next: AtomicU64,
-    end: u64,
-    until: Option<Instant>,
-    failures_left: AtomicU64,
-}
-
-impl Seeds {
-    fn take(&self) -> Option<u64> {
-        let in_time = self.until.is_none_or(|until| Instant::now() < until);
-        let seed = self.next.fetch_add(1, Ordering::Relaxed);
-        let go_on = in_time && seed < self.end && self.failures_left.load(Ordering::Relaxed) > 0;
-        go_on.then_some(seed)
-    }
-}
-
 impl SimulateArgs {
-    fn seeds(&self) -> Seeds {
+    /// The first seed, and how many there are at most.
+    fn range(&self) -> (u64, u64) {
         // The standard library seeds every hasher at random.
-        let fresh = || RandomState::new().build_hasher().finish() >> 20;
-        let (from, many) = match (self.seed, self.minutes) {
+        let fresh = || fresh_from(RandomState::new().build_hasher().finish());
+        match (self.seed, self.minutes) {
             (Some(seed), _) => (seed, 1),
             (None, Some(_)) => (self.from.unwrap_or_else(fresh), u64::MAX),
             (None, None) => (self.from.unwrap_or(1), self.seeds),
-        };
-        let minutes = self
-            .minutes
-            .map(|it| Duration::from_secs(it.saturating_mul(60)));
-        Seeds {
-            next: AtomicU64::new(from),
-            end: from.saturating_add(many),
-            until: minutes.map(|it| Instant::now() + it),
-            failures_left: AtomicU64::new(self.failures_max.max(1)),
         }
     }
 
-    /// Runs the seeds, and prints the failures and the count. Exit code 1: a seed failed.
+    /// Runs the seeds, and prints the failures and the count. Exit code 1: a seed failed; 2: seeds could not run, or a
+    /// failed one could not be written.
+    #[expect(clippy::print_stderr, reason = "a command speaks to its user")]
     pub fn run(&self) -> ExitCode {
         if self.logs {
             let filter = tracing_subscriber::EnvFilter::new("debug");
@@ -105,71 +87,82 @@ impl SimulateArgs {
                 .with_env_filter(filter)
                 .init();
         }
-        let seeds = self.seeds();
-        let tally = Mutex::new(Tally::default());
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let workers = self.jobs_parallel.unwrap_or(processors).max(1);
-        std::thread::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(|| self.work(&seeds, &tally));
+        match self.tally() {
+            Ok(tally) if tally.failed == 0 => ExitCode::SUCCESS,
+            Ok(_) => ExitCode::FAILURE,
+            Err(error) => {
+                eprintln!("error: {error}");
+                ExitCode::from(2)
             }
-        });
-        let tally = tally.into_inner();
-        print_tally(&tally);
-        if tally.failed == 0 {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
         }
     }
 
-    #[expect(clippy::print_stderr, reason = "a command speaks to its user")]
-    fn work(&self, seeds: &Seeds, tally: &Mutex<Tally>) {
-        while let Some(seed) = seeds.take() {
-            let options = Options {
-                replicas_max: self.replicas,
-                trace: self.trace,
-            };
-            let outcome = match simulate(seed, options) {
-                Ok(outcome) => outcome,
-                Err(error) => {
-                    eprintln!("seed {seed} cannot run: {error}");
-                    return;
+    fn tally(&self) -> io::Result<Tally> {
+        let (from, many) = self.range();
+        let minutes = self.minutes.map(|it| it.saturating_mul(60));
+        let until = minutes.map(|s| Instant::now() + Duration::from_secs(s));
+        let failures_left = AtomicU64::new(self.failures_max.max(1));
+        let seeds = (from..from.saturating_add(many)).take_while(|_| {
+            until.is_none_or(|until| Instant::now() < until)
+                && failures_left.load(Ordering::Relaxed) > 0
+        });
+        let options = Options {
+            replicas_max: self.replicas,
+            trace: self.trace,
+        };
+        let (mut tally, mut kept) = (Tally::default(), Ok(()));
+        let parallel = self.jobs_parallel.unwrap_or_else(workers);
+        simulate_all(seeds, parallel, options, |outcome| {
+            tally.add(outcome);
+            if let Some(broken) = outcome.broken(self.replicas) {
+                let left = failures_left.load(Ordering::Relaxed);
+                failures_left.store(left.saturating_sub(1), Ordering::Relaxed);
+                self.print_failure(outcome, &broken);
+                if let Some(folder) = &self.keep
+                    && let Err(error) = keep(folder, outcome, &broken)
+                {
+                    kept = Err(error);
                 }
-            };
-            let mut tally = tally.lock();
-            tally.add(&outcome);
-            if outcome.violation.is_some() {
-                seeds.failures_left.fetch_sub(1, Ordering::Relaxed);
-                self.print_failure(&outcome);
             }
-        }
+        })?;
+        print_tally(from, &tally);
+        kept.map(|()| tally)
     }
 
     #[expect(clippy::print_stdout, reason = "a command speaks to its user")]
-    fn print_failure(&self, outcome: &Outcome) {
-        let Some((invariant, what)) = &outcome.violation else {
-            return;
-        };
-        println!("seed {} broke {invariant}: {what}", outcome.seed);
+    fn print_failure(&self, outcome: &Outcome, broken: &str) {
+        println!("{broken}");
         if !self.trace {
             let shown = outcome.last.len().saturating_sub(LAST_LINES);
             for line in outcome.last.iter().skip(shown) {
                 println!("  {line}");
             }
         }
-        println!("  replay it: {}", replay(outcome.seed, self.replicas));
     }
 }
 
-/// The command that runs a seed again.
-pub fn replay(seed: u64, replicas: usize) -> String {
-    format!("fairlead-simulate --seed {seed} --replicas {replicas} --trace")
+impl Outcome {
+    /// The promise that it broke, and the command that runs it again, in two lines. None: it kept all.
+    pub fn broken(&self, replicas_max: usize) -> Option<String> {
+        let (invariant, what) = self.violation.as_ref()?;
+        let seed = self.seed;
+        Some(format!(
+            "seed {seed} broke {invariant}: {what}\n  replay it: fairlead-simulate --seed {seed} --replicas {replicas_max} --trace"
+        ))
+    }
+}
+
+/// Writes a failed seed with the end of its history into a folder, which is made if it is missing.
+fn keep(folder: &Path, outcome: &Outcome, broken: &str) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let path = folder.join(format!("seed-{}.txt", outcome.seed));
+    fs::write(path, format!("{broken}\n{}\n", outcome.last.join("\n")))
 }
 
 impl Tally {
     fn add(&mut self, outcome: &Outcome) {
         self.seeds += 1;
+        self.last = self.last.max(outcome.seed);
         self.failed += u64::from(outcome.violation.is_some());
         self.virtual_ms += outcome.virtual_ms;
         self.drained_ms_max = self.drained_ms_max.max(outcome.drained_ms);
@@ -178,13 +171,14 @@ impl Tally {
 }
 
 #[expect(clippy::print_stdout, reason = "a command speaks to its user")]
-fn print_tally(tally: &Tally) {
+fn print_tally(from: u64, tally: &Tally) {
     let counts = tally.counts;
     println!(
-        "{} seeds, {} failed; {} s of virtual time; {} jobs acknowledged, {} claims, {} runs, {} leases lost, \
+        "{} seeds from {from} to {}, {} failed; {} s of virtual time; {} jobs acknowledged, {} claims, {} runs, {} leases lost, \
          {} grants put back, {} overlaps; {} results reused ({} waited for, {} of others), {} joins, {} audits, \
          {} keys that differ; longest drain {} ms",
         tally.seeds,
+        tally.last,
         tally.failed,
         tally.virtual_ms / 1000,
         counts.acknowledged,

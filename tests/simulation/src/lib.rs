@@ -18,7 +18,9 @@ mod cloud;
 mod health;
 mod host;
 mod inside;
+mod kind;
 mod log;
+mod many;
 mod net;
 mod peers;
 mod process;
@@ -35,9 +37,7 @@ mod world;
 
 pub use chance::Chance;
 pub use check::Counts;
-pub use cli::{SimulateArgs, replay};
+pub use cli::SimulateArgs;
+pub use kind::{FRESH, Kind, fresh_from};
+pub use many::{simulate_all, workers};
 pub use run::{Options, Outcome, simulate};
-pub use scenario::{
-    WITH_GROUPS_FROM, WITH_PAIRS_FROM, WITH_POOLS_FROM, WITH_REUSE_FROM, WITH_SHARDS_FROM,
-    YOUNGER_FROM,
-};

@@ -95,7 +95,7 @@ pub(super) fn job(scenario: &Scenario, chance: &mut Chance) -> Value {
     if let (Some(job), Value::Object(more)) = (job.as_object_mut(), more) {
         job.extend(more);
     }
-    if recipe == IN_PARTS && scenario.has_shards {
+    if recipe == IN_PARTS && scenario.has_shards() {
         job["shards"] = json!({ "count": 3 });
     }
     // One part of the key is another one.
@@ -110,7 +110,7 @@ pub(super) fn job(scenario: &Scenario, chance: &mut Chance) -> Value {
 
 /// Whether a job of a submit is one of those.
 pub(super) fn is_drawn(scenario: &Scenario, chance: &mut Chance) -> bool {
-    scenario.has_reuse && chance.hits(750)
+    scenario.has_reuse() && chance.hits(750)
 }
 
 /// Which host of a seed is poisoned.
@@ -135,7 +135,7 @@ pub(super) fn exit_code(job: &Spec, id: &str, attempt: u16, is_poisoned: bool) -
 impl World {
     /// Says how the lab reuses results, and who shares them.
     pub(super) async fn settles_reuse(self: Arc<Self>) {
-        if !self.scenario.has_reuse {
+        if !self.scenario.has_reuse() {
             return;
         }
         // As a lab with accounts left it: an open one gives no rights.

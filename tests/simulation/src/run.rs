@@ -254,7 +254,7 @@ async fn drain(world: &Arc<World>) -> u64 {
 }
 
 async fn submits_in_calm(world: Arc<World>) {
-    let batches = if world.scenario.has_reuse {
+    let batches = if world.scenario.has_reuse() {
         CALM_BATCHES_OF_REUSE
     } else {
         CALM_BATCHES

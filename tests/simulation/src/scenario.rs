@@ -2,7 +2,7 @@
 //!
 //! Most seeds lack most kinds of faults, so that the remaining ones often coincide.
 
-use super::{admins::Plan, chance::Chance, clocks, cloud, reuse};
+use super::{admins::Plan, chance::Chance, clocks, cloud, kind::Kind, reuse};
 
 /// Of the CPUs of hosts.
 const CPUS_STREAM: u64 = 8;
@@ -206,7 +206,6 @@ impl HostPlan {
 
 /// All that a seed says before anything happens.
 #[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Scenario {
     pub(super) seed: u64,
     pub(super) hosts: Vec<HostPlan>,
@@ -228,37 +227,12 @@ pub(super) struct Scenario {
     pub(super) trouble_every_ms: u64,
     pub(super) admins: Plan,
     pub(super) clocks: clocks::Plan,
-    /// Whether its jobs have younger fields.
-    pub(super) is_younger: bool,
-    /// Whether some of its jobs run in parts.
-    pub(super) has_shards: bool,
-    /// Whether jobs join groups.
-    pub(super) has_groups: bool,
-    /// Whether jobs take results of others.
-    pub(super) has_reuse: bool,
+    pub(super) kind: Kind,
     /// The replica whose messages to others are those of an older version.
     pub(super) older: Option<usize>,
     /// The pool whose machines are the last hosts.
     pub(super) pool: Option<cloud::Plan>,
 }
-
-/// Seeds from here on also draw what younger fields of jobs and older replicas do. Those below keep their courses.
-pub const YOUNGER_FROM: u64 = 20_001;
-
-/// Seeds from here on also draw jobs that run in parts.
-pub const WITH_SHARDS_FROM: u64 = 40_001;
-
-/// Seeds from here on also draw jobs that join groups.
-pub const WITH_GROUPS_FROM: u64 = 60_001;
-
-/// In seeds from here on two jobs of a sequence run beside each other.
-pub const WITH_PAIRS_FROM: u64 = 80_001;
-
-/// In seeds from here on jobs take results of others.
-pub const WITH_REUSE_FROM: u64 = 100_001;
-
-/// Seeds from here on have a pool of machines that come and go.
-pub const WITH_POOLS_FROM: u64 = 120_001;
 
 /// The hosts, and behind them those of the pool: like the first one.
 fn with_elastic(mut hosts: Vec<HostPlan>, pool: Option<cloud::Plan>) -> Vec<HostPlan> {
@@ -287,7 +261,8 @@ impl Scenario {
             if calm_clocks { 0 } else { ms }
         };
         let clocks = clocks::Plan::draw(seed);
-        let has_reuse = seed >= WITH_REUSE_FROM;
+        let kind = Kind::of(seed);
+        let has_reuse = kind >= Kind::Reuse;
         let poisoned = reuse::poisoned(seed).filter(|_| has_reuse);
         let lease_ms = chance.one_of(&[6_000, 10_000, 20_000], 10_000);
         let hosts = (0..hosts)
@@ -297,7 +272,7 @@ impl Scenario {
                 ..HostPlan::draw(n, chance).with_cpus(cpus, are_cpus_counted)
             })
             .collect();
-        let pool = (seed >= WITH_POOLS_FROM).then(|| cloud::Plan::draw(seed));
+        let pool = (kind >= Kind::Pools).then(|| cloud::Plan::draw(seed));
         Self {
             seed,
             hosts: with_elastic(hosts, pool),
@@ -322,18 +297,35 @@ impl Scenario {
                 None => Plan::draw(seed),
             },
             clocks,
-            has_shards: seed >= WITH_SHARDS_FROM,
-            has_groups: seed >= WITH_GROUPS_FROM,
-            has_reuse,
-            is_younger: seed >= YOUNGER_FROM,
-            older: (seed >= YOUNGER_FROM && chance.hits(333))
+            kind,
+            older: (kind >= Kind::Younger && chance.hits(333))
                 .then(|| chance.index(usize::try_from(replicas).unwrap_or(1))),
         }
     }
 
+    /// Whether its jobs have younger fields.
+    pub(super) fn is_younger(&self) -> bool {
+        self.kind >= Kind::Younger
+    }
+
+    /// Whether some of its jobs run in parts.
+    pub(super) fn has_shards(&self) -> bool {
+        self.kind >= Kind::Shards
+    }
+
+    /// Whether jobs join groups.
+    pub(super) fn has_groups(&self) -> bool {
+        self.kind >= Kind::Groups
+    }
+
     /// Whether two jobs of a sequence run beside each other.
     pub(super) fn has_pairs(&self) -> bool {
-        self.seed >= WITH_PAIRS_FROM
+        self.kind >= Kind::Pairs
+    }
+
+    /// Whether jobs take results of others.
+    pub(super) fn has_reuse(&self) -> bool {
+        self.kind >= Kind::Reuse
     }
 
     pub(super) fn replicas(&self) -> usize {

@@ -92,7 +92,7 @@ pub(super) fn job(scenario: &Scenario, chance: &mut Chance) -> Value {
     });
     if let (Some(host), Some(job)) = (host, job.as_object_mut()) {
         place(host, chance, job);
-        if scenario.is_younger {
+        if scenario.is_younger() {
             choose_by_tags(host, chance, job);
         }
         times(chance, job);
@@ -235,7 +235,7 @@ impl World {
         } else if which % 16 == CLUSTER && !may_reuse && has_room_for_two(&self.scenario, &job) {
             make_cluster(&mut job);
         }
-        if self.scenario.has_shards
+        if self.scenario.has_shards()
             && !may_reuse
             && job.get("cluster").is_none()
             && chance.hits(250)
@@ -243,7 +243,7 @@ impl World {
             split(chance, &mut job);
         }
         let is_plain = job.get("cluster").is_none() && job.get("shards").is_none();
-        if self.scenario.has_groups && is_plain && chance.hits(400) {
+        if self.scenario.has_groups() && is_plain && chance.hits(400) {
             join(chance, &mut job);
         }
         if job.get("queue").is_none_or(Value::is_null)
@@ -298,7 +298,7 @@ impl World {
                 0 => self.ends_one(&mine, "cancel").await,
                 1 => self.ends_one(&mine, "terminate").await,
                 2 => self.changes_weight().await,
-                3 if self.scenario.has_groups => self.closes_a_group().await,
+                3 if self.scenario.has_groups() => self.closes_a_group().await,
                 _ if left > 0 => {
                     let many = self.chance().within(1..=BATCH_MAX).min(left);
                     left -= many;
