@@ -9,10 +9,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::{clock::LOOK_EVERY, reaper, settings, until};
-
-/// How long it may take to stop in order, seconds: its jobs are stopped too.
-const STOP_LIMIT_S: u64 = 20;
+use crate::{clock::LOOK_EVERY, eventually, reaper, settings};
 
 /// An agent process.
 #[derive(Debug)]
@@ -76,7 +73,7 @@ impl Agent {
     pub async fn stop(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = kill_process(Pid::from_child(&child), Signal::TERM);
-            until("the agent stops in order", STOP_LIMIT_S, async || {
+            eventually("the agent stops in order", async || {
                 child.try_wait().ok().flatten()
             })
             .await;

@@ -21,7 +21,19 @@ pub fn now_ms() -> u128 {
         .map_or(0, |since| since.as_millis())
 }
 
+/// A condition that must come comes within this time, s, however much else the machine does. A condition that holds costs
+/// nothing of it.
+pub const PATIENCE_S: u64 = 120;
+
 /// Looks again and again until `probe` has something, and returns it.
+///
+/// # Panics
+/// When it has not after [`PATIENCE_S`], with `what` was waited for.
+pub async fn eventually<T>(what: &str, probe: impl AsyncFnMut() -> Option<T>) -> T {
+    until(what, PATIENCE_S, probe).await
+}
+
+/// [`eventually`], for what may take longer, or must come sooner.
 ///
 /// # Panics
 /// When it has not after `limit_s` seconds, with `what` was waited for.

@@ -38,7 +38,7 @@ pub mod terminal;
 pub mod testbox;
 
 pub use agent::Agent;
-pub use clock::until;
+pub use clock::{eventually, until};
 pub use cluster::Replicas;
 pub use command::{Ran, fairlead};
 pub use gate::Gate;

@@ -2,7 +2,9 @@
 
 use tempfile::TempDir;
 
-use crate::{Agent, Http, Ran, Scheduler, Store, Terminal, fairlead, on_terminal, reaper, until};
+use crate::{
+    Agent, Http, Ran, Scheduler, Store, Terminal, eventually, fairlead, on_terminal, reaper,
+};
 
 /// A matrix of four jobs; those with two threads fail.
 const MATRIX: &str = "\
@@ -73,7 +75,7 @@ impl Person {
         assert_eq!(ids.len(), 4, "{}", ran.out);
         let submit = self.http.field(&ids[0], "submit_id").await;
         // Searches see it.
-        until("the jobs are listed", 30, async || {
+        eventually("the jobs are listed", async || {
             let listed = self.ids(&["jobs", "--submit-id", &submit]).len();
             (listed == 4).then_some(())
         })

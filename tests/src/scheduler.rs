@@ -5,8 +5,15 @@
 use std::{
     fs::{self, File},
     net::TcpListener,
+    os::{
+        linux::net::SocketAddrExt,
+        unix::net::{SocketAddr, UnixListener},
+    },
     process::{Child, Command, ExitStatus, Stdio},
-    sync::atomic::{AtomicU16, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU16, Ordering},
+    },
     time::Duration,
 };
 
@@ -14,7 +21,7 @@ use reqwest::Method;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::{Http, Lab, cpu, fairlead, reaper, settings, until};
+use crate::{Http, Lab, cpu, eventually, fairlead, reaper, settings};
 
 /// Which store a scheduler works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,11 +31,6 @@ pub enum Store {
     /// The Elasticsearch of `ES_URL`.
     Elasticsearch,
 }
-
-/// How long a scheduler may take to answer after its start, seconds: it may have to make indices.
-const START_LIMIT_S: u64 = 120;
-/// How long it may take to stop in order, seconds.
-const STOP_LIMIT_S: u64 = 20;
 
 /// A scheduler process.
 #[derive(Debug)]
@@ -102,7 +104,7 @@ impl Scheduler {
     pub(crate) async fn answers(&mut self) {
         let http = self.http();
         let what = format!("the scheduler on port {} answers", self.port);
-        until(&what, START_LIMIT_S, async || {
+        eventually(&what, async || {
             let ended = self
                 .child
                 .as_mut()
@@ -211,7 +213,7 @@ impl Scheduler {
             .take()
             .unwrap_or_else(|| panic!("it does not run"));
         let _ = kill_process(Pid::from_child(&child), Signal::TERM);
-        until("the scheduler stops in order", STOP_LIMIT_S, async || {
+        eventually("the scheduler stops in order", async || {
             child.try_wait().ok().flatten()
         })
         .await
@@ -271,15 +273,15 @@ impl Drop for Scheduler {
 pub fn free_ports(n: u16) -> u16 {
     for _ in 0..1000 {
         let first = free_port();
-        if (first..first + n).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok()) {
+        if (first + 1..first + n).all(is_ours) {
             return first;
         }
     }
     panic!("no {n} free ports in a row");
 }
 
-/// A port of loopback below the range that the system hands out by itself, so that nothing takes it while
-/// a scheduler is down.
+/// A port of loopback that no other test gets, below the range that the system hands out by itself: so nothing takes
+/// it while a scheduler is down.
 pub fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     const FIRST: u16 = 10_000;
@@ -288,9 +290,25 @@ pub fn free_port() -> u16 {
     for _ in 0..RANGE {
         let step = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_mul(7);
         let port = FIRST + (own + step % RANGE) % RANGE;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+        if is_ours(port) {
             return port;
         }
     }
     panic!("no free port from {FIRST} to {}", FIRST + RANGE);
+}
+
+/// Takes a port for this process, until it ends. False: another test has it, or something listens there. Tests of other
+/// processes look at the same time, and who gets a port uses it later: so the port has a name that only one process holds.
+fn is_ours(port: u16) -> bool {
+    static HELD: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
+    let name = SocketAddr::from_abstract_name(format!("fairlead-test-port-{port}"));
+    let Ok(holds) = name.and_then(|name| UnixListener::bind_addr(&name)) else {
+        return false;
+    };
+    let is_free = TcpListener::bind(("127.0.0.1", port)).is_ok();
+    if is_free {
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        held.push(holds);
+    }
+    is_free
 }

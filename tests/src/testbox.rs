@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 
 use crate::{Http, Reply, clock};
 
+/// A job that must come comes within this time, s: the longest request.
+const COMES_WITHIN_S: u32 = 60;
+
 /// A testbox played by hand. What it was granted it holds until it reported the end, or drops it.
 #[derive(Debug, Clone)]
 pub struct Testbox {
@@ -97,6 +100,20 @@ impl Testbox {
         let answer = self.ask_again().await;
         self.held.extend(answer.jobs.iter().cloned());
         answer.jobs
+    }
+
+    /// Asks for work that must come, for as long as a busy machine may take, and holds it.
+    pub async fn take_all(&mut self) -> Vec<Grant> {
+        self.ask(COMES_WITHIN_S).await
+    }
+
+    /// The same for one job.
+    ///
+    /// # Panics
+    /// When none came.
+    pub async fn take(&mut self) -> Grant {
+        let came = self.take_all().await.into_iter().next();
+        came.unwrap_or_else(|| panic!("no job came to {} in {COMES_WITHIN_S} s", self.host))
     }
 
     /// Prepares the next request without sending it.

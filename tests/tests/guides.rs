@@ -10,7 +10,7 @@ use std::{
     process::{Command, Output},
 };
 
-use fairlead_tests::{Agent, Receiver, Scheduler, Store, settings, until};
+use fairlead_tests::{Agent, Receiver, Scheduler, Store, eventually, settings};
 use tempfile::TempDir;
 
 /// Fenced blocks: what is said behind the fence, and the lines.
@@ -269,7 +269,7 @@ async fn a_server_task_is_called_back() {
         let settings: Vec<(&str, &str)> = settings.iter().map(|(k, v)| (*k, v.as_str())).collect();
         let (code, printed) = ci.step(&format!("sh azure.sh {script}"), &settings);
         assert_eq!(code, Some(0), "{printed}");
-        let told = until("the hub is called", 30, async || {
+        let told = eventually("the hub is called", async || {
             hub.sent()
                 .into_iter()
                 .map(|sent| sent.json())

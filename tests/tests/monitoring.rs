@@ -9,14 +9,12 @@ use std::{
 };
 
 use fairlead_tests::{
-    Agent, Guarded, Http, Lab, Receiver, Scheduler, Store, header, jobs, on_both_stores, reaper,
-    scheduler::free_port, settings, until,
+    Agent, Guarded, Http, Lab, Receiver, Scheduler, Store, eventually, header, jobs,
+    on_both_stores, reaper, scheduler::free_port, settings,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long numbers and alerts may take, seconds.
-const LIMIT_S: u64 = 120;
 /// The interval of rates in the dashboard, which Grafana works out from that of scrapes.
 const RATE_INTERVAL: &str = "10s";
 
@@ -162,7 +160,7 @@ fn told(receiver: &Receiver) -> BTreeSet<(String, String)> {
 }
 
 async fn until_told(receiver: &Receiver, alerts: &[&str], status: &str) {
-    until(&format!("{alerts:?} are {status}"), LIMIT_S, async || {
+    eventually(&format!("{alerts:?} are {status}"), async || {
         let told = told(receiver);
         let is_told = |alert: &&str| told.contains(&((*alert).to_owned(), status.to_owned()));
         alerts.iter().all(is_told).then_some(())
@@ -281,7 +279,7 @@ async fn a_lab_is_seen_in_the_dashboard_and_its_faults_reach_whoever_is_on_call(
     );
     let monitoring = Monitoring::start(&replicas, &receiver);
     let all = expressions();
-    until("each expression has an answer", LIMIT_S, async || {
+    eventually("each expression has an answer", async || {
         for replica in &replicas {
             replica.http().submit(&quick()).await;
         }

@@ -4,12 +4,9 @@
 use std::{fs, path::Path};
 
 use fairlead_api::ErrorCode;
-use fairlead_tests::{Agent, Http, Reply, Scheduler, Server, Testbox, jobs, until};
+use fairlead_tests::{Agent, Http, Reply, Scheduler, Server, Testbox, eventually, jobs};
 use reqwest::Method;
 use serde_json::json;
-
-/// Longest time until Elasticsearch notes what was changed of it, or what it has lost, seconds.
-const NOTICED_S: u64 = 120;
 
 const SUBMIT: &str = "/scheduler/v1/jobs/submit";
 
@@ -21,7 +18,7 @@ async fn health(http: &Http) -> Option<Reply> {
 /// Submits until it is refused for this reason: with 503, and with what to do. What is taken fits nobody.
 async fn refused(http: &Http, reason: &str) {
     let job = jobs::with(jobs::dc("alice"), &json!({"need_memory": "900g"}));
-    until("submits are refused", NOTICED_S, async || {
+    eventually("submits are refused", async || {
         let reply = http.post(SUBMIT, &job).await;
         let refusal = (reply.status != 200).then(|| reply.refused(503))?;
         // Of one that was on its way as the trouble began nobody knows what became.
@@ -31,7 +28,7 @@ async fn refused(http: &Http, reason: &str) {
     })
     .await;
     // What was under way as the trouble began tells of its beginning first, a connection that broke.
-    until(&format!("health says {reason}"), NOTICED_S, async || {
+    eventually(&format!("health says {reason}"), async || {
         let told = health(http).await.filter(|reply| reply.status == 503)?;
         told.text.contains(reason).then_some(())
     })
@@ -39,7 +36,7 @@ async fn refused(http: &Http, reason: &str) {
 }
 
 async fn accepted(http: &Http) -> String {
-    until("submits are taken again", NOTICED_S, async || {
+    eventually("submits are taken again", async || {
         let reply = http.post(SUBMIT, &jobs::dc("alice")).await;
         (reply.status == 200).then(|| reply.json()[0]["job_id"].as_str().map(str::to_owned))?
     })
@@ -51,7 +48,7 @@ async fn runs_until(http: &Http, file: &Path) -> String {
     let script = format!("until [ -e {} ]; do sleep 0.1; done", file.display());
     let job = jobs::with(jobs::dc("alice"), &json!({"script": script}));
     let id = http.submit(&job).await.remove(0);
-    until("it runs", 60, async || {
+    eventually("it runs", async || {
         (http.field(&id, "job_stage").await == "running").then_some(())
     })
     .await;
@@ -59,7 +56,7 @@ async fn runs_until(http: &Http, file: &Path) -> String {
 }
 
 async fn ended_well(http: &Http, id: &str) {
-    until("it has ended", NOTICED_S, async || {
+    eventually("it has ended", async || {
         (http.field(id, "job_stage").await == "finish").then_some(())
     })
     .await;

@@ -1,10 +1,7 @@
 //! The pages of the dashboard in a real browser, by their own tests, against a lab with hosts and jobs.
 
-use fairlead_tests::{Agent, Scheduler, Store, browser, jobs, until};
+use fairlead_tests::{Agent, Scheduler, Store, browser, eventually, jobs};
 use serde_json::json;
-
-/// How long the lab may take until there is something to see, seconds.
-const LIMIT_S: u64 = 120;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_pages_pass_their_tests_in_a_browser() {
@@ -31,7 +28,7 @@ async fn the_pages_pass_their_tests_in_a_browser() {
     );
     http.submit(&jobs::times(3, &big)).await;
     for id in &ended {
-        until("jobs have ended", LIMIT_S, async || {
+        eventually("jobs have ended", async || {
             let stage = http.field(id, "job_stage").await;
             (stage == "finish").then_some(())
         })
@@ -44,7 +41,7 @@ async fn the_pages_pass_their_tests_in_a_browser() {
         "target_machines": ["box-2"],
     });
     let long = http.submit(&jobs::with(jobs::dc("bela"), &long)).await;
-    until("it runs", LIMIT_S, async || {
+    eventually("it runs", async || {
         let stage = http.field(&long[0], "job_stage").await;
         (stage == "running").then_some(())
     })

@@ -6,9 +6,8 @@
 use std::fs;
 
 use fairlead_tests::{
-    Agent, Http, Replicas, Secured, jobs,
+    Agent, Http, Replicas, Secured, eventually, jobs,
     secured::{Login, role, run_role},
-    until,
 };
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -47,7 +46,7 @@ async fn all_of_it_works(login: &Login<'_>) {
 }
 
 async fn ended_well(http: &Http, id: &str) {
-    until("the job ends", 60, async || {
+    eventually("the job ends", async || {
         (http.field(id, "job_stage").await == "finish").then_some(())
     })
     .await;
@@ -180,7 +179,7 @@ async fn a_login_that_is_good_no_more_is_told_and_waited_for() {
         server.ask(Method::POST, &path, &body).await;
     };
     let health = async |status: u16| {
-        until("health follows", 60, async || {
+        eventually("health follows", async || {
             let reply = http.get("/scheduler/v1/health").await;
             (reply.status == status).then_some(reply.text)
         })

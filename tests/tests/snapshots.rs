@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fairlead_api::Grant;
-use fairlead_tests::{Http, Scheduler, Server, Store, Testbox, clock, fairlead, jobs, until};
+use fairlead_tests::{Http, Scheduler, Server, Store, Testbox, clock, eventually, fairlead, jobs};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -21,7 +21,7 @@ async fn ask(elastic: &Http, method: Method, path: &str, body: &Value) -> Value 
 
 async fn take(http: &Http, testbox: &mut Testbox) -> (String, Grant) {
     let id = http.submit(&jobs::dc("alice")).await.remove(0);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     assert_eq!(grant.job_id, id);
     let reply = testbox.report(&grant, "job_stage=running").await;
     assert_eq!(reply.status, 200, "{}", reply.text);
@@ -81,7 +81,7 @@ async fn a_snapshot_is_restored_and_nothing_acknowledged_before_it_is_lost() {
     assert!(!during.is_empty());
 
     // Since then: one begins, one ends, and one is new.
-    let begun = testbox.ask(10).await.remove(0);
+    let begun = testbox.take().await;
     assert_eq!(begun.job_id, waiting);
     let reply = testbox.report(&begun, "job_stage=running").await;
     assert_eq!(reply.status, 200, "{}", reply.text);
@@ -137,7 +137,7 @@ async fn a_snapshot_is_restored_and_nothing_acknowledged_before_it_is_lost() {
     testbox.finish_running(&still).await;
     assert_eq!(http.field(&goes_on, "job_health").await, "success");
     let mut again = BTreeSet::new();
-    until("both run again", 60, async || {
+    eventually("both run again", async || {
         for grant in testbox.ask(1).await {
             testbox.finish(&grant).await;
             assert!(again.insert(grant.job_id), "twice");

@@ -162,7 +162,7 @@ async fn row_15_a_job_token_is_for_its_job_only(store: Store) {
     let lab = Lab::start(store).await;
     lab.alice.submit(&jobs::times(2, &jobs::dc("alice"))).await;
     let mut testbox = Testbox::dc(&lab.testbox, "host-1", 8 << 10);
-    let grants = testbox.ask(10).await;
+    let grants = testbox.take_all().await;
     let (mine, other) = (&grants[0], &grants[1]);
     let nobody = lab.scheduler.http();
     let finish = "job_stage=finish&job_health=success";
@@ -220,7 +220,7 @@ async fn row_16_secrets_are_readable_by_nobody(store: Store) {
         .await
         .remove(0);
     let mut testbox = Testbox::dc(&http, "host-1", 2 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     assert_eq!(
         grant.job["secrets"]["root_password"], SECRET,
         "the testbox needs them"

@@ -2,15 +2,12 @@
 
 use std::{fs, path::Path};
 
-use fairlead_tests::{Agent, Http, Scheduler, Store, jobs, until};
+use fairlead_tests::{Agent, Http, Scheduler, Store, eventually, jobs};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long a short job may take from submit to its end, seconds.
-const END_S: u64 = 60;
-
 async fn ended(http: &Http, id: &str) -> Value {
-    until("the job has ended", END_S, async || {
+    eventually("the job has ended", async || {
         let job = http.job(id).await;
         let over = [
             "finish",
@@ -110,7 +107,7 @@ async fn nothing_is_left(pids: &Path) {
     let text = fs::read_to_string(pids).expect("the job wrote its process ids");
     let ids: Vec<_> = text.split_whitespace().collect();
     assert_eq!(ids.len(), 2, "{text}");
-    until("its processes are gone", 20, async || {
+    eventually("its processes are gone", async || {
         ids.iter().all(|id| !alive(id)).then_some(())
     })
     .await;
@@ -144,7 +141,7 @@ async fn terminated_on(kind: &str) {
     let fields = json!({"script": script, "testbox": kind});
     let id = http.submit(&jobs::with(jobs::hw("alice"), &fields)).await;
     let id = id.first().expect("a job");
-    until("the job runs", END_S, async || {
+    eventually("the job runs", async || {
         let text = fs::read_to_string(&pids).unwrap_or_default();
         text.ends_with('\n').then_some(())
     })
@@ -208,7 +205,7 @@ async fn a_machine_runs_one_job_at_a_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_agent_s_job_is_tried_again_elsewhere() {
-    let scheduler = Scheduler::start_with(Store::Embedded, &["--lease", "2s"]).await;
+    let scheduler = Scheduler::start_with(Store::Embedded, &["--lease", "6s"]).await;
     let http = scheduler.http();
     let mut first = Agent::start(&scheduler.url(), "host-1", &["--kind", "hw"]);
     // The first try goes on as long as this test, the second ends.
@@ -222,7 +219,7 @@ async fn a_killed_agent_s_job_is_tried_again_elsewhere() {
         .submit(&jobs::with(jobs::hw("alice"), &script))
         .await
         .remove(0);
-    until("the job runs", END_S, async || {
+    eventually("the job runs", async || {
         (http.field(&id, "job_stage").await == "running").then_some(())
     })
     .await;
@@ -264,7 +261,7 @@ async fn nodes_of_a_cluster_begin_together() {
         Agent::start(&scheduler.url(), host, &more)
     };
     let _first = agent("host-1", "10.0.0.1");
-    until("one waits for the other", END_S, async || {
+    eventually("one waits for the other", async || {
         let stages = [
             http.field(&ids[0], "job_stage").await,
             http.field(&ids[1], "job_stage").await,

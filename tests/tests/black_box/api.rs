@@ -70,7 +70,7 @@ async fn a_job_is_read_once_by_its_tag(store: Store) {
     assert_eq!(again.status(), 304);
     assert_eq!(again.text().await.expect("a body"), "");
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
-    testbox.ask(10).await;
+    testbox.take_all().await;
     let changed = http.get_with(&path, &[("if-none-match", &tag)]).await;
     assert_eq!(changed.status(), 200);
     assert_ne!(header(&changed, "etag"), tag);

@@ -12,7 +12,7 @@ use std::{
 };
 
 use fairlead_api::Grant;
-use fairlead_tests::{Http, Ran, Scheduler, Store, Testbox, fairlead, jobs, settings, until};
+use fairlead_tests::{Http, Ran, Scheduler, Store, Testbox, eventually, fairlead, jobs, settings};
 use reqwest::Method;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -166,7 +166,7 @@ async fn a_busy_lab_goes_on_while_it_is_copied_and_nothing_acknowledged_is_lost(
     let scheduler = Scheduler::start(Store::Embedded).await;
     let http = scheduler.http();
     let load = Load::on(&http);
-    until("jobs run", 60, async || {
+    eventually("jobs run", async || {
         (load.acknowledged().len() > 50 && load.ran() > 5).then_some(())
     })
     .await;
@@ -242,25 +242,25 @@ async fn jobs_that_ran_since_the_backup_run_again_and_their_hosts_are_told() {
     let mut testbox = Testbox::dc(&http, "server-1", 8 << 10);
     let one = async || http.submit(&jobs::dc("alice")).await.remove(0);
     let ended = one().await;
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     testbox.finish(&grant).await;
     let running = one().await;
-    let run = testbox.ask(10).await.remove(0);
+    let run = testbox.take().await;
     begin(&testbox, &run).await;
     let still = one().await;
-    let goes_on = testbox.ask(10).await.remove(0);
+    let goes_on = testbox.take().await;
     begin(&testbox, &goes_on).await;
     let waiting = one().await;
     let copy = scheduler.folder().join("copy.db");
     backup(&scheduler, &copy).expect_code(0);
     // Since then: one begins, one ends, one is new and begins.
-    let begun = testbox.ask(10).await.remove(0);
+    let begun = testbox.take().await;
     assert_eq!(begun.job_id, waiting);
     begin(&testbox, &begun).await;
     append(&http, &begun, "the first time\n").await;
     testbox.finish_running(&run).await;
     let new = one().await;
-    let unknown = testbox.ask(10).await.remove(0);
+    let unknown = testbox.take().await;
     begin(&testbox, &unknown).await;
     scheduler.kill();
     let done = restore(&scheduler, &copy, &["--replace"]);
@@ -291,7 +291,7 @@ async fn jobs_that_ran_since_the_backup_run_again_and_their_hosts_are_told() {
     assert_eq!(http.field(&still, "job_health").await, "success");
     // The others run again, each once.
     let mut again = BTreeMap::new();
-    until("both run again", 60, async || {
+    eventually("both run again", async || {
         for grant in testbox.ask(1).await {
             begin(&testbox, &grant).await;
             let size = append(&http, &grant, "again\n").await;

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use fairlead_tests::{
-    Agent, Ran, Scheduler, Store, Testbox, fairlead, jobs, on_both_stores, until,
+    Agent, Ran, Scheduler, Store, Testbox, eventually, fairlead, jobs, on_both_stores,
 };
 use serde_json::{Value, json};
 
@@ -36,10 +36,10 @@ async fn a_lab_that_is_well_has_nothing_wrong(store: Store) {
     http.submit(&jobs::times(3, &jobs::dc("alice"))).await;
     let sharded = jobs::with(jobs::dc("alice"), &json!({"shards": 3}));
     http.submit(&sharded).await;
-    let grants = testbox.ask(10).await;
+    let grants = testbox.take_all().await;
     testbox.finish(&grants[0]).await;
     // The parent, its shards and the others, as searches see them.
-    until("all jobs are found", 30, async || {
+    eventually("all jobs are found", async || {
         let checked = value(&run(&scheduler, &["check", "--json"]), 0);
         (checked["jobs"] == 7).then_some(())
     })
@@ -66,7 +66,7 @@ async fn files_are_compared_with_jobs_and_old_ones_go(store: Store) {
         "server-1",
         &["--kind", "dc", "--memory", "2g"],
     );
-    until("the job ends with its results", 60, async || {
+    eventually("the job ends with its results", async || {
         (http.field(&ended, "job_data_readiness").await == "uploaded").then_some(())
     })
     .await;
@@ -93,7 +93,7 @@ async fn files_are_compared_with_jobs_and_old_ones_go(store: Store) {
         ]
         .map(|name| kind(checked, name)["count"].as_u64())
     };
-    until("both jobs are found", 30, async || {
+    eventually("both jobs are found", async || {
         (check(&scheduler, 6)["jobs"] == 2).then_some(())
     })
     .await;

@@ -56,7 +56,7 @@ async fn words_of_the_lab_are_completed_in_bash(store: Store) {
     let waiting: Vec<&str> = ids[..3].iter().rev().map(String::as_str).collect();
     let offers = |words: &[&str]| offered(&lab, &url, words);
     // What is new is found by searches a little later.
-    fairlead_tests::until("the cancel is listed", 30, async || {
+    fairlead_tests::eventually("the cancel is listed", async || {
         (offers(&["fairlead", "cancel", "26"]) == waiting).then_some(())
     })
     .await;

@@ -3,7 +3,7 @@
 use fairlead_api::Grant;
 use fairlead_job::CONTENT_TAG;
 use fairlead_tests::{
-    Guarded, Http, Scheduler, Store, Testbox, content::Input, jobs, on_both_stores, until,
+    Guarded, Http, Scheduler, Store, Testbox, content::Input, eventually, jobs, on_both_stores,
 };
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ fn as_job(grant: &Grant) -> String {
 }
 
 async fn ends(http: &Http, id: &str) -> Value {
-    until("the job ends", 20, async || {
+    eventually("the job ends", async || {
         let job = http.job(id).await;
         let stage = job["job_stage"].as_str().unwrap_or_default();
         (stage == "finish" || stage.starts_with("abort")).then_some(job)
@@ -221,7 +221,7 @@ async fn the_host_that_holds_an_input_gets_the_job(store: Store) {
         (grants, plain)
     };
     let submits = async {
-        until("both wait", 20, both_wait).await;
+        eventually("both wait", both_wait).await;
         let fields = json!({"inputs": input.id});
         http.submit(&jobs::with(jobs::dc("alice"), &fields)).await
     };

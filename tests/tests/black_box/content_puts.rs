@@ -8,7 +8,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use fairlead_tests::{Ran, Scheduler, Store, fairlead, on_terminal, reaper, settings, until};
+use fairlead_tests::{Ran, Scheduler, Store, eventually, fairlead, on_terminal, reaper, settings};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -249,7 +249,7 @@ async fn a_put_that_is_killed_sends_no_chunk_again() {
         fs::write(bench.path(&name), noise(seed, 30_000_000)).expect("a file");
         let others = bench.stored("chunks").len();
         let mut putting = bench.spawn(&["put", &name, "--parallel", parallel]);
-        until("some chunks are there", 60, async || {
+        eventually("some chunks are there", async || {
             (bench.stored("chunks").len() >= others + after).then_some(())
         })
         .await;
@@ -326,7 +326,7 @@ async fn a_put_goes_on_when_its_scheduler_is_back() {
     let mut bench = Bench::start().await;
     fs::write(bench.path("image"), noise(20, 30_000_000)).expect("a file");
     let mut putting = bench.spawn(&["put", "image", "--parallel", "2"]);
-    until("some chunks are there", 60, async || {
+    eventually("some chunks are there", async || {
         (bench.stored("chunks").len() >= 5).then_some(())
     })
     .await;
@@ -334,7 +334,7 @@ async fn a_put_goes_on_when_its_scheduler_is_back() {
     let before = bench.stored("chunks").len();
     assert_eq!(bench.stored("manifests"), Vec::<PathBuf>::new());
     bench.scheduler.restart().await;
-    let ended = until("the put ends", 120, async || {
+    let ended = eventually("the put ends", async || {
         putting.0.try_wait().expect("a child")
     });
     assert!(ended.await.success());
@@ -353,7 +353,7 @@ async fn a_put_waits_while_the_store_takes_nothing() {
     let chunks = bench.content().join("chunks");
     fs::write(&chunks, "").expect("a file in the way");
     let mut putting = bench.spawn(&["put", "image"]);
-    until("the scheduler says that it cannot", 60, async || {
+    eventually("the scheduler says that it cannot", async || {
         bench
             .scheduler
             .log()
@@ -363,7 +363,7 @@ async fn a_put_waits_while_the_store_takes_nothing() {
     .await;
     assert!(putting.0.try_wait().expect("a child").is_none());
     fs::remove_file(&chunks).expect("the file in the way");
-    let ended = until("the put ends", 120, async || {
+    let ended = eventually("the put ends", async || {
         putting.0.try_wait().expect("a child")
     });
     assert!(ended.await.success());

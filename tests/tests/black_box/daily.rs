@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fairlead_tests::{Person, Store, on_both_stores, on_terminal, until};
+use fairlead_tests::{Person, Store, eventually, on_both_stores, on_terminal};
 use serde_json::Value;
 
 on_both_stores!(
@@ -36,7 +36,7 @@ async fn jobs_are_found_by_parameters_and_fields(store: Store) {
     let (submit, _) = lab.submit().await;
     lab.run(&["wait", "--submit-id", &submit]).expect_code(1);
     let all_ended = async || lab.ids(&["jobs", "--stage", "!finish"]).is_empty();
-    until("the ends are listed", 30, async || {
+    eventually("the ends are listed", async || {
         all_ended().await.then_some(())
     })
     .await;
@@ -98,7 +98,7 @@ async fn failed_jobs_run_again_as_one_submit(store: Store) {
     let (submit, ids) = lab.submit().await;
     lab.run(&["wait", &submit]).expect_code(1);
     let failed = async || lab.ids(&["jobs", "--failed"]).len() == 2;
-    until("the failures are listed", 30, async || {
+    eventually("the failures are listed", async || {
         failed().await.then_some(())
     })
     .await;
@@ -123,7 +123,7 @@ async fn failed_jobs_run_again_as_one_submit(store: Store) {
         assert_eq!((&new["mode"], &new["rerun_of"]), (&old["mode"], &of.into()));
         let of = format!("rerun_of={of}");
         let found = async || lab.ids(&["jobs", &of]) == [id];
-        until("it is found by the old one", 30, async || {
+        eventually("it is found by the old one", async || {
             found().await.then_some(())
         })
         .await;
@@ -171,7 +171,7 @@ async fn many_jobs_are_stopped_only_if_somebody_agrees(store: Store) {
     let agreed = lab.on_terminal(&["cancel", "--submit-id", &submit, "mode=read"], 80, "y\r");
     agreed.expect_code(0);
     let cancelled = async || lab.ids(&["jobs", "--stage", "cancel"]).len() == 2;
-    until("the jobs are cancelled", 30, async || {
+    eventually("the jobs are cancelled", async || {
         cancelled().await.then_some(())
     })
     .await;
@@ -345,7 +345,7 @@ async fn the_use_of_the_lab_is_summed_up(store: Store) {
         serde_json::from_str(ran.expect_code(0)).expect("JSON")
     };
     // A sample is of a whole minute.
-    until("the minute is over", 90, async || {
+    eventually("the minute is over", async || {
         let row = &report("account")["rows"][0];
         (row["ended"] == 4).then_some(())
     })
@@ -391,7 +391,7 @@ async fn several_hosts_are_drained_and_waited_for(store: Store) {
     std::fs::write(lab.folder.path().join("held.yaml"), held).expect("a job file");
     let ran = lab.run(&["submit", "--parsable", "held.yaml"]);
     let id = ran.expect_code(0).trim().to_owned();
-    until("the job runs", 30, async || {
+    eventually("the job runs", async || {
         (lab.http.field(&id, "job_stage").await == "running").then_some(())
     })
     .await;

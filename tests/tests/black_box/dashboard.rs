@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use fairlead_tests::{
-    Guarded, Http, Scheduler, Store, Testbox, header, jobs, on_both_stores, until,
+    Guarded, Http, Scheduler, Store, Testbox, eventually, header, jobs, on_both_stores,
 };
 use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
@@ -104,7 +104,7 @@ async fn a_browser_that_logged_in_acts_by_its_own_pages_only(store: Store) {
     // A token that is replaced ends its logins.
     let renewed = json!({"new_token": true});
     lab.admin.post("/scheduler/v1/accounts/ann", &renewed).await;
-    until("the login is over", LIMIT_S, async || {
+    eventually("the login is over", async || {
         let me = browser(&base, whoami, &[("cookie", &cookie)], None).await;
         (me.status().as_u16() == 401).then_some(())
     })
@@ -251,12 +251,12 @@ async fn a_stream_tells_what_changes_and_goes_on_behind_it(store: Store) {
     let mut events = Events::open(&base, "another/7").await;
     let (_, name, _) = events.next().await;
     assert_eq!(name, "snapshot");
-    until("the queue is in the overview", LIMIT_S, async || {
+    eventually("the queue is in the overview", async || {
         let shown = http.get("/scheduler/v1/overview").await.json();
         (shown["tables"]["queues"]["ann"]["waiting"] == 1).then_some(())
     })
     .await;
-    let stages = until("stages are counted", LIMIT_S, async || {
+    let stages = eventually("stages are counted", async || {
         let shown = http.get("/scheduler/v1/overview").await.json();
         let lab = shown["tables"]["lab"]["lab"].clone();
         (lab["stages"]["submit"] == 1).then_some(shown)
@@ -286,7 +286,7 @@ async fn the_audit_log_shows_each_what_is_theirs(store: Store) {
         let what = |event: &Value| event["what"].as_str().unwrap_or_default().to_owned();
         (events.iter().map(what).collect::<Vec<_>>(), list)
     };
-    until("all is noted", LIMIT_S, async || {
+    eventually("all is noted", async || {
         let (all, _) = seen(&lab.admin, "").await;
         let has = |what: &str| all.iter().any(|one| one == what);
         let starts = all.iter().filter(|one| *one == "replica.start").count();
@@ -334,7 +334,7 @@ async fn run(http: &Http, preview: &Value) -> Value {
     );
     let begun = http.post(&format!("{path}/run"), &json!({})).await;
     assert_eq!(begun.status, 200, "{}", begun.text);
-    until("the action is done", LIMIT_S, async || {
+    eventually("the action is done", async || {
         let now = http.get(&path).await.json();
         (now["state"] == "done").then_some(now)
     })
@@ -469,7 +469,7 @@ async fn jobs_run_again_once_and_hosts_close(store: Store) {
     assert_eq!(again["total"], 3);
     let done = run(&http, &again).await;
     assert_eq!((&done["done"], &done["failed"]), (&json!(3), &json!([])));
-    until("each ran again once", LIMIT_S, async || {
+    eventually("each ran again once", async || {
         let list = http
             .get("/scheduler/v1/jobs?account=ann&limit=100")
             .await

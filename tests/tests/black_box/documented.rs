@@ -2,16 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use fairlead_tests::{Http, Scheduler, Site, Store, content::Input, jobs, on_both_stores, until};
+use fairlead_tests::{
+    Http, Scheduler, Site, Store, content::Input, eventually, jobs, on_both_stores,
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::described::Described;
 
 on_both_stores!(every_field_of_every_answer_is_documented);
-
-/// How long a pool may take to decide, seconds: it does each 15 s.
-const DECIDED_S: u64 = 120;
 
 /// A lab in which something of everything happened, and its answers.
 struct Busy {
@@ -228,7 +227,7 @@ async fn look_at_pools(busy: &mut Busy) {
     for method in ["post", "put"] {
         busy.ask(method, &path, &at, Some(pool.clone())).await;
     }
-    until("a decision was made", DECIDED_S, async || {
+    eventually("a decision was made", async || {
         let pool = busy.http.get(&at).await.json();
         (pool["machines"] != json!([])).then_some(())
     })

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use fairlead_tests::{Scheduler, Store, Testbox, command::fairlead, jobs, on_both_stores, until};
+use fairlead_tests::{
+    Scheduler, Store, Testbox, command::fairlead, eventually, jobs, on_both_stores,
+};
 use serde_json::{Value, json};
 
 on_both_stores!(
@@ -215,7 +217,7 @@ async fn a_preferred_host_is_taken_first_and_not_waited_for(store: Store) {
     let job = jobs::with(jobs::dc("alice"), &wish);
     // The plain one has more room and asks first.
     let (at_plain, at_fast, id) = tokio::join!(plain.ask(8), fast.ask(8), async {
-        until("both wait", 20, async || {
+        eventually("both wait", async || {
             let hosts = http.get("/scheduler/v1/hosts").await.text;
             (hosts.matches("\"waiting\"").count() == 2).then_some(())
         })

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use fairlead_tests::{Scheduler, Store, Testbox, clock, jobs, on_both_stores, until};
+use fairlead_tests::{Scheduler, Store, Testbox, clock, eventually, jobs, on_both_stores};
 use serde_json::{Value, json};
 
 on_both_stores!(
@@ -21,13 +21,13 @@ async fn one_job_does_not_wait_behind_ten_thousand(store: Store) {
     http.submit(&jobs::times(10_000, &jobs::hw("user1"))).await;
     let mut machine = Testbox::hw(&http, "host-1");
     for _ in 0..3 {
-        let grant = machine.ask(10).await.remove(0);
+        let grant = machine.take().await;
         machine.finish(&grant).await;
     }
     let one = http.submit(&jobs::hw("user2")).await.remove(0);
     let mut next = Vec::new();
     for _ in 0..2 {
-        let grant = machine.ask(10).await.remove(0);
+        let grant = machine.take().await;
         next.push(grant.job_id.clone());
         machine.finish(&grant).await;
     }
@@ -108,13 +108,13 @@ async fn row_07_weights_come_from_the_queue(store: Store) {
     let mut machine = Testbox::hw(&http, "host-1");
     let mut alice_ran = 0;
     for _ in 0..20 {
-        let grant = machine.ask(10).await.remove(0);
+        let grant = machine.take().await;
         assert_eq!(
             machine.report(&grant, "job_stage=running").await.status,
             200
         );
         let end = clock::now() + Duration::from_millis(150);
-        until("the job has used its time", 5, async || {
+        eventually("the job has used its time", async || {
             (clock::now() >= end).then_some(())
         })
         .await;
@@ -171,7 +171,7 @@ async fn row_28_limits_of_running_and_waiting_jobs_hold_over_restarts(store: Sto
     );
     // Both of bob's and one of alice's: though there is room for all.
     let mut testbox = Testbox::dc(&http, "host-1", 64 << 10);
-    let mut held = testbox.ask(5).await;
+    let mut held = testbox.take_all().await;
     held.extend(testbox.ask(0).await);
     let of_alice = held.iter().filter(|grant| alices.contains(&grant.job_id));
     assert_eq!((held.len(), of_alice.count()), (3, 1), "{held:?}");
@@ -190,7 +190,7 @@ async fn row_28_limits_of_running_and_waiting_jobs_hold_over_restarts(store: Sto
     let ends = held.iter().find(|grant| alices.contains(&grant.job_id));
     let ends = ends.expect("one of alice's runs").clone();
     testbox.finish(&ends).await;
-    let next = testbox.ask(5).await;
+    let next = testbox.take_all().await;
     assert_eq!(next.len(), 1);
     assert_eq!(next[0].job_id, *waits);
     let bad = json!({"limits": {"running": {"soft": 5, "hard": 1}}});

@@ -1,7 +1,7 @@
 //! Tests of groups whose jobs are submitted one by one, and of what runs again.
 
 use fairlead_api::Grant;
-use fairlead_tests::{Http, Scheduler, Store, Testbox, jobs, on_both_stores, until};
+use fairlead_tests::{Http, Scheduler, Store, Testbox, eventually, jobs, on_both_stores};
 use serde_json::{Value, json};
 
 on_both_stores!(
@@ -20,7 +20,7 @@ async fn submit(http: &Http, fields: &Value) -> Value {
 
 /// The answer of a job, once it is over.
 async fn over(http: &Http, id: &str) -> Value {
-    until("the job ends", 20, async || {
+    eventually("the job ends", async || {
         let answer = http.get(&format!("/r/{id}?format=json")).await.json();
         (answer["over"] == true).then_some(answer)
     })

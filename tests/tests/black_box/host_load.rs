@@ -2,12 +2,9 @@
 
 use std::fs;
 
-use fairlead_tests::{Agent, Http, Scheduler, Store, Testbox, jobs, on_both_stores, until};
+use fairlead_tests::{Agent, Http, Scheduler, Store, Testbox, eventually, jobs, on_both_stores};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-/// How long an agent may take to see what its machine does, and the scheduler to hear of it, seconds.
-const SEEN_S: u64 = 60;
 
 on_both_stores!(a_job_waits_for_a_calm_host_and_explain_says_why);
 
@@ -70,7 +67,7 @@ async fn host(http: &Http, name: &str) -> Option<Value> {
 /// Waits until a host asks for work and is loaded, or not.
 async fn is_seen(http: &Http, name: &str, loaded: bool) {
     let what = format!("{name} is loaded: {loaded}");
-    until(&what, SEEN_S, async || {
+    eventually(&what, async || {
         let host = host(http, name).await?;
         (host["state"] == "waiting" && host["load"]["loaded"] == loaded).then_some(())
     })
@@ -80,7 +77,7 @@ async fn is_seen(http: &Http, name: &str, loaded: bool) {
 /// Waits until a host that asks for work has told this pressure, percent.
 async fn is_pressed(http: &Http, name: &str, pressure: u64) {
     let what = format!("{name} has a pressure of {pressure} %");
-    until(&what, SEEN_S, async || {
+    eventually(&what, async || {
         let host = host(http, name).await?;
         let told = &host["load"]["cpu_pressure_percent"];
         (host["state"] == "waiting" && *told == pressure).then_some(())
@@ -90,7 +87,7 @@ async fn is_pressed(http: &Http, name: &str, pressure: u64) {
 
 /// Where a job ran, once it has ended.
 async fn ran_on(http: &Http, id: &str) -> String {
-    until("the job has ended", SEEN_S, async || {
+    eventually("the job has ended", async || {
         let job = http.job(id).await;
         let host = job["host_machine"]
             .as_str()
@@ -168,7 +165,7 @@ async fn a_job_waits_for_a_calm_host_and_explain_says_why(store: Store) {
     loaded.is_loaded(93);
     let mut calm = Testbox::dc(&http, "h2", 1 << 10);
     let ids = http.submit(&jobs::times(2, &jobs::dc("alice"))).await;
-    assert_eq!(calm.ask(10).await.len(), 1);
+    assert_eq!(calm.take_all().await.len(), 1);
     // The calm one is full, and it is still the better place.
     assert!(loaded.ask(1).await.is_empty());
     let waits = ids

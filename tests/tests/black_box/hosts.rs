@@ -1,6 +1,6 @@
 //! Tests of admins' actions on hosts, and of failing hosts.
 
-use fairlead_tests::{Http, Scheduler, Store, Testbox, jobs, on_both_stores, until};
+use fairlead_tests::{Http, Scheduler, Store, Testbox, eventually, jobs, on_both_stores};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ async fn a_host_that_is_gone_is_forgotten_and_one_with_jobs_is_not(store: Store)
     post(&http, "old-1", "cordon", &json!({"reason": "scrapped"})).await;
     http.submit(&json!([jobs::dc("alice")])).await;
     let mut testbox = Testbox::dc(&http, "busy-1", 8 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     let refused = forget("busy-1").await.refused(409);
     assert!(refused.message.contains("is not gone"), "{refused:?}");
     assert_eq!(forget("old-1").await.status, 200);
@@ -71,7 +71,7 @@ async fn a_drained_host_ends_what_it_has_and_gets_nothing_more(store: Store) {
     let http = scheduler.http();
     let ids = http.submit(&jobs::times(2, &jobs::dc("alice"))).await;
     let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     let why = json!({"reason": "new disk", "drain": true});
     assert_eq!(
         post(&http, "host-1", "cordon", &why).await["state"],
@@ -105,7 +105,7 @@ async fn a_host_that_waits_is_closed_at_once_and_opened_again(store: Store) {
     let http = scheduler.http();
     let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
     let closing = async {
-        until("the testbox waits", 10, async || {
+        eventually("the testbox waits", async || {
             let host = http.get("/scheduler/v1/hosts/host-1").await;
             (host.status == 200 && host.json()["state"] == "waiting").then_some(())
         })
@@ -117,7 +117,7 @@ async fn a_host_that_waits_is_closed_at_once_and_opened_again(store: Store) {
     assert_eq!(view["state"], "cordoned");
     let id = http.submit(&jobs::dc("alice")).await.remove(0);
     let opening = async {
-        until("it waits though it is closed", 10, async || {
+        eventually("it waits though it is closed", async || {
             let told = http.get("/metrics").await.text;
             told.contains("fairlead_waiters 1").then_some(())
         })
@@ -151,7 +151,7 @@ async fn a_reserved_host_gets_the_jobs_of_its_accounts_alone(store: Store) {
     let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
     let keep = json!({"accounts": ["alice"], "until": "+2h", "reason": "a demo"});
     let reserving = async {
-        until("the testbox waits", 10, async || {
+        eventually("the testbox waits", async || {
             let host = http.get("/scheduler/v1/hosts/host-1").await;
             (host.status == 200 && host.json()["state"] == "waiting").then_some(())
         })
@@ -186,7 +186,7 @@ async fn a_reserved_host_gets_the_jobs_of_its_accounts_alone(store: Store) {
         "{told}"
     );
     let giving_back = async {
-        until("it waits for alice's jobs", 10, async || {
+        eventually("it waits for alice's jobs", async || {
             (state(&http, "host-1").await["state"] == "waiting").then_some(())
         })
         .await;
@@ -220,12 +220,12 @@ fn once(account: &str) -> Value {
 async fn becomes_suspect(http: &Http, testbox: &mut Testbox) {
     for account in ["alice", "bob", "alice"] {
         http.submit(&once(account)).await;
-        let grant = testbox.ask(10).await.remove(0);
+        let grant = testbox.take().await;
         let end = "job_stage=finish&job_health=load_disk_fail";
         assert_eq!(testbox.report(&grant, end).await.status, 200);
         testbox.drop_job(&grant.job_id);
     }
-    until("it is suspect", 20, async || {
+    eventually("it is suspect", async || {
         (state(http, "host-1").await["state"] == "suspect").then_some(())
     })
     .await;
@@ -252,7 +252,7 @@ async fn a_suspect_host_that_passes_a_health_check_gets_jobs_again(store: Store)
     let mut testbox = Testbox::dc(&http, "host-1", 2 << 10);
     becomes_suspect(&http, &mut testbox).await;
     let id = http.submit(&once("alice")).await.remove(0);
-    let check = until("a health check was made", 20, async || {
+    let check = eventually("a health check was made", async || {
         let view = state(&http, "host-1").await;
         view["closed"]["check_job"].as_str().map(str::to_owned)
     })
@@ -264,12 +264,12 @@ async fn a_suspect_host_that_passes_a_health_check_gets_jobs_again(store: Store)
     scheduler.kill();
     scheduler.restart().await;
     // Alice's is older, and yet the check goes there alone.
-    let grants = testbox.ask(20).await;
+    let grants = testbox.take_all().await;
     let given: Vec<&str> = grants.iter().map(|grant| grant.job_id.as_str()).collect();
     assert_eq!(given, [check.as_str()]);
     assert_eq!(grants[0].job["suite"], "selftest");
     testbox.finish(&grants[0]).await;
-    until("it is given back", 20, async || {
+    eventually("it is given back", async || {
         let view = state(&http, "host-1").await;
         view["closed"].is_null().then_some(())
     })

@@ -2,15 +2,12 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use fairlead_tests::{Agent, Http, Scheduler, Store, content::Input, jobs, until};
+use fairlead_tests::{Agent, Http, Scheduler, Store, content::Input, eventually, jobs};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long a short job may take from submit to its end, seconds.
-const END_S: u64 = 60;
-
 async fn ended(http: &Http, id: &str) -> Value {
-    until("the job has ended", END_S, async || {
+    eventually("the job has ended", async || {
         let job = http.job(id).await;
         let stage = job["job_stage"].as_str().unwrap_or_default();
         (stage == "finish" || stage.starts_with("abort")).then_some(job)

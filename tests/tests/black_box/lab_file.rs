@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use fairlead_tests::{Guarded, Ran, Scheduler, Store, fairlead, on_both_stores, until};
+use fairlead_tests::{Guarded, Ran, Scheduler, Store, eventually, fairlead, on_both_stores};
 use serde_json::{Value, json};
 
 on_both_stores!(
@@ -51,7 +51,7 @@ impl Admin {
 
     /// Until a list of the lab has what was done: it may lag behind.
     async fn settled(&self) {
-        until("the lab is as its file says", 30, async || {
+        eventually("the lab is as its file says", async || {
             let ran = self.run(&["plan", "lab.yaml"]);
             (ran.code == 0 && ran.out.is_empty()).then_some(())
         })

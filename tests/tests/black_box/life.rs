@@ -1,6 +1,6 @@
 //! Tests of a job's stages: forward only, one end, and lost hosts.
 
-use fairlead_tests::{Scheduler, Store, Testbox, jobs, on_both_stores, until};
+use fairlead_tests::{Scheduler, Store, Testbox, eventually, jobs, on_both_stores};
 use reqwest::Method;
 use serde_json::json;
 
@@ -20,7 +20,7 @@ async fn row_21_stages_only_move_forward(store: Store) {
     let http = scheduler.http();
     let id = http.submit(&jobs::dc("alice")).await.remove(0);
     let mut testbox = Testbox::dc(&http, "host-1", 2 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     for stage in ["boot", "setup", "running"] {
         let reply = testbox.report(&grant, &format!("job_stage={stage}")).await;
         assert_eq!(reply.status, 200, "{}", reply.text);
@@ -52,7 +52,7 @@ async fn row_21_a_finished_job_stays_finished(store: Store) {
     let http = scheduler.http();
     let id = http.submit(&jobs::dc("alice")).await.remove(0);
     let mut testbox = Testbox::dc(&http, "host-1", 2 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     testbox.finish(&grant).await;
     for more in [
         "job_stage=running",
@@ -83,12 +83,12 @@ async fn row_22_a_lost_host_gives_its_job_back(store: Store) {
     let http = scheduler.http();
     let id = http.submit(&jobs::dc("alice")).await.remove(0);
     let mut lost = Testbox::dc(&http, "host-1", 2 << 10);
-    let first = lost.ask(10).await.remove(0);
+    let first = lost.take().await;
     assert_eq!(lost.report(&first, "job_stage=running").await.status, 200);
 
     // The first host is never heard of again.
     let mut other = Testbox::dc(&http, "host-2", 2 << 10);
-    let second = until("the job is handed to another host", 40, async || {
+    let second = eventually("the job is handed to another host", async || {
         other.ask(2).await.into_iter().next()
     })
     .await;
@@ -110,14 +110,14 @@ async fn row_22_an_answer_nobody_reads_costs_no_job(store: Store) {
     testbox.next_request(60);
     let gone = testbox.clone();
     let poll = tokio::task::JoinSet::from_iter([async move { gone.send().await }]);
-    until("the testbox waits", 10, async || {
+    eventually("the testbox waits", async || {
         let host = http.get("/scheduler/v1/hosts/host-1").await;
         (host.status == 200 && host.json()["state"] == "waiting").then_some(())
     })
     .await;
     drop(poll);
     let id = http.submit(&jobs::dc("alice")).await.remove(0);
-    let grant = until("the job reaches the host", 20, async || {
+    let grant = eventually("the job reaches the host", async || {
         testbox.ask(5).await.into_iter().next()
     })
     .await;
@@ -131,9 +131,9 @@ async fn a_rebooted_machine_gets_its_undelivered_job_again(store: Store) {
     let http = scheduler.http();
     let id = http.submit(&jobs::hw("alice")).await.remove(0);
     let mut machine = Testbox::hw(&http, "host-1");
-    assert_eq!(machine.ask(10).await[0].job_id, id);
+    assert_eq!(machine.take_all().await[0].job_id, id);
     machine.reboot();
-    let again = machine.ask(10).await.remove(0);
+    let again = machine.take().await;
     assert_eq!((again.job_id.as_str(), again.attempt), (id.as_str(), 1));
     machine.finish(&again).await;
 }
@@ -199,7 +199,7 @@ async fn row_10_a_terminated_job_is_stopped(store: Store) {
         .await
         .refusal();
     let mut testbox = Testbox::dc(&http, "host-1", 2 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     assert_eq!(
         testbox.report(&grant, "job_stage=running").await.status,
         200
@@ -218,7 +218,7 @@ async fn row_10_a_terminated_job_is_stopped(store: Store) {
         (&json!(id), &json!(300)),
         "{told}"
     );
-    until("the agent is told to stop it", 20, async || {
+    eventually("the agent is told to stop it", async || {
         testbox.heartbeat().await.contains(&id).then_some(())
     })
     .await;

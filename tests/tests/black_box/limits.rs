@@ -1,6 +1,6 @@
 //! Tests of time: earliest start, time limits, retries after a delay.
 
-use fairlead_tests::{Http, Scheduler, Store, Testbox, jobs, on_both_stores, until};
+use fairlead_tests::{Http, Scheduler, Store, Testbox, eventually, jobs, on_both_stores};
 use serde_json::{Value, json};
 
 on_both_stores!(
@@ -21,7 +21,7 @@ fn job(more: &Value) -> Value {
 }
 
 async fn ends(http: &Http, id: &str, health: &str) -> Value {
-    until(&format!("it ends with {health}"), 60, async || {
+    eventually(&format!("it ends with {health}"), async || {
         (http.field(id, "job_health").await == health).then_some(())
     })
     .await;
@@ -29,7 +29,7 @@ async fn ends(http: &Http, id: &str, health: &str) -> Value {
 }
 
 async fn told_to_stop(testbox: &Testbox, id: &str) {
-    until("the agent is told to stop it", 30, async || {
+    eventually("the agent is told to stop it", async || {
         testbox
             .heartbeat()
             .await
@@ -46,7 +46,7 @@ async fn row_09_a_stage_that_takes_too_long_is_stopped(store: Store) {
     let limits = json!({"stage_timeouts": {"setup": "1s"}, "retry": 0});
     let id = http.submit(&job(&limits)).await.remove(0);
     let mut testbox = Testbox::dc(&http, "host-1", 2 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     assert_eq!(testbox.report(&grant, "job_stage=setup").await.status, 200);
     told_to_stop(&testbox, &id).await;
     // What it had is kept.
@@ -58,11 +58,11 @@ async fn row_09_a_stage_that_takes_too_long_is_stopped(store: Store) {
 }
 
 async fn row_09_a_machine_that_vanishes_in_a_stage_has_no_hold_on_the_job(store: Store) {
-    let scheduler = Scheduler::start_with(store, &["--lease", "1500ms"]).await;
+    let scheduler = Scheduler::start_with(store, &["--lease", "4s"]).await;
     let http = scheduler.http();
     let id = http.submit(&job(&json!({"retry": 0}))).await.remove(0);
     let mut testbox = Testbox::dc(&http, "host-1", 2 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     assert_eq!(testbox.report(&grant, "job_stage=boot").await.status, 200);
     let job = ends(&http, &id, "abort_provider").await;
     assert_eq!(job["job_stage"], "finish", "{job}");
@@ -89,7 +89,7 @@ async fn a_job_that_is_to_begin_later_waits_for_its_time(store: Store) {
     assert!(told.contains("it waits for its time"), "{told}");
     scheduler.kill();
     scheduler.restart().await;
-    let grant = until("its time comes", 30, async || {
+    let grant = eventually("its time comes", async || {
         testbox.ask(5).await.into_iter().next()
     })
     .await;
@@ -133,7 +133,7 @@ async fn a_job_that_failed_is_tried_elsewhere(store: Store) {
     // It takes all of its memory: so the other host is known, and gets the job only when it is to.
     let other = jobs::with(jobs::dc("bob"), &json!({"need_memory": "2g"}));
     let other = http.submit(&other).await.remove(0);
-    let held = good.ask(10).await;
+    let held = good.take_all().await;
     assert_eq!(held.len(), 1, "{held:?}");
     let (first, second) = (&mut bad, &mut good);
     let (fails, waits) = if held[0].job_id == id {
@@ -144,7 +144,7 @@ async fn a_job_that_failed_is_tried_elsewhere(store: Store) {
     };
     let grant = match fails.held().first() {
         Some(grant) => grant.clone(),
-        None => fails.ask(10).await.remove(0),
+        None => fails.take().await,
     };
     assert_eq!(grant.job_id, id);
     let failed = "job_stage=finish&job_health=fail";
@@ -163,12 +163,12 @@ async fn a_job_that_failed_is_tried_elsewhere(store: Store) {
     for grant in held {
         waits.finish(&grant).await;
     }
-    let grant = waits.ask(10).await.remove(0);
+    let grant = waits.take().await;
     assert_eq!((grant.job_id.as_str(), grant.attempt), (id.as_str(), 2));
     assert_eq!(waits.report(&grant, failed).await.status, 200);
     waits.drop_job(&id);
     // Nobody else is left: it may run anywhere, and says so.
-    until("it may run where it failed", 10, async || {
+    eventually("it may run where it failed", async || {
         let told = http.get(&path).await.text;
         told.contains("no other known host could run it")
             .then_some(())
@@ -187,7 +187,7 @@ async fn a_job_is_run_no_more_often_than_it_says(store: Store) {
     };
     assert_eq!(codes(&jobs::times(3, &once(1))).await, ["", "", "quota"]);
     assert_eq!(codes(&once(2)).await, [""]);
-    until("the store counts them", 10, async || {
+    eventually("the store counts them", async || {
         let of_others = jobs::with(once(1), &json!({"my_account": "bob"}));
         (codes(&of_others).await == ["quota"]).then_some(())
     })
@@ -202,7 +202,7 @@ async fn row_28_a_deadline_ends_what_runs(store: Store) {
         .await
         .remove(0);
     let mut testbox = Testbox::dc(&http, "host-1", 2 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     assert_eq!(
         testbox.report(&grant, "job_stage=running").await.status,
         200
@@ -226,7 +226,7 @@ async fn a_failure_is_tried_again_after_its_pause(store: Store) {
     let id = http.submit(&job(&retry)).await.remove(0);
     let mut testbox = Testbox::dc(&http, "host-1", 2 << 10);
     for attempt in [1, 2] {
-        let grant = until("an attempt", 30, async || {
+        let grant = eventually("an attempt", async || {
             testbox.ask(5).await.into_iter().next()
         })
         .await;
@@ -261,7 +261,7 @@ async fn what_retry_does_not_name_is_not_tried_again(store: Store) {
     let retry = json!({"retry": {"max": 3, "on": ["timeout"]}});
     let id = http.submit(&job(&retry)).await.remove(0);
     let mut testbox = Testbox::dc(&http, "host-1", 2 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     assert_eq!(
         testbox.report(&grant, "job_stage=running").await.status,
         200

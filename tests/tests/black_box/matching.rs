@@ -71,7 +71,7 @@ async fn row_17_memory_is_what_the_author_wrote(store: Store) {
             "{fields} does not fit into 1 MB less"
         );
         let mut testbox = Testbox::dc(&http, "host-large", memory_mb);
-        let grants = testbox.ask(10).await;
+        let grants = testbox.take_all().await;
         assert_eq!(grants.len(), 1, "{fields}");
         assert_eq!((&grants[0].job_id, grants[0].memory_mb), (&id, memory_mb));
         testbox.finish(&grants[0]).await;
@@ -92,12 +92,12 @@ async fn row_17_a_host_is_never_overcommitted(store: Store) {
     let http = scheduler.http();
     http.submit(&jobs::times(20, &jobs::dc("alice"))).await;
     let mut testbox = Testbox::dc(&http, "host-1", 4 << 10);
-    assert_eq!(testbox.ask(10).await.len(), 4);
+    assert_eq!(testbox.take_all().await.len(), 4);
     // Full: asking again brings nothing, although jobs wait.
     assert!(testbox.ask(0).await.is_empty());
     let done = testbox.held()[0].clone();
     testbox.finish(&done).await;
-    assert_eq!(testbox.ask(10).await.len(), 1, "as much as came free");
+    assert_eq!(testbox.take_all().await.len(), 1, "as much as came free");
     // An old report of free memory is not believed over what the host is known to hold.
     testbox.next_request(0);
     testbox.offer.free_memory_mb = testbox.offer.memory_mb;
@@ -116,7 +116,7 @@ async fn cpus_are_matched_beside_memory(store: Store) {
     http.submit(&jobs::times(6, &small)).await;
     let mut testbox = Testbox::dc(&http, "host-1", 4 << 10);
     (testbox.offer.cpus, testbox.offer.free_cpus) = (Some(4), Some(4));
-    let took = testbox.ask(10).await;
+    let took = testbox.take_all().await;
     assert_eq!(took.len(), 4, "one CPU each");
     assert!(took.iter().all(|grant| grant.cpus == 1));
     let host = http.get("/scheduler/v1/hosts/host-1").await.json();
@@ -124,12 +124,12 @@ async fn cpus_are_matched_beside_memory(store: Store) {
     for done in took {
         testbox.finish(&done).await;
     }
-    assert_eq!(testbox.ask(10).await.len(), 2);
+    assert_eq!(testbox.take_all().await.len(), 2);
     let wide = http.submit(&wide).await.remove(0);
     assert!(testbox.ask(0).await.is_empty(), "two of four are free");
     let done = testbox.held()[0].clone();
     testbox.finish(&done).await;
-    assert_eq!(testbox.ask(10).await[0].job_id, wide);
+    assert_eq!(testbox.take_all().await[0].job_id, wide);
     let answer = http.post("/scheduler/v1/jobs/submit", &never).await;
     assert!(
         answer
@@ -140,7 +140,7 @@ async fn cpus_are_matched_beside_memory(store: Store) {
     );
     // An agent that does not say gets jobs of any number.
     let mut old = Testbox::dc(&http, "host-2", 4 << 10);
-    assert_eq!(old.ask(10).await.len(), 1);
+    assert_eq!(old.take_all().await.len(), 1);
     let refused = http
         .post(
             "/scheduler/v1/testboxes/host-3/consume",

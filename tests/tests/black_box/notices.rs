@@ -1,7 +1,7 @@
 //! Tests of notices: people are told in their chat of ends, failures, and successes after failures.
 
 use fairlead_tests::{
-    Guarded, Http, Receiver, Scheduler, Store, Testbox, fairlead, jobs, on_both_stores, until,
+    Guarded, Http, Receiver, Scheduler, Store, Testbox, eventually, fairlead, jobs, on_both_stores,
 };
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn job(more: &Value) -> Value {
 
 /// Runs the one job that waits to its end.
 async fn run(testbox: &mut Testbox, end: &str) {
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     let running = testbox.report(&grant, "job_stage=running").await;
     assert_eq!(running.status, 200, "{}", running.text);
     let ended = testbox.report(&grant, end).await;
@@ -39,7 +39,7 @@ async fn run(testbox: &mut Testbox, end: &str) {
 
 /// A webhook that is over.
 async fn over(http: &Http, id: &str) -> Value {
-    until("it is sent or skipped", 40, async || {
+    eventually("it is sent or skipped", async || {
         let list = http.get("/scheduler/v1/webhooks").await.json();
         let mut all = list.as_array().cloned().unwrap_or_default().into_iter();
         let found = all.find(|webhook| webhook["webhook_id"] == id)?;
@@ -152,13 +152,13 @@ async fn another_replica_tells_the_same(store: Store) {
     let id = http.submit(&told).await.remove(0);
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
     run(&mut testbox, FAILED).await;
-    until("it is tried once", 20, async || {
+    eventually("it is tried once", async || {
         (receiver.sent().len() == 1).then_some(())
     })
     .await;
     scheduler.kill();
     scheduler.restart().await;
-    until("the next one tries it again", 60, async || {
+    eventually("the next one tries it again", async || {
         (receiver.sent().len() == 2).then_some(())
     })
     .await;
@@ -179,7 +179,7 @@ async fn of_a_job_with_shards_only_the_whole_is_told(store: Store) {
     // It takes one shard at a time.
     let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
     run(&mut testbox, FAILED).await;
-    until("the first failure is told", 20, async || {
+    eventually("the first failure is told", async || {
         (receiver.sent().len() == 1).then_some(())
     })
     .await;
@@ -227,7 +227,7 @@ async fn an_address_is_shown_to_nobody(store: Store) {
     let id = alice.submit(&job(&notify)).await.remove(0);
     let boxes = lab.testbox("boxes", &["*"]).await;
     let mut testbox = Testbox::dc(&boxes, "host-1", 8 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     assert_eq!(grant.job.get("notify"), None);
     let secrets = grant.job.get("secrets").cloned().unwrap_or_default();
     assert_eq!(secrets, json!({}));

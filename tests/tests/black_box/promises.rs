@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fairlead_tests::{
-    Http, Metrics, Scheduler, Store, Testbox, jobs, on_both_stores, settings, until,
+    Http, Metrics, Scheduler, Store, Testbox, eventually, jobs, on_both_stores, settings,
 };
 use reqwest::Method;
 use serde_json::json;
@@ -27,7 +27,7 @@ async fn row_01_restart_loses_no_pending_job(store: Store) {
     let submitted = http.submit(&jobs::times(100, &jobs::dc("alice"))).await;
 
     let mut testbox = Testbox::dc(&http, "host-1", 5 << 10);
-    assert_eq!(testbox.ask(10).await.len(), 5, "five fit into 5 GB");
+    assert_eq!(testbox.take_all().await.len(), 5, "five fit into 5 GB");
     scheduler.kill();
     scheduler.restart().await;
 
@@ -57,7 +57,7 @@ async fn a_large_cache_is_whole_again_after_a_restart(store: Store) {
     }
     scheduler.kill();
     scheduler.restart().await;
-    until("all jobs are in memory", 30, async || {
+    eventually("all jobs are in memory", async || {
         let cached = Metrics::of(&http).await.get("fairlead_jobs_cached");
         (cached >= 12_000.0).then_some(())
     })
@@ -69,7 +69,7 @@ async fn row_01_running_jobs_go_on_after_a_restart(store: Store) {
     let http = scheduler.http();
     let ids = http.submit(&jobs::times(2, &jobs::dc("alice"))).await;
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
-    let grants = testbox.ask(10).await;
+    let grants = testbox.take_all().await;
     assert_eq!(grants.len(), 2);
     assert_eq!(
         testbox.report(&grants[0], "job_stage=running").await.status,
@@ -211,14 +211,14 @@ async fn a_store_that_takes_no_writes_is_told(scheduler: &Scheduler, http: &Http
     assert!(reply.text.contains("\"message\":\"") && !reply.text.contains("\"message\":\"\""));
     let total = async || http.get("/scheduler/v1/jobs?limit=1").await.json()["total"].clone();
     block(false).await;
-    until("the store takes jobs again", 30, async || {
+    eventually("the store takes jobs again", async || {
         let reply = http
             .post("/scheduler/v1/jobs/submit", &jobs::dc("alice"))
             .await;
         (reply.status == 200).then_some(())
     })
     .await;
-    until("the total is known", 10, async || total().await.as_u64()).await;
+    eventually("the total is known", async || total().await.as_u64()).await;
 }
 
 async fn row_23_an_unknown_id_is_not_found(store: Store) {
@@ -263,13 +263,13 @@ async fn a_job_that_its_host_no_longer_has_is_tried_again_at_once(store: Store) 
     let http = scheduler.http();
     http.submit(&jobs::dc("alice")).await;
     let mut testbox = Testbox::dc(&http, "host-1", 5 << 10);
-    let first = testbox.ask(10).await.remove(0);
+    let first = testbox.take().await;
     let reply = testbox.report(&first, "job_stage=running").await;
     assert_eq!(reply.status, 200, "{}", reply.text);
 
     // It gave the job up, as it must when nobody could be told that it lives.
     testbox.drop_job(&first.job_id);
-    let second = testbox.ask(10).await.remove(0);
+    let second = testbox.take().await;
     assert_eq!((&second.job_id, second.attempt), (&first.job_id, 2));
     let reply = testbox.report(&first, "job_stage=finish").await;
     assert_eq!(
@@ -288,7 +288,7 @@ async fn a_stop_in_order_answers_who_waits(store: Store) {
     let waiting = testbox.clone();
     let poll = async { waiting.send().await };
     let stop = async {
-        until("the testbox waits", 10, async || {
+        eventually("the testbox waits", async || {
             let host = http.get("/scheduler/v1/hosts/host-1").await;
             (host.status == 200 && host.json()["state"] == "waiting").then_some(())
         })

@@ -4,7 +4,7 @@
 
 use fairlead_api::ENDPOINTS;
 use fairlead_tests::{
-    Http, Person, Store, Testbox, fairlead, jobs, on_both_stores, settings, until,
+    Http, Person, Store, Testbox, eventually, fairlead, jobs, on_both_stores, settings, until,
 };
 use serde_json::{Value, json};
 
@@ -20,7 +20,6 @@ on_both_stores!(
     waits_by_priority_and_replicas_are_the_same_by_command_and_api,
 );
 
-const LIMIT_S: u64 = 60;
 /// A sample is of a whole minute, and is stored after that.
 const SAMPLE_S: u64 = 150;
 
@@ -38,7 +37,7 @@ pub(crate) async fn same(
     holds: impl Fn(&Value) -> bool,
 ) -> Value {
     let what = format!("{words:?} and {path} say the same");
-    until(&what, LIMIT_S, async || {
+    eventually(&what, async || {
         let by_api = lab.http.get(&format!("/scheduler/v1/{path}")).await.json();
         let by_command = said(lab, words);
         (by_api == by_command && holds(&by_api)).then_some(by_api)
@@ -122,7 +121,7 @@ async fn a_dry_run_says_what_a_job_may_expect(store: Store) {
     let file = lab.folder.path().join("job.yaml");
     std::fs::write(&file, job.to_string()).expect("a job file");
     let asked = ["submit", "--dry-run=lab", "job.yaml"];
-    let outlook = until("the command and the API agree", LIMIT_S, async || {
+    let outlook = eventually("the command and the API agree", async || {
         let path = "/scheduler/v1/jobs/submit?dry_run=true";
         let by_api = http.post(path, &job).await.json()[0]["outlook"].clone();
         let by_command = said(&lab, &asked)["jobs"][0]["outlook"].clone();
@@ -151,7 +150,7 @@ async fn a_dry_run_says_what_a_job_may_expect(store: Store) {
     }
     // Searches lag behind. A job that comes later is found last.
     let later = http.submit(&jobs::dc("alice")).await.remove(0);
-    let found = until("a later job is found", LIMIT_S, async || {
+    let found = eventually("a later job is found", async || {
         let found = lab.ids(&["jobs"]);
         found.contains(&later).then_some(found)
     })
@@ -171,7 +170,7 @@ async fn jobs_of_an_account_are_counted_where_they_are(store: Store) {
     ] {
         let words = ["jobs", "--mine", "--group-by", by];
         let what = format!("jobs are counted by {by}");
-        let groups = until(&what, LIMIT_S, async || {
+        let groups = eventually(&what, async || {
             let path = format!("/scheduler/v1/jobs?account=alice&group_by={by}");
             let list = lab.http.get(&path).await.json();
             let is_all = list["total"] == 6 && list["groups"][0]["jobs"] == wanted[0].1;
@@ -290,7 +289,7 @@ async fn what_happened_at_night_is_a_list(store: Store) {
     assert!(lab.scheduler.stop().await.success());
     lab.scheduler.restart().await;
     let words = ["audit", "--incidents"];
-    let events = until("all of it is listed", LIMIT_S, async || {
+    let events = eventually("all of it is listed", async || {
         let path = "/scheduler/v1/audit?incidents=true";
         let mut by_api = lab.http.get(path).await.json()["events"].clone();
         by_api.as_array_mut().expect("events").reverse();
@@ -353,7 +352,7 @@ async fn other_answers_are_the_same_by_command_and_api(store: Store) {
     let found = same(&lab, &words, &found, |said| said["total"] == 2).await;
     assert_eq!(found["jobs"].as_array().map(Vec::len), Some(2));
     let acts = format!("audit?subject={id}");
-    let acts = until("the edit is listed", LIMIT_S, async || {
+    let acts = eventually("the edit is listed", async || {
         let by_api = lab.http.get(&format!("/scheduler/v1/{acts}")).await.json();
         let by_command = said(&lab, &["audit", "--subject", id]);
         let is_same = by_api["events"] == by_command && by_command[0].is_object();
@@ -367,7 +366,7 @@ async fn waits_by_priority_and_replicas_are_the_same_by_command_and_api(store: S
     let lab = Person::new(store).await;
     let mut host = Testbox::dc(&lab.http, "box", 4 << 10);
     lab.http.submit(&jobs::dc("alice")).await;
-    let grants = host.ask(10).await;
+    let grants = host.take_all().await;
     host.finish_running(&grants[0]).await;
     // The times between which they look differ.
     let used = until("both tell the same waits", SAMPLE_S, async || {
@@ -379,7 +378,7 @@ async fn waits_by_priority_and_replicas_are_the_same_by_command_and_api(store: S
     })
     .await;
     assert!(used[0]["wait_p95_s"].is_number(), "{used}");
-    let replicas = until("both tell how the replicas are", LIMIT_S, async || {
+    let replicas = eventually("both tell how the replicas are", async || {
         let by_api = lab.http.get("/scheduler/v1/overview").await.json();
         let by_command = said(&lab, &["lab"])["replicas"].clone();
         (by_api["tables"]["replicas"] == by_command).then_some(by_command)

@@ -1,7 +1,7 @@
 //! Tests of those questions of docs/questions.md that ask for an act: a command and a request do the same. Besides, the
 //! log of a job and the health of the store.
 
-use fairlead_tests::{Person, Store, Testbox, jobs, on_both_stores, until};
+use fairlead_tests::{Person, Store, Testbox, eventually, jobs, on_both_stores};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -14,8 +14,6 @@ on_both_stores!(
     a_command_and_a_request_pause_the_lab,
     the_store_is_as_well_by_command_as_by_api,
 );
-
-const LIMIT_S: u64 = 30;
 
 /// Fields in which two runs of the same job differ.
 const OWN: [&str; 9] = [
@@ -35,7 +33,7 @@ async fn a_log_is_the_same_by_command_and_api(store: Store) {
     let http = &lab.http;
     let mut host = Testbox::dc(http, "box", 4 << 10);
     let id = http.submit(&jobs::dc("alice")).await.remove(0);
-    let grant = host.ask(30).await.remove(0);
+    let grant = host.take().await;
     host.report(&grant, "job_stage=running").await;
     let mut written = String::new();
     let by_api = format!("/scheduler/v1/jobs/{id}/log");
@@ -125,16 +123,12 @@ async fn a_command_and_a_request_pause_the_lab(store: Store) {
     let http = &lab.http;
     // A snapshot is taken each second.
     let is_paused = async |reason: Value| {
-        until(
-            "the command and the API say the same",
-            LIMIT_S,
-            async || {
-                let by_api = http.get("/scheduler/v1/overview").await.json();
-                let by_api = by_api["tables"]["lab"]["lab"]["paused"].clone();
-                let by_command = said(&lab, &["lab"])["lab"]["paused"].clone();
-                (by_api == by_command && by_api["reason"] == reason).then_some(())
-            },
-        )
+        eventually("the command and the API say the same", async || {
+            let by_api = http.get("/scheduler/v1/overview").await.json();
+            let by_api = by_api["tables"]["lab"]["lab"]["paused"].clone();
+            let by_command = said(&lab, &["lab"])["lab"]["paused"].clone();
+            (by_api == by_command && by_api["reason"] == reason).then_some(())
+        })
         .await;
     };
     let act = async |asked: Value| {

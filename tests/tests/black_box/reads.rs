@@ -23,7 +23,7 @@ async fn read_a_result(store: Store, place: &str) {
     let http = scheduler.http();
     http.submit(&json!([jobs::dc("alice")])).await;
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     let page = "<html><script>alert(1)</script></html>";
     let large = "0123456 ".repeat(40_000);
     for (name, text) in [("index.html", page), ("large.txt", large.as_str())] {
@@ -89,7 +89,7 @@ async fn read_a_log(store: Store, place: &str) {
     let http = scheduler.http();
     http.submit(&json!([jobs::dc("alice")])).await;
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     let log = format!("/scheduler/v1/jobs/{}/log", grant.job_id);
     let none = http.get_with(&log, &[]).await;
     assert_eq!(

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use fairlead_tests::{
-    Ran, Scheduler, Store, Testbox, command::fairlead, jobs, on_both_stores, settings, until,
+    Ran, Scheduler, Store, Testbox, command::fairlead, eventually, jobs, on_both_stores, settings,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -47,7 +47,7 @@ async fn what_a_lab_ran_is_replayed(store: Store) {
     http.submit(&json!(all)).await;
     Testbox::hw(&http, "machine").run_all(2).await;
     let history = ["replay", "history", "--since", "1h", "--json"];
-    let listed = until("the ends are listed", 30, async || {
+    let listed = eventually("the ends are listed", async || {
         let ran = run(here.path(), &url, &["jobs", "--json", "--stage", "finish"]);
         (parsed(&ran)["total"] == 8).then_some(ran)
     })

@@ -3,7 +3,7 @@
 use std::fs;
 
 use fairlead_tests::{
-    Guarded, Http, Lab, Ran, Scheduler, Store, fairlead, jobs, on_both_stores, until,
+    Guarded, Http, Lab, Ran, Scheduler, Store, eventually, fairlead, jobs, on_both_stores,
 };
 use serde_json::{Value, json};
 
@@ -205,7 +205,7 @@ async fn a_dry_run_tells_what_the_rules_would_do(store: Store) {
     );
     ran.expect_code(0);
     let id = http.submit(&jobs::dc("ann")).await.remove(0);
-    until("the job is listed", 30, async || {
+    eventually("the job is listed", async || {
         let listed = http.get("/scheduler/v1/jobs?account=ann").await.json();
         let listed = listed["jobs"].as_array().cloned().unwrap_or_default();
         (listed.len() == 1 && listed[0]["job_id"] == id.as_str()).then_some(())
@@ -283,7 +283,7 @@ async fn a_lab_file_sets_the_rules(store: Store) {
          + rule lkp: place 1; if suite ~ 'lkp.*' and account == 'ci'; then {\"queue\":\"nightly\",\"priority\":2}\n\
          + rule rest: place 2; if not kind == 'hw'; then {\"priority\":-1}\n"
     );
-    until("the lab is as its file says", 30, async || {
+    eventually("the lab is as its file says", async || {
         let ran = run(&scheduler, "", &["plan", "lab.yaml"]);
         (ran.code == 0 && ran.out.is_empty()).then_some(())
     })
@@ -344,7 +344,7 @@ async fn another_replica_knows_the_rules_within_seconds() {
     let (one, two) = (replicas[0].http(), replicas[1].http());
     set(&one, &[rule("r", "suite == 'x'", &json!({"priority": 3}))]).await;
     let job = jobs::with(jobs::dc("ann"), &json!({"suite": "x"}));
-    until("the other replica applies the rule", 20, async || {
+    eventually("the other replica applies the rule", async || {
         let id = two.submit(&job).await.remove(0);
         (two.job(&id).await["priority"] == 3).then_some(())
     })

@@ -1,6 +1,6 @@
 //! Tests of jobs that run in parts and have one result.
 
-use fairlead_tests::{Http, Scheduler, Store, Testbox, jobs, on_both_stores, until};
+use fairlead_tests::{Http, Scheduler, Store, Testbox, eventually, jobs, on_both_stores};
 use serde_json::{Value, json};
 
 on_both_stores!(
@@ -30,7 +30,7 @@ async fn answer(http: &Http, id: &str) -> Value {
 
 /// The answer of a job, once this holds of it.
 async fn answer_when(http: &Http, id: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
-    until(what, 20, async || {
+    eventually(what, async || {
         let answer = answer(http, id).await;
         holds(&answer).then_some(answer)
     })
@@ -63,7 +63,7 @@ async fn a_job_in_parts_has_one_result(store: Store) {
             .all(|grant| grant.job["script"] == "true" && grant.job["shard_total"] == 3)
     );
     // Its parent runs; alone it cannot be stopped.
-    let list = until("its parent is listed", 20, async || {
+    let list = eventually("its parent is listed", async || {
         let list = http.get("/scheduler/v1/jobs").await.json();
         (list["total"] == 1).then_some(list)
     })
@@ -138,7 +138,7 @@ async fn the_first_failure_stops_the_others(store: Store) {
     let end = "job_stage=finish&job_health=fail&exit_code=1&job_data_readiness=uploaded";
     testbox.report(&grants[0], end).await;
     testbox.drop_job(&grants[0].job_id);
-    let stops = until("the other one is told to stop", 20, async || {
+    let stops = eventually("the other one is told to stop", async || {
         let stops = testbox.heartbeat().await;
         (!stops.is_empty()).then_some(stops)
     })
@@ -233,7 +233,7 @@ async fn shards_differ_where_the_job_says_so(store: Store) {
 
 /// Plays the job that lists the tests of a job.
 async fn list_tests(http: &Http, testbox: &mut Testbox, tests: &str) {
-    let mut grants = testbox.ask(5).await;
+    let mut grants = testbox.take_all().await;
     let grant = grants.pop().expect("the job that lists the tests");
     assert!(grants.is_empty());
     assert_eq!(
@@ -304,7 +304,7 @@ async fn listed_tests_are_packed_by_their_times(store: Store) {
             (&over["job_health"], &over["cases"]["passed"]),
             (&json!("success"), &json!(5))
         );
-        until("the times are written", 30, async || {
+        eventually("the times are written", async || {
             let times = http
                 .get("/scheduler/v1/tests?suite=packed&test=long")
                 .await

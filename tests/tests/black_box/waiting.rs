@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fairlead_tests::{Scheduler, Store, Testbox, jobs, on_both_stores, until};
+use fairlead_tests::{Scheduler, Store, Testbox, eventually, jobs, on_both_stores};
 use serde_json::json;
 
 on_both_stores!(
@@ -28,7 +28,7 @@ async fn row_11_two_jobs_wait_for_the_same_job(store: Store) {
         .await;
 
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
-    let grants = testbox.ask(10).await;
+    let grants = testbox.take_all().await;
     assert_eq!(grants.len(), 1, "only the job that waits for nothing");
     assert_eq!(grants[0].job_id, first);
     scheduler.kill();
@@ -51,7 +51,7 @@ async fn jobs_of_one_submit_wait_for_those_they_need(store: Store) {
     ]);
     let ids = http.submit(&graph).await;
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
-    let build = testbox.ask(10).await;
+    let build = testbox.take_all().await;
     assert_eq!(
         (build.len(), &build[0].job_id),
         (1, &ids[2]),
@@ -60,7 +60,7 @@ async fn jobs_of_one_submit_wait_for_those_they_need(store: Store) {
     scheduler.kill();
     scheduler.restart().await;
     testbox.finish(&build[0]).await;
-    let test = testbox.ask(10).await.remove(0);
+    let test = testbox.take().await;
     assert_eq!(test.job_id, ids[1]);
     assert_eq!(testbox.report(&test, "job_stage=running").await.status, 200);
     let end = "job_stage=finish&job_health=fail&exit_code=1";
@@ -96,7 +96,7 @@ async fn a_cluster_begins_and_fails_as_a_whole_through_restarts(store: Store) {
         Testbox::dc(&http, "host-1", 8 << 10),
         Testbox::dc(&http, "host-2", 8 << 10),
     ];
-    let first = boxes[0].ask(10).await.remove(0);
+    let first = boxes[0].take().await;
     let there = "job_stage=wait_peer&address=10.0.0.1";
     assert_eq!(boxes[0].report(&first, there).await.status, 200);
     boxes[0]
@@ -105,7 +105,7 @@ async fn a_cluster_begins_and_fails_as_a_whole_through_restarts(store: Store) {
         .refused(409);
     scheduler.kill();
     scheduler.restart().await;
-    let second = boxes[1].ask(10).await.remove(0);
+    let second = boxes[1].take().await;
     let there = "job_stage=wait_peer&address=10.0.0.2";
     assert_eq!(boxes[1].report(&second, there).await.status, 200);
     for grant in [&first, &second] {
@@ -134,7 +134,7 @@ async fn a_cluster_begins_and_fails_as_a_whole_through_restarts(store: Store) {
     assert_eq!(boxes[1].report(&second, end).await.status, 200);
     scheduler.kill();
     scheduler.restart().await;
-    until("its peer is told to stop", 60, async || {
+    eventually("its peer is told to stop", async || {
         let told = boxes[0].heartbeat().await;
         told.contains(&first.job_id).then_some(())
     })
@@ -150,13 +150,13 @@ async fn who_waits_too_long_for_peers_goes_back_without_a_try(store: Store) {
     let http = scheduler.http();
     let ids = http.submit(&pair(&json!({"cluster_wait": "1s"}))).await;
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     assert_eq!(
         testbox.report(&grant, "job_stage=wait_peer").await.status,
         200
     );
     let id = grant.job_id.as_str();
-    until("it goes back", 60, async || {
+    eventually("it goes back", async || {
         let waits = http.field(id, "job_stage").await == "submit";
         waits.then_some(())
     })
@@ -177,7 +177,7 @@ async fn who_waits_too_long_for_peers_goes_back_without_a_try(store: Store) {
     let reply = http.post(&cancel, &json!({"my_account": "alice"})).await;
     assert_eq!(reply.status, 200, "{}", reply.text);
     let other = ids.iter().find(|other| *other != id).unwrap_or(&ids[0]);
-    until("its peer ends", 60, async || {
+    eventually("its peer ends", async || {
         let ended = http.field(other, "job_health").await == "abort_wait";
         ended.then_some(())
     })
@@ -197,7 +197,7 @@ async fn jobs_of_a_sequence_run_one_at_a_time(store: Store) {
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
     let mut first = Vec::new();
     while first.len() < 2 {
-        first.extend(testbox.ask(10).await);
+        first.extend(testbox.take_all().await);
     }
     let held: BTreeSet<_> = first.iter().map(|grant| &grant.job_id).collect();
     assert_eq!(held, BTreeSet::from([&ids[0], &ids[3]]), "one of each");
@@ -213,7 +213,7 @@ async fn jobs_of_a_sequence_run_one_at_a_time(store: Store) {
     }
     // The second stays on the first one's host; another host gets nothing.
     let mut other = Testbox::dc(&http, "host-2", 8 << 10);
-    let second = testbox.ask(10).await;
+    let second = testbox.take_all().await;
     assert_eq!((second.len(), &second[0].job_id), (1, &ids[1]));
     testbox.finish(&second[0]).await;
     assert!(other.ask(1).await.is_empty());
@@ -242,7 +242,7 @@ async fn as_many_jobs_run_as_their_concurrency_says(store: Store) {
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
     let mut held = Vec::new();
     while held.len() < 2 {
-        held.extend(testbox.ask(10).await);
+        held.extend(testbox.take_all().await);
     }
     let begun: BTreeSet<_> = held.iter().map(|grant| &grant.job_id).collect();
     assert_eq!(begun, BTreeSet::from([&ids[0], &ids[1]]));
@@ -259,7 +259,7 @@ async fn as_many_jobs_run_as_their_concurrency_says(store: Store) {
         let stage = http.field(id, "job_stage").await;
         (stage == "cancel").then_some(())
     };
-    until("the one that waits is cancelled", 60, async || {
+    eventually("the one that waits is cancelled", async || {
         is_cancelled(&ids[2]).await
     })
     .await;
@@ -270,11 +270,11 @@ async fn as_many_jobs_run_as_their_concurrency_says(store: Store) {
     let last = http
         .submit(&json!([member(5, &json!({"replace": true, "limit": 1}))]))
         .await;
-    until("the newest is cancelled", 60, async || {
+    eventually("the newest is cancelled", async || {
         is_cancelled(&newest[0]).await
     })
     .await;
-    until("a running one is told", 60, async || {
+    eventually("a running one is told", async || {
         let reason = http.field(&ids[0], "reason").await;
         reason.contains(&last[0]).then_some(())
     })
@@ -290,7 +290,7 @@ async fn row_12_anything_can_be_waited_for(store: Store) {
     let http = scheduler.http();
     let ids = http.submit(&jobs::times(2, &jobs::dc("alice"))).await;
     let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     testbox.finish(&grant).await;
 
     let wait = async |body| http.post("/scheduler/v1/jobs/wait", &body).await;
@@ -331,7 +331,7 @@ async fn row_12_a_wait_is_answered_when_it_comes_true(store: Store) {
     let http = scheduler.http();
     let id = http.submit(&jobs::dc("alice")).await.remove(0);
     let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     let body = json!({"wait_on": {id.clone(): {"job_stage": "finish"}}});
     let waiting = async {
         // As a client does: ask again until nothing is open.
@@ -376,5 +376,9 @@ async fn row_18_a_large_host_is_filled_by_one_answer(store: Store) {
     let http = scheduler.http();
     http.submit(&jobs::times(80, &jobs::dc("alice"))).await;
     let mut testbox = Testbox::dc(&http, "host-1", 64 << 10);
-    assert_eq!(testbox.ask(10).await.len(), 64, "64 of 1 GB fit into 64 GB");
+    assert_eq!(
+        testbox.take_all().await.len(),
+        64,
+        "64 of 1 GB fit into 64 GB"
+    );
 }

@@ -1,6 +1,6 @@
 //! Tests of `fairlead watch`: a live table that fits its terminal, gives it back, and stops nothing.
 
-use fairlead_tests::{Person, Store, Terminal, on_both_stores, until};
+use fairlead_tests::{Person, Store, Terminal, eventually, on_both_stores};
 use rustix::{process::Signal, termios::LocalModes};
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ on_both_stores!(
 async fn shown(terminal: &Terminal, parts: &[&str]) {
     let mut last = String::new();
     let what = format!("the page shows {parts:?}");
-    until(&what, 60, async || {
+    eventually(&what, async || {
         let page = last_page(&terminal.printed());
         let shown = page.join("\n");
         let found = parts.iter().all(|part| shown.contains(part));
@@ -81,7 +81,7 @@ async fn a_table_follows_the_jobs_and_fits_its_terminal(store: Store) {
         shown(&table, &["0/4 ended", "4 waiting"]).await;
         let fits = |line: &String| line.chars().count() <= usize::from(columns);
         // A page may have been on its way.
-        until("the page fits", 30, async || {
+        eventually("the page fits", async || {
             let page = last_page(&table.printed());
             (page.len() == 24 && page.iter().all(fits)).then_some(())
         })
@@ -89,10 +89,7 @@ async fn a_table_follows_the_jobs_and_fits_its_terminal(store: Store) {
     }
     // Ctrl-Z gives the terminal back; `fg` goes on.
     table.signal(Signal::TSTP);
-    until("it is stopped", 30, async || {
-        table.is_stopped().then_some(())
-    })
-    .await;
+    eventually("it is stopped", async || table.is_stopped().then_some(())).await;
     assert!(table.is_as_before(), "{:?}", table.modes());
     table.forget();
     table.signal(Signal::CONT);

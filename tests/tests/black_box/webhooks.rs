@@ -1,6 +1,6 @@
 //! Tests of webhooks: who asked for it is told when a job ends or begins to fail.
 
-use fairlead_tests::{Receiver, Scheduler, Store, Testbox, jobs, on_both_stores, until};
+use fairlead_tests::{Receiver, Scheduler, Store, Testbox, eventually, jobs, on_both_stores};
 use serde_json::{Value, json};
 
 on_both_stores!(
@@ -26,20 +26,20 @@ async fn a_receiver_is_told_until_it_takes_it(store: Store) {
     let job = told(&receiver, &json!({}));
     let id = http.submit(&json!([job])).await.remove(0);
     let list = async || http.get("/scheduler/v1/webhooks").await.json();
-    let waiting = until("it is listed", 20, async || {
+    let waiting = eventually("it is listed", async || {
         let list = list().await;
         (list[0]["standing"] == "waiting").then_some(list)
     });
     assert_eq!(waiting.await[0]["webhook_id"], format!("{id}.ended"));
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
-    let grant = testbox.ask(5).await.remove(0);
+    let grant = testbox.take().await;
     assert_eq!(
         grant.job["secrets"],
         json!({"other": "kept"}),
         "no job sees the key"
     );
     testbox.finish(&grant).await;
-    let sent = until("it is sent twice", 40, async || {
+    let sent = eventually("it is sent twice", async || {
         let sent = receiver.sent();
         (sent.len() == 2).then_some(sent)
     })
@@ -54,7 +54,7 @@ async fn a_receiver_is_told_until_it_takes_it(store: Store) {
         );
         assert_eq!(said["data"]["job"]["job_health"], "success");
     }
-    let over = until("it is noted", 20, async || {
+    let over = eventually("it is noted", async || {
         let list = list().await;
         (list[0]["standing"] == "sent").then_some(list)
     });
@@ -62,7 +62,7 @@ async fn a_receiver_is_told_until_it_takes_it(store: Store) {
     // Once more, because somebody asks.
     let again = format!("/scheduler/v1/webhooks/{id}.ended/redeliver");
     http.post(&again, &json!({})).await;
-    until("it is sent again", 20, async || {
+    eventually("it is sent again", async || {
         (receiver.sent().len() == 3).then_some(())
     })
     .await;
@@ -91,7 +91,7 @@ async fn the_first_failure_is_told_before_the_end(store: Store) {
     let end = "job_stage=finish&job_health=fail&exit_code=1&job_data_readiness=uploaded";
     testbox.report(&grants[0], end).await;
     testbox.drop_job(&grants[0].job_id);
-    let sent = until("the failure is told", 20, async || {
+    let sent = eventually("the failure is told", async || {
         let sent = receiver.sent();
         (!sent.is_empty()).then_some(sent)
     })
@@ -108,7 +108,7 @@ async fn the_first_failure_is_told_before_the_end(store: Store) {
     let page = said["target_url"].as_str().expect("an address");
     assert!(page.ends_with(&format!("/r/{id}")), "{page}");
     testbox.finish(&grants[1]).await;
-    until("the end is told", 20, async || {
+    eventually("the end is told", async || {
         (receiver.sent().len() == 2).then_some(())
     })
     .await;
@@ -125,13 +125,13 @@ async fn another_replica_of_the_same_store_goes_on(store: Store) {
     http.submit(&json!([job])).await;
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
     testbox.run_all(2).await;
-    until("it is tried once", 20, async || {
+    eventually("it is tried once", async || {
         (receiver.sent().len() == 1).then_some(())
     })
     .await;
     scheduler.kill();
     scheduler.restart().await;
-    until("the next one tries it again", 60, async || {
+    eventually("the next one tries it again", async || {
         (receiver.sent().len() == 2).then_some(())
     })
     .await;

@@ -9,13 +9,11 @@ use std::{
 };
 
 use fairlead_api::{Client, ClientConfig, ClientError, JobQuery};
-use fairlead_tests::{jobs, until};
+use fairlead_tests::{eventually, jobs};
 use tokio::task::JoinSet;
 
 /// Pause between two requests of one stream.
 const EVERY: Duration = Duration::from_millis(25);
-/// How long jobs may take to end when the load is over, seconds.
-const END_LIMIT_S: u64 = 90;
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -58,7 +56,7 @@ impl Load {
     /// Waits until so many more requests are answered.
     pub(crate) async fn after(&self, more: usize) {
         let enough = self.answered.load(Ordering::Relaxed) + more;
-        until("the load goes on", END_LIMIT_S, async || {
+        eventually("the load goes on", async || {
             (self.answered.load(Ordering::Relaxed) >= enough).then_some(())
         })
         .await;
@@ -131,7 +129,7 @@ pub(crate) async fn all_end_well(urls: &[String], ids: &[String]) {
     let client = Client::new(ClientConfig::new(urls)).expect("URLs");
     let mut open: Vec<&String> = ids.iter().collect();
     let what = format!("{} jobs end well", ids.len());
-    until(&what, END_LIMIT_S, async || {
+    eventually(&what, async || {
         while let Some(id) = open.last() {
             let job = client.job(id).await.ok()?;
             let health = job["job_health"].as_str().unwrap_or_default();

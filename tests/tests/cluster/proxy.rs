@@ -8,7 +8,7 @@ use std::{
 };
 
 use fairlead_tests::{
-    Agent, Http, Replicas, browser, reaper, scheduler::free_port, settings, until,
+    Agent, Http, Replicas, browser, eventually, reaper, scheduler::free_port, settings,
 };
 use reqwest::Method;
 use tempfile::TempDir;
@@ -78,7 +78,7 @@ impl Proxy {
             _folder: folder,
         };
         let http = Http::new(&proxy.url);
-        until("the proxy answers", 20, async || {
+        eventually("the proxy answers", async || {
             let path = "/scheduler/v1/health";
             let reply = http
                 .try_send(Method::GET, path, "", Vec::new())
@@ -160,7 +160,7 @@ async fn haproxy_speaks_for_a_scheduler_that_is_away() {
     let proxy = Proxy::start(&replicas).await;
     replicas.done(&["down"]).await;
     let http = Http::new(&proxy.url);
-    let refusal = until("the proxy knows that nobody is there", 30, async || {
+    let refusal = eventually("the proxy knows that nobody is there", async || {
         let reply = http.get("/scheduler/v1/jobs").await;
         (reply.status == 503).then_some(reply)
     })

@@ -15,7 +15,7 @@ mod server;
 use std::fs;
 
 use fairlead_tests::{
-    Agent, Metrics, Ran, Scheduler, Store, content::digest, fairlead, jobs, until,
+    Agent, Metrics, Ran, Scheduler, Store, content::digest, eventually, fairlead, jobs,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -24,8 +24,6 @@ use crate::{busy::Busy, server::Server};
 
 /// Where the content lies: in a part of the bucket, as in a lab that shares one.
 const CONTENT: [&str; 2] = ["--content", "s3://lab/a/fairlead"];
-/// How long a job, or a put, may take, seconds.
-const END_S: u64 = 120;
 
 /// A person's folder, and the lab that they use.
 struct Person {
@@ -83,7 +81,7 @@ async fn put_run_and_get(scheduler: &Scheduler) {
     });
     let job = jobs::with(jobs::dc("alice"), &fields);
     let id = http.submit(&job).await.remove(0);
-    let ended = until("the job has ended", END_S, async || {
+    let ended = eventually("the job has ended", async || {
         let job = http.job(&id).await;
         let stage = job["job_stage"].as_str().unwrap_or_default();
         (stage == "finish" || stage.starts_with("abort")).then_some(job)
@@ -135,7 +133,7 @@ async fn results_and_logs_lie_in_the_bucket_too() {
     let job = jobs::with(jobs::dc("alice"), &json!({ "script": script }));
     let id = http.submit(&job).await.remove(0);
     let path = format!("/scheduler/v1/jobs/{id}/log");
-    until("the results are in", END_S, async || {
+    eventually("the results are in", async || {
         let job = http.job(&id).await;
         (job["job_data_readiness"] == "uploaded").then_some(())
     })
@@ -168,7 +166,7 @@ async fn a_bucket_that_asks_for_fewer_requests_is_told_and_waited_for() {
         let putting = threads.spawn(|| person.run(&["put", "two"]));
         let told = tokio::task::block_in_place(|| {
             tokio::runtime::Handle::current().block_on(async {
-                until("health tells it", END_S, async || {
+                eventually("health tells it", async || {
                     let told = health().await.text.contains("it asks for fewer requests");
                     told.then_some(())
                 })

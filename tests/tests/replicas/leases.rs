@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use fairlead_api::Grant;
-use fairlead_tests::{Gate, Http, Lab, Scheduler, Testbox, clock, jobs, until};
+use fairlead_tests::{Gate, Http, Lab, Scheduler, Testbox, clock, eventually, jobs};
 use reqwest::Method;
 use serde_json::json;
 
-const LEASE: Duration = Duration::from_secs(3);
-const LEASE_WORDS: [&str; 2] = ["--lease", "3s"];
+const LEASE: Duration = Duration::from_secs(5);
+const LEASE_WORDS: [&str; 2] = ["--lease", "5s"];
 
 /// A host with a job that runs, all of it at one replica.
 async fn running(http: &Http) -> (Testbox, Grant) {
     http.submit(&jobs::dc("alice")).await;
     let mut host = Testbox::dc(http, "host-1", 2 << 10);
-    let grant = host.ask(10).await.remove(0);
+    let grant = host.take().await;
     assert_eq!(host.report(&grant, "job_stage=running").await.status, 200);
     (host, grant)
 }
@@ -43,7 +43,7 @@ async fn goes_on(replicas: &[Http], host: &Testbox, grant: &Grant) {
 }
 
 async fn comes_back(http: &Http, id: &str) {
-    until("the lost host's job is put back", 60, async || {
+    eventually("the lost host's job is put back", async || {
         (http.field(id, "attempt").await == "2").then_some(())
     })
     .await;
@@ -92,7 +92,7 @@ async fn a_replica_that_is_left_puts_a_lost_host_s_job_back() {
     replicas[0].kill();
     comes_back(&b, &grant.job_id).await;
     let mut other = Testbox::dc(&b, "host-2", 2 << 10);
-    let second = until("another host gets it", 20, async || {
+    let second = eventually("another host gets it", async || {
         other.ask(2).await.into_iter().next()
     })
     .await;
@@ -114,7 +114,7 @@ async fn a_store_that_is_away_for_longer_than_a_lease_costs_no_job() {
     beats_for(&host, LEASE * 4).await;
     gate.release();
     for http in &all {
-        until("the replica has its store again", 60, async || {
+        eventually("the replica has its store again", async || {
             let reply = http.try_send(Method::GET, "/scheduler/v1/health", "", vec![]);
             reply
                 .await
@@ -172,7 +172,7 @@ async fn a_replica_cut_off_from_the_store_puts_nothing_back_and_refuses_submits(
     assert_eq!(reply.status, 503, "{}", reply.text);
     gate.release();
     beats_for(&host, LEASE * 2).await;
-    until("the replica has its store again", 60, async || {
+    eventually("the replica has its store again", async || {
         let reply = all[0].get("/scheduler/v1/health").await;
         (reply.status == 200).then_some(())
     })

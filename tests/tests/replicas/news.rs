@@ -3,11 +3,8 @@
 
 use std::time::Duration;
 
-use fairlead_tests::{Http, Lab, Metrics, Scheduler, Testbox, clock, jobs, until};
+use fairlead_tests::{Http, Lab, Metrics, Scheduler, Testbox, clock, eventually, jobs};
 use serde_json::{Value, json};
-
-/// News must have come by then, seconds; 2 are promised, and tests run on busy machines.
-const NEWS_S: u64 = 20;
 
 async fn lab(n: usize) -> (Vec<Scheduler>, Vec<Http>) {
     let replicas = Lab::new().schedulers(n, &[]).await;
@@ -23,7 +20,7 @@ async fn a_host_that_waits_elsewhere_gets_the_job() {
         let mut host = Testbox::dc(there, &format!("host-{n}"), 2 << 10);
         host.next_request(30);
         let submit = async {
-            until("the host waits", 20, async || {
+            eventually("the host waits", async || {
                 (Metrics::of(there).await.get("fairlead_waiters") >= 1.0).then_some(())
             })
             .await;
@@ -51,8 +48,8 @@ async fn a_job_that_nobody_hinted_reaches_a_host_that_waits_elsewhere() {
 
 /// Runs jobs without a pause until one of `ids` comes; normal jobs are there for as long as it may take.
 async fn until_one_of(machine: &mut Testbox, ids: &[String]) -> String {
-    until("the job is next", NEWS_S, async || {
-        let grant = machine.ask(10).await.remove(0);
+    eventually("the job is next", async || {
+        let grant = machine.take().await;
         machine.finish(&grant).await;
         ids.contains(&grant.job_id).then_some(grant.job_id)
     })
@@ -90,11 +87,11 @@ async fn set(http: &Http, queue: &str, change: &Value) {
 async fn run(machine: &mut Testbox, n: usize, ids: &[String]) -> usize {
     let mut found = 0;
     for _ in 0..n {
-        let grant = machine.ask(10).await.remove(0);
+        let grant = machine.take().await;
         let reply = machine.report(&grant, "job_stage=running").await;
         assert_eq!(reply.status, 200, "{}", reply.text);
         let end = clock::now() + Duration::from_millis(150);
-        until("the job has used its time", 5, async || {
+        eventually("the job has used its time", async || {
             (clock::now() >= end).then_some(())
         })
         .await;
@@ -116,13 +113,13 @@ async fn a_weight_said_to_one_replica_acts_at_all() {
         "alice ran {even} of 12, half is hers"
     );
     set(&all[0], "alice", &json!({"weight": 90})).await;
-    until("it acts at the other replica", NEWS_S, async || {
+    eventually("it acts at the other replica", async || {
         (run(&mut machine, 10, &alice).await >= 8).then_some(())
     })
     .await;
     set(&all[1], "bob", &json!({"weight": 8100})).await;
     machine.turn_to(&all[0]);
-    until("the other way round", NEWS_S, async || {
+    eventually("the other way round", async || {
         (run(&mut machine, 10, &alice).await <= 2).then_some(())
     })
     .await;
@@ -137,10 +134,10 @@ async fn a_priority_said_to_one_replica_acts_at_all() {
         set(&all[0], "bob", &json!({"priority": priority})).await;
         for (n, http) in all.iter().enumerate() {
             let mut machine = Testbox::hw(http, &format!("box-{n}"));
-            until("nothing else is dispatched", NEWS_S, async || {
+            eventually("nothing else is dispatched", async || {
                 let mut ran = 0;
                 for _ in 0..10 {
-                    let grant = machine.ask(10).await.remove(0);
+                    let grant = machine.take().await;
                     machine.finish(&grant).await;
                     ran += usize::from(bob.contains(&grant.job_id) == is_bobs);
                 }
@@ -156,7 +153,7 @@ async fn a_paused_queue_waits_at_all_replicas() {
     let (_replicas, all) = lab(2).await;
     set(&all[0], "alice", &json!({"paused": true})).await;
     let mut machine = Testbox::hw(&all[1], "box-1");
-    let waits = until("its jobs wait at the other replica", NEWS_S, async || {
+    let waits = eventually("its jobs wait at the other replica", async || {
         let id = all[0].submit(&jobs::hw("alice")).await.remove(0);
         let ran = machine.run_all(2).await;
         (!ran.contains(&id)).then_some(id)

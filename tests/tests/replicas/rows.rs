@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairlead_tests::{Http, Lab, Scheduler, Testbox, jobs, settings, until};
+use fairlead_tests::{Http, Lab, Scheduler, Testbox, eventually, jobs, settings};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ async fn row_01_killed_replicas_lose_no_pending_job() {
     let submitted = a.submit(&jobs::times(100, &jobs::dc("alice"))).await;
     let mut testbox = Testbox::dc(&b, "host-1", 5 << 10);
     while testbox.held().len() < 5 {
-        assert!(!testbox.ask(10).await.is_empty(), "five fit into 5 GB");
+        assert!(!testbox.take_all().await.is_empty(), "five fit into 5 GB");
     }
 
     // Who took the submits is gone, and does not come back before the other has handed out a part.
@@ -31,7 +31,7 @@ async fn row_01_killed_replicas_lose_no_pending_job() {
             testbox.finish(&grant).await;
             ran.push(grant.job_id);
         }
-        assert!(!testbox.ask(10).await.is_empty(), "{} ran", ran.len());
+        assert!(!testbox.take_all().await.is_empty(), "{} ran", ran.len());
     }
     replicas[0].restart().await;
 
@@ -149,7 +149,7 @@ async fn row_14_create_never_overwrites() {
 
     // Somebody has the ids that A is going to make.
     let (mut taken, mut mine) = (Vec::new(), vec![first.clone()]);
-    until("an id is made that another job has", 120, async || {
+    eventually("an id is made that another job has", async || {
         if mine.last() > taken.last() {
             let ids = ids_to_come(mine.last().expect("some were made"));
             occupy(&elasticsearch, lab.prefix(), &first, &ids).await;
@@ -317,7 +317,7 @@ async fn row_25_jobs_over_the_cache_limit_hide_none_that_fit() {
     let mut ran = Vec::new();
     for (n, http) in all.iter().cycle().take(4).enumerate() {
         let mut testbox = Testbox::dc(http, &format!("host-{n}"), 1 << 10);
-        let grants = testbox.ask(10).await;
+        let grants = testbox.take_all().await;
         for grant in &grants {
             testbox.finish(grant).await;
         }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use fairlead_api::{ConsumeAnswer, Grant};
-use fairlead_tests::{Lab, Reply, Testbox, jobs, until};
+use fairlead_tests::{Lab, Reply, Testbox, eventually, jobs};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-const SHORT_LEASE: [&str; 2] = ["--lease", "1500ms"];
+const SHORT_LEASE: [&str; 2] = ["--lease", "4s"];
 const END: &str = "job_stage=finish&job_health=success&job_data_readiness=complete";
 
 /// What a request that may have lost its turn was given.
@@ -52,7 +52,7 @@ async fn a_box_that_moves_in_mid_request_has_one_job() {
         ran.push(grant.job_id.clone());
         machine.offer.seen = None;
         machine.turn_to(here);
-        let other = machine.ask(10).await.remove(0);
+        let other = machine.take().await;
         machine.finish(&other).await;
         ran.push(other.job_id);
     }
@@ -70,7 +70,7 @@ async fn what_ended_at_one_replica_frees_the_box_at_the_other() {
     let mut machine = Testbox::hw(&all[0], "box-1");
     let mut ran = Vec::new();
     for http in all.iter().rev().cycle().take(submitted.len()) {
-        let grant = machine.ask(10).await.remove(0);
+        let grant = machine.take().await;
         machine.finish(&grant).await;
         ran.push(grant.job_id);
         machine.turn_to(http);
@@ -118,7 +118,7 @@ async fn a_new_session_elsewhere_loses_the_running_job() {
     let (a, b) = (replicas[0].http(), replicas[1].http());
     let id = a.submit(&jobs::hw("alice")).await.remove(0);
     let mut machine = Testbox::hw(&a, "box-1");
-    let first = machine.ask(10).await.remove(0);
+    let first = machine.take().await;
     assert_eq!(
         machine.report(&first, "job_stage=running").await.status,
         200
@@ -126,7 +126,7 @@ async fn a_new_session_elsewhere_loses_the_running_job() {
     let before = machine.clone();
     machine.reboot();
     machine.turn_to(&b);
-    let second = until("the job comes again", 30, async || {
+    let second = eventually("the job comes again", async || {
         machine.ask(2).await.into_iter().next()
     })
     .await;
@@ -156,10 +156,10 @@ async fn a_new_session_elsewhere_gets_an_unstarted_job_again() {
     let (a, b) = (replicas[0].http(), replicas[1].http());
     let id = a.submit(&jobs::hw("alice")).await.remove(0);
     let mut machine = Testbox::hw(&a, "box-1");
-    assert_eq!(machine.ask(10).await[0].job_id, id);
+    assert_eq!(machine.take_all().await[0].job_id, id);
     machine.reboot();
     machine.turn_to(&b);
-    let again = machine.ask(10).await.remove(0);
+    let again = machine.take().await;
     assert_eq!((&again.job_id, again.attempt), (&id, 1));
     machine.turn_to(&a);
     machine.finish(&again).await;
@@ -172,13 +172,13 @@ async fn a_late_end_counts_at_any_replica_while_the_next_attempt_is_unclaimed() 
     let (a, b) = (replicas[0].http(), replicas[1].http());
     let ids = a.submit(&jobs::times(2, &jobs::dc("alice"))).await;
     let mut lost = Testbox::dc(&a, "host-1", 2 << 10);
-    let grants = lost.ask(10).await;
+    let grants = lost.take_all().await;
     assert_eq!(grants.len(), 2);
     for grant in &grants {
         assert_eq!(lost.report(grant, "job_stage=running").await.status, 200);
     }
     for id in &ids {
-        until("its lease is lost", 40, async || {
+        eventually("its lease is lost", async || {
             (b.field(id, "attempt").await == "2").then_some(())
         })
         .await;
@@ -196,7 +196,7 @@ async fn a_late_end_counts_at_any_replica_while_the_next_attempt_is_unclaimed() 
 
     // Somebody has: it does not, at whichever replica it is told.
     let mut other = Testbox::dc(&a, "host-2", 2 << 10);
-    let second = until("the other job goes to another host", 20, async || {
+    let second = eventually("the other job goes to another host", async || {
         other.ask(2).await.into_iter().next()
     })
     .await;

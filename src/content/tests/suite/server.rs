@@ -12,7 +12,9 @@ use std::{
 use tempfile::TempDir;
 
 /// It must listen within this time.
-const STARTS_WITHIN: Duration = Duration::from_secs(30);
+const STARTS_WITHIN: Duration = Duration::from_mins(2);
+/// So many ports are tried: another program may take one that was free.
+const PORTS_MAX: u32 = 10;
 pub(crate) const BUCKET: &str = "lab";
 const PROGRAM: &str = "s3s-fs";
 
@@ -46,17 +48,28 @@ fn program() -> PathBuf {
     )
 }
 
+/// False: it has ended.
 #[expect(clippy::disallowed_methods, reason = "a deadline")]
-fn wait_for(port: u16) {
+fn listens(child: &mut Child, port: u16) -> bool {
     let begun = Instant::now();
     while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
         assert!(begun.elapsed() < STARTS_WITHIN, "s3s-fs does not listen");
-        thread::park_timeout(Duration::from_millis(20));
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        thread::park_timeout(Duration::from_millis(10));
     }
+    child.try_wait().unwrap().is_none()
 }
 
 impl Server {
     pub(crate) fn start() -> Self {
+        let mut started = (0..PORTS_MAX).map(|_| Self::start_once());
+        let started = started.find_map(|(listens, server)| listens.then_some(server));
+        started.expect("s3s-fs finds a port")
+    }
+
+    fn start_once() -> (bool, Self) {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join(BUCKET)).unwrap();
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -70,13 +83,12 @@ impl Server {
             .stderr(Stdio::null())
             .spawn()
             .expect("s3s-fs starts");
-        let server = Self {
+        let mut server = Self {
             child,
             port,
             _root: root,
         };
-        wait_for(port);
-        server
+        (listens(&mut server.child, port), server)
     }
 
     /// The variables with which a store is opened there.

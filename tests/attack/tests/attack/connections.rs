@@ -3,11 +3,11 @@
 use std::{fs, process};
 
 use fairlead_attack::silent::{Line, Silence, poll};
-use fairlead_tests::{Scheduler, Store, Testbox, clock, jobs, until};
+use fairlead_tests::{Scheduler, Store, Testbox, clock, eventually, jobs, until};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Within so long a connection that says nothing is gone, seconds.
-const GONE_S: u64 = 30;
+const GONE_S: u64 = 50;
 /// Connections of each kind.
 const SILENT_EACH: usize = 60;
 const POLLS: usize = 300;
@@ -54,7 +54,7 @@ async fn silent_connections_go_and_long_polls_stay() {
     let http = scheduler.http();
     let job = serde_json::json!({"suite": "x", "testbox": "dc", "arch": "riscv64", "my_account": "alice"});
     http.submit(&job).await;
-    until("a long poll gets the job", 10, async || {
+    eventually("a long poll gets the job", async || {
         polls
             .iter()
             .any(|line| line.heard().is_some_and(|heard| !heard.is_empty()))
@@ -70,7 +70,7 @@ async fn an_upload_that_goes_on_is_taken_and_one_that_stops_is_not() {
     let http = scheduler.http();
     http.submit(&jobs::dc("alice")).await;
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     let head = |name: &str| {
         format!(
             "POST {}/{name}?job_id={}&job_token={} HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n",
@@ -94,7 +94,7 @@ async fn an_upload_that_goes_on_is_taken_and_one_that_stops_is_not() {
         "{told}"
     );
     slow.say(b"0\r\n\r\n").await;
-    until("the slow one is taken", 10, async || {
+    eventually("the slow one is taken", async || {
         let answer = slow.heard().expect("it is open");
         String::from_utf8_lossy(&answer)
             .contains("200 OK")

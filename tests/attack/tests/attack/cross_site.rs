@@ -2,12 +2,9 @@
 //! not count.
 
 use fairlead_attack::{Browser, Site, browser::REBOUND};
-use fairlead_tests::{Http, Scheduler, Store, Testbox, jobs, until};
+use fairlead_tests::{Http, Scheduler, Store, Testbox, eventually, jobs};
 use reqwest::Method;
 use serde_json::{Value, json};
-
-/// How long the browser may take, seconds.
-const PAGE_S: u64 = 60;
 
 /// Submits a job in all ways that need no permission, asks for work as two kinds of machines, and says that it is done.
 fn page(target: &str) -> String {
@@ -40,7 +37,7 @@ const submit = (type) => silent("/scheduler/v1/jobs/submit", {{method: "POST", b
 async fn opened(target: &Http, name: &str) {
     let site = Site::serve(&page(target.base())).await;
     let _browser = Browser::open(&site.url(name));
-    until("the page has done its worst", PAGE_S, async || {
+    eventually("the page has done its worst", async || {
         site.was_asked("/done").then_some(())
     })
     .await;
@@ -178,7 +175,7 @@ async fn an_open_lab_gives_limits_but_no_roles_and_no_tokens() {
     assert_eq!(limited.json()["my_token"], Value::Null);
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
     http.submit(&jobs::times(2, &jobs::dc("evil"))).await;
-    assert_eq!(testbox.ask(5).await.len(), 1, "the limit holds");
+    assert_eq!(testbox.take_all().await.len(), 1, "the limit holds");
     // With --auth it is an account without a token, until an admin makes one.
     scheduler.stop().await;
     let root = scheduler.add_account("root", "admin");

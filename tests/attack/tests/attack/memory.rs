@@ -7,7 +7,7 @@ use fairlead_attack::{
     memory::{now_bytes, peak_bytes, wide_array, wide_jobs, yaml_bomb},
     silent::Line,
 };
-use fairlead_tests::{Guarded, Http, Scheduler, Store, Testbox, jobs, until};
+use fairlead_tests::{Guarded, Http, Scheduler, Store, Testbox, eventually, jobs};
 use reqwest::Method;
 use serde_json::json;
 use tokio::{task::JoinSet, time::timeout};
@@ -97,7 +97,7 @@ async fn a_storm_of_bodies_stays_within_the_budget_and_costs_no_lease() {
     let (scheduler, user, boxes) = guarded(&["--lease", "5s"]).await;
     let id = user.submit(&jobs::dc("alice")).await.remove(0);
     let mut testbox = Testbox::dc(&boxes, "host-1", 2 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     assert_eq!(grant.job_id, id);
     let idle = now_bytes(scheduler.id());
     let mut sent = JoinSet::new();
@@ -120,7 +120,7 @@ async fn a_storm_of_bodies_stays_within_the_budget_and_costs_no_lease() {
         let _lines = unfinished(url, token).await;
         sent.join_all().await
     });
-    let statuses = until("the storm is over", 120, async || {
+    let statuses = eventually("the storm is over", async || {
         let beat = testbox.try_heartbeat().await.expect("an answer");
         assert_eq!(beat.status, 200, "a heartbeat: {}", beat.text);
         storm
@@ -192,7 +192,7 @@ async fn an_answer_to_a_body_that_was_not_read_ends_the_connection() {
     for (length, body, status, is_last) in [(1 << 30, "[", 413, true), (2, "[]", 400, false)] {
         let line = Line::open(&address, format!("{}{body}", head(length)).as_bytes()).await;
         let mut heard = Vec::new();
-        let answer = until("an answer", 10, async || {
+        let answer = eventually("an answer", async || {
             heard.extend(line.heard().unwrap_or_default());
             let answer = String::from_utf8_lossy(&heard).into_owned();
             answer.contains("\r\n\r\n").then_some(answer)

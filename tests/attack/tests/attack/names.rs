@@ -9,8 +9,8 @@ const JOBS: usize = 9_000;
 /// A small cache: the flood is past its limits sooner.
 const CACHE: [&str; 2] = ["--cache-jobs-max", "2000"];
 /// How long the flood may take to get in, and the victim to get its testbox, seconds.
-const FLOOD_LIMIT_S: u64 = 60;
-const VICTIM_LIMIT_S: u64 = 15;
+const FLOOD_LIMIT_S: u64 = 240;
+const VICTIM_LIMIT_S: u64 = 60;
 
 /// A victim submits, and a host that can run nothing of the flood asks.
 async fn victim_is_served(http: &Http, host: &str) {

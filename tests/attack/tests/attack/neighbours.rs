@@ -2,12 +2,10 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use fairlead_tests::{Agent, Http, Scheduler, Store, jobs, until};
+use fairlead_tests::{Agent, Http, Scheduler, Store, eventually, jobs};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long a job may take to begin or end, seconds.
-const JOB_S: u64 = 90;
 /// What the victim's owner gave it.
 const SECRET: &str = "hush-of-the-victim";
 /// What the agent has.
@@ -34,7 +32,7 @@ echo "looked as $(id -u) with groups $(id -G)"
 "#;
 
 async fn ended(http: &Http, id: &str) -> Value {
-    until("the job has ended", JOB_S, async || {
+    eventually("the job has ended", async || {
         let job = http.job(id).await;
         (job["job_stage"] == "finish" && job["job_data_readiness"] != "uploading").then_some(job)
     })
@@ -78,7 +76,7 @@ async fn a_job_gets_neither_another_one_s_secrets_nor_the_agent_s_token() {
         .submit(&jobs::with(jobs::dc("alice"), &victim))
         .await
         .remove(0);
-    until("the victim runs", JOB_S, async || {
+    eventually("the victim runs", async || {
         log(&http, &victim).await.contains("has it").then_some(())
     })
     .await;
@@ -114,9 +112,8 @@ async fn a_job_gets_neither_another_one_s_secrets_nor_the_agent_s_token() {
 
 /// No process has this command line.
 async fn nothing_runs(command_line: &str) {
-    until(
+    eventually(
         "what left its group and its environment is killed",
-        JOB_S,
         async || {
             let mut processes = fs::read_dir("/proc").into_iter().flatten().flatten();
             let found = processes.any(|process| {

@@ -36,7 +36,7 @@ async fn set_queue(admin: &Http, name: &str, change: &Value) -> Value {
 async fn dispatched(http: &Http, many: usize) -> Vec<String> {
     let mut testbox = Testbox::dc(http, "host-1", 128 << 10);
     while testbox.held().len() < many {
-        let grants = testbox.ask(5).await;
+        let grants = testbox.take_all().await;
         assert!(!grants.is_empty(), "{} of {many}", testbox.held().len());
     }
     let first = testbox.held().iter().take(many);

@@ -52,7 +52,7 @@ impl Walk {
         let spare = format!("/scheduler/v1/hosts/{SPARE}");
         assert_eq!(boxes.post(&spare, &json!({})).await.status, 200);
         other.submit(&jobs::dc("bob")).await;
-        let other_job = machine.ask(10).await.remove(0);
+        let other_job = machine.take().await;
         Self {
             lab,
             owner,
@@ -118,7 +118,7 @@ impl Walk {
             }
             machine.drop_job(&id);
         }
-        machine.ask(10).await.remove(0)
+        machine.take().await
     }
 
     /// A new thing for this route, and a request about it.

@@ -5,12 +5,11 @@ use std::{
     process::{Command, Stdio},
 };
 
-use fairlead_tests::{Guarded, Http, Scheduler, Store, Testbox, jobs, reaper, settings, until};
+use fairlead_tests::{
+    Guarded, Http, Scheduler, Store, Testbox, eventually, jobs, reaper, settings,
+};
 use reqwest::Method;
 use serde_json::{Value, json};
-
-/// How long a scheduler may take to say why it does not start, seconds.
-const START_S: u64 = 60;
 
 fn secret_job() -> Value {
     let secret = json!({"secrets": {"password": "hush"}});
@@ -61,7 +60,7 @@ async fn refusal_to_start(scheduler: &Scheduler) -> String {
         .spawn()
         .unwrap_or_else(|error| panic!("fairlead serve: {error}"));
     let text = || fs::read_to_string(&log).unwrap_or_default();
-    let ended = until("it starts, or says why not", START_S, async || {
+    let ended = eventually("it starts, or says why not", async || {
         let ended = child.try_wait().ok().flatten();
         let started = text().contains("ready");
         (ended.is_some() || started).then_some(ended)
@@ -96,10 +95,7 @@ async fn a_lost_key_is_never_made_anew() {
     let file = file.to_string_lossy().into_owned();
     Guarded::command(&scheduler, &["key", "import", &file]);
     scheduler.restart().await;
-    let grant = Testbox::dc(&http, "host-1", 2 << 10)
-        .ask(10)
-        .await
-        .remove(0);
+    let grant = Testbox::dc(&http, "host-1", 2 << 10).take().await;
     assert_eq!(grant.job["secrets"]["password"], "hush");
 }
 
@@ -131,7 +127,7 @@ async fn a_job_whose_key_is_lost_does_not_run_without_its_secrets() {
         "it got a job without its secrets: {:?}",
         got[0].job
     );
-    let why = until("the job says why it waits", 30, async || {
+    let why = eventually("the job says why it waits", async || {
         testbox.ask(0).await;
         let job = http.job(&id).await.to_string();
         job.contains("secrets cannot be opened").then_some(job)
@@ -146,7 +142,7 @@ async fn a_new_key_ends_no_running_job_and_shows_no_key() {
     let http = scheduler.http();
     http.submit(&json!([secret_job(), secret_job()])).await;
     let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
-    let grant = testbox.ask(10).await.remove(0);
+    let grant = testbox.take().await;
     scheduler.stop().await;
     let first = Guarded::command(&scheduler, &["--json", "key", "show"]);
     let rotated = Guarded::command(&scheduler, &["--json", "key", "rotate"]);
@@ -165,7 +161,7 @@ async fn a_new_key_ends_no_running_job_and_shows_no_key() {
         200
     );
     testbox.finish_running(&grant).await;
-    let next = testbox.ask(10).await.remove(0);
+    let next = testbox.take().await;
     assert_eq!(next.job["secrets"]["password"], "hush");
     testbox.finish(&next).await;
 }

@@ -14,7 +14,7 @@ async fn granted(lab: &Guarded, boxes: &Http) -> (Testbox, Grant) {
     let secret = json!({"secrets": {"password": "hush"}});
     alice.submit(&jobs::with(jobs::dc("alice"), &secret)).await;
     let mut own = Testbox::dc(boxes, "rack1-7", 8 << 10);
-    let grant = own.ask(10).await.remove(0);
+    let grant = own.take().await;
     assert_eq!(grant.job["secrets"]["password"], "hush");
     (own, grant)
 }
@@ -50,7 +50,7 @@ async fn a_testbox_token_is_good_for_its_own_hosts_only() {
     boxes.post(own, &victim).await.refused(403);
 
     assert_eq!(boxes.post(own, &json!({"memory": "4g"})).await.status, 200);
-    let named = Testbox::dc(&boxes, "a66", 8 << 10).ask(10).await;
+    let named = Testbox::dc(&boxes, "a66", 8 << 10).take_all().await;
     assert_eq!(named.len(), 1, "its own hosts get their jobs");
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use fairlead_attack::post::post_with_job_token;
 use fairlead_tests::{
-    Guarded, Scheduler, Store, Testbox, jobs, reaper, scheduler::free_port, settings, until,
+    Guarded, Scheduler, Store, Testbox, eventually, jobs, reaper, scheduler::free_port, settings,
 };
 use reqwest::Method;
 
@@ -35,10 +35,7 @@ fn walk(folder: &Path, found: &mut Vec<(PathBuf, u32)>) {
 async fn job_with_files(scheduler: &Scheduler) -> PathBuf {
     let http = scheduler.http();
     http.submit(&jobs::dc("alice")).await;
-    let grant = Testbox::dc(&http, "host-1", 2 << 10)
-        .ask(10)
-        .await
-        .remove(0);
+    let grant = Testbox::dc(&http, "host-1", 2 << 10).take().await;
     let (id, token) = (&grant.job_id, &grant.job_token);
     let log = format!("/scheduler/v1/jobs/{id}/log?offset=0&job_token={token}");
     let sent = http.send(Method::POST, &log, "", b"hush\n".to_vec()).await;
@@ -90,10 +87,7 @@ async fn a_header_counts_more_than_an_address() {
     assert_eq!(listed.status, 200, "{}", listed.text);
     let alice = lab.user("alice").await;
     alice.submit(&jobs::dc("alice")).await;
-    let grant = Testbox::dc(&boxes, "host-1", 2 << 10)
-        .ask(10)
-        .await
-        .remove(0);
+    let grant = Testbox::dc(&boxes, "host-1", 2 << 10).take().await;
     let path = format!(
         "/scheduler/v1/jobs/{}/update?job_stage=running&job_token=wrong",
         grant.job_id
@@ -152,7 +146,7 @@ async fn the_shipped_proxy_logs_no_token() {
         .unwrap();
     let http = fairlead_tests::Http::new(&format!("http://127.0.0.1:{port}"));
     let asked = "/scheduler/v1/jobs/7/update?job_token=s3cret&token=s3cret";
-    let seen = until("the proxy logs a request", 20, async || {
+    let seen = eventually("the proxy logs a request", async || {
         let sent = http.try_send(Method::POST, asked, "", Vec::new()).await;
         let text = fs::read_to_string(&log).unwrap_or_default();
         (sent.is_ok() && text.contains("jobs/7/update")).then_some(text)

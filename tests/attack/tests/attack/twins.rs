@@ -1,11 +1,8 @@
 //! Two agents of one name: neither may harm the other one's jobs.
 
-use fairlead_tests::{Agent, Scheduler, Store, jobs, until};
+use fairlead_tests::{Agent, Scheduler, Store, eventually, jobs};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-/// How long a job may take to begin or end, or a host to show something, seconds.
-const PATIENCE_S: u64 = 90;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_agent_of_the_same_name_is_refused_and_the_first_one_s_job_goes_on() {
@@ -18,13 +15,13 @@ async fn a_second_agent_of_the_same_name_is_refused_and_the_first_one_s_job_goes
     let script = format!("while [ ! -e {} ]; do sleep 0.05; done", gate.display());
     let job = jobs::with(jobs::dc("alice"), &json!({"script": script, "retry": 1}));
     let id = http.submit(&job).await.remove(0);
-    until("the job runs", PATIENCE_S, async || {
+    eventually("the job runs", async || {
         (http.field(&id, "job_stage").await == "running").then_some(())
     })
     .await;
     let second = Agent::start(&scheduler.url(), "twin", &words);
     // Refused, or (as it was) in the first one's place: either way it has asked by then.
-    until("the second one has asked", PATIENCE_S, async || {
+    eventually("the second one has asked", async || {
         let log = second.log();
         (log.contains("refuses") || log.contains("a scheduler answers")).then_some(())
     })
@@ -37,7 +34,7 @@ async fn a_second_agent_of_the_same_name_is_refused_and_the_first_one_s_job_goes
         second.log()
     );
     std::fs::write(&gate, "").expect("a gate");
-    let ended: Value = until("the job ends", PATIENCE_S, async || {
+    let ended: Value = eventually("the job ends", async || {
         let job = http.job(&id).await;
         (job["job_stage"] == "finish").then_some(job)
     })
@@ -59,14 +56,14 @@ async fn the_second_agent_has_the_host_when_the_first_is_gone() {
     let http = scheduler.http();
     let words = ["--kind", "vm,dc", "--memory", "4g", "--wait", "1"];
     let mut first = Agent::start(&scheduler.url(), "twin", &words);
-    until("the first has the host", PATIENCE_S, async || {
+    eventually("the first has the host", async || {
         first.log().contains("a scheduler answers").then_some(())
     })
     .await;
     first.kill();
     let second = Agent::start(&scheduler.url(), "twin", &words);
     let id = http.submit(&jobs::dc("alice")).await.remove(0);
-    until("the second runs its job", PATIENCE_S, async || {
+    eventually("the second runs its job", async || {
         (http.field(&id, "job_health").await == "success").then_some(())
     })
     .await;

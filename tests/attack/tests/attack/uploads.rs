@@ -5,12 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use fairlead_tests::{Http, Reply, Scheduler, Store, Testbox, jobs, until};
+use fairlead_tests::{Http, Reply, Scheduler, Store, Testbox, eventually, jobs};
 use reqwest::Method;
 use tokio::{io::AsyncWriteExt, net::TcpStream};
-
-/// How long a file may take to appear, seconds.
-const PATIENCE_S: u64 = 60;
 
 /// One job that a testbox runs, and its scheduler.
 struct Running {
@@ -25,7 +22,7 @@ async fn running() -> Running {
     let http = scheduler.http();
     let mut testbox = Testbox::dc(&http, "box", 4096);
     http.submit(&jobs::dc("alice")).await;
-    let grant = testbox.ask(30).await.remove(0);
+    let grant = testbox.take().await;
     let reply = testbox.report(&grant, "job_stage=running").await;
     assert_eq!(reply.status, 200, "{reply:?}");
     Running {
@@ -121,7 +118,7 @@ async fn an_upload_that_is_broken_off_leaves_nothing() {
             .write_all(head.as_bytes())
             .await
             .expect("half a body");
-        until("the upload has begun", PATIENCE_S, async || {
+        eventually("the upload has begun", async || {
             (!parts(&data).is_empty()).then_some(())
         })
         .await;
@@ -131,7 +128,7 @@ async fn an_upload_that_is_broken_off_leaves_nothing() {
         } else {
             drop(connection);
         }
-        until("nothing is left of it", PATIENCE_S, async || {
+        eventually("nothing is left of it", async || {
             parts(&data).is_empty().then_some(())
         })
         .await;
