@@ -5,7 +5,7 @@ use std::{
     io::{self, BufWriter, Write},
 };
 
-#[path = "../tests/day/mod.rs"]
+#[path = "../tests/laws/day/mod.rs"]
 mod day;
 
 fn main() -> io::Result<()> {

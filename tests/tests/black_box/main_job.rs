@@ -1,8 +1,6 @@
 //! The main job, end to end: real files, a real store, real agents, and a scheduler that is killed meanwhile. Nothing
 //! is lost, nothing runs twice, everything ends well.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
-
 use std::{
     collections::BTreeMap,
     fs,

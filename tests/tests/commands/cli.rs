@@ -1,7 +1,5 @@
 //! The `fairlead` command as a user types it: dry runs, refusals, exit codes, a whole run.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
-
 use std::{collections::BTreeSet, fs, path::Path};
 
 use fairlead_tests::{command::fairlead, settings};

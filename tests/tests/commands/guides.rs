@@ -1,8 +1,6 @@
 //! The examples of the guides, run as they stand. Blocks marked `yaml NAME` or `sh NAME` become files. Lines after `$ ` in `console` blocks
 //! become one shell session against a lab of one machine. Their other lines are output that the session must print.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
-
 use std::{
     collections::BTreeSet,
     env, fs,

@@ -1,8 +1,6 @@
 //! Checks the workspace's layers, from `cargo metadata`: allowed dependencies, versions and lints. Cargo itself refuses
 //! cycles; this test refuses forbidden arrows.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
-
 use std::{collections::BTreeMap, fs};
 
 use cargo_metadata::{CargoOpt, Metadata, MetadataCommand, Package};

@@ -3,8 +3,6 @@
 //! `cargo deny` reads the same file and checks more (advisories, the texts of licenses). It is not installed everywhere;
 //! this test runs wherever the tests do.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,

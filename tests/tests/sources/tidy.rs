@@ -1,7 +1,5 @@
 //! Checks that no compiler does: sizes, headers, banned words, links, and that the documents name existing things.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
-
 use std::{collections::BTreeSet, fs, path::Path};
 
 use fairlead_api::ErrorCode;

@@ -1,7 +1,5 @@
 //! Checks the words that people read: pages, module headers and help texts have short sentences with a plain subject.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
-
 use std::path::Path;
 
 use fairlead_tests::sources::sources;

@@ -1,8 +1,6 @@
 //! Elasticsearch as sites run it: TLS with an authority of the site's own, users and API keys, and a role
 //! with no more rights than are needed.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
-
 use std::fs;
 
 use fairlead_tests::{

@@ -1,8 +1,6 @@
 //! Tests of an upgrade from a recorded lab: nothing is lost, an old agent continues, and valid old requests are still
 //! accepted.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
-
 use fairlead_api::Grant;
 use fairlead_tests::{Http, Recorded, Store, clock, jobs, on_both_stores};
 use reqwest::Method;

@@ -2,9 +2,7 @@
 
 use fairlead_replay::{Law, Scaled, Scaling, arrivals, scale};
 
-mod day;
-
-use day::day;
+use super::day::day;
 
 fn rules(law: Law) -> Scaling {
     Scaling {

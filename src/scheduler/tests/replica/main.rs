@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's helpers may fail the test")]
 
 mod lab;
+mod replicas;
 
 use std::time::Duration;
 

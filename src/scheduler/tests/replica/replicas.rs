@@ -1,6 +1,5 @@
 //! Two replicas over one store, in one process: hosts that move between them, hints and their loss, leases
 //! taken over, weights and priorities that act on both.
-#![expect(clippy::unwrap_used, reason = "a test's helpers may fail the test")]
 
 use std::{
     collections::BTreeMap,

@@ -1,0 +1,5 @@
+//! Tests of the laws of dispatch and of scaling on whole traces.
+
+mod day;
+mod easy;
+mod scaling;
