@@ -5,5 +5,6 @@
 mod arrows;
 mod libraries;
 mod rooms;
+mod soak;
 mod tidy;
 mod words;
