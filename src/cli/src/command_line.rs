@@ -10,10 +10,7 @@ use crate::{
     cmd_login, cmd_plan, cmd_pools, cmd_prune, cmd_put, cmd_queues, cmd_replay, cmd_rerun,
     cmd_results, cmd_reuse, cmd_run, cmd_scale, cmd_serve, cmd_stop, cmd_submit, cmd_tests,
     cmd_timers, cmd_usage, cmd_version, cmd_wait, cmd_watch, cmd_webhooks, cmd_whoami, completing,
-    context::Context,
-    exit,
-    logging::{self, LogFormat},
-    settings::Flags,
+    context::Context, exit, settings::Flags,
 };
 
 /// Schedules the jobs of a test lab: people submit job files, and testboxes ask for work
@@ -134,17 +131,11 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// What the command does. Each future is boxed: in one future of all commands, each would be compiled once for every
-    /// way in which that one is used.
+    /// Runs the command. Each future is boxed: one future of all commands would be compiled once for each of its uses.
     pub(crate) fn run<'a>(
         &'a self,
         context: &'a Context,
     ) -> Pin<Box<dyn Future<Output = anyhow::Result<u8>> + 'a>> {
-        if !matches!(self, Self::Serve(_))
-            && let Err(error) = logging::start("error", LogFormat::Text, &context.env)
-        {
-            return Box::pin(ready(Err(error.into())));
-        }
         match self {
             Self::Run(args) => Box::pin(cmd_run::run(args, context)),
             Self::Serve(args) => Box::pin(cmd_serve::run(args, context)),

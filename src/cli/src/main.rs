@@ -83,7 +83,11 @@ use std::{ffi::OsString, process::ExitCode};
 use clap::{CommandFactory, Parser};
 
 use crate::{
-    command_line::CommandLine, context::Context, output::Output, serving::Layers,
+    command_line::{Command, CommandLine},
+    context::Context,
+    logging::LogFormat,
+    output::Output,
+    serving::Layers,
     settings::Environment,
 };
 
@@ -138,10 +142,13 @@ fn tell(error: &anyhow::Error, is_for_programs: bool, output: &Output) -> u8 {
     code
 }
 
-fn run(command: &command_line::Command, context: &Context) -> anyhow::Result<u8> {
+fn run(command: &Command, context: &Context) -> anyhow::Result<u8> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
+    if !matches!(command, Command::Serve(_)) {
+        logging::start("error", LogFormat::Text, &context.env)?;
+    }
     let ended = runtime.block_on(command.run(context));
     // A read of stdin that nobody answers must not keep the process.
     runtime.shutdown_background();

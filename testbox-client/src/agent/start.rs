@@ -52,66 +52,72 @@ const MEASURE_EVERY: Duration = Duration::from_secs(2);
 /// answer of the scheduler that refuses this testbox (a wrong token). An unreachable scheduler is none:
 /// the agent waits for it.
 pub fn run(
-    mut config: AgentConfig,
+    config: AgentConfig,
     stop: CancellationToken,
     events: Option<mpsc::Sender<AgentEvent>>,
 ) -> Pin<Box<dyn Future<Output = anyhow::Result<()>> + Send>> {
-    Box::pin(async move {
-        config.check()?;
-        let client = |retry_for: Duration, request_timeout: Duration| {
-            Client::new(ClientConfig {
-                token: config.token.clone(),
-                retry_for,
-                request_timeout,
-                ..ClientConfig::new(config.servers.clone())
-            })
-        };
-        let whole = ClientConfig::default();
-        let reporter = client(whole.retry_for, whole.request_timeout)?;
-        let asker = client(Duration::ZERO, whole.request_timeout)?;
-        let beater = client(Duration::ZERO, BEAT_TIMEOUT)?;
-        let work_dir = config.work_dir.clone();
-        let shown = work_dir.display().to_string();
-        let keep = config.keep;
-        let opened = tokio::task::spawn_blocking(move || open(&work_dir, keep)).await?;
-        let Opened {
-            lock,
-            work_dir,
-            instance,
-            left,
-        } = opened.with_context(|| format!("cannot work in '{shown}'"))?;
-        config.work_dir = work_dir;
-        let cache = cache(&config).await?;
-        let users = users(&config).await?.map(Arc::new);
-        let isolation = if users.is_some() { "users" } else { "none" };
-        let agent = instance.split('.').next().unwrap_or_default();
-        let executors = Executors::find(&config, agent).await?;
-        executors.clear_left().await;
-        config.kinds = executors.kinds();
-        let mut tags = executors.tags();
-        tags.push(CONTENT_TAG.to_owned());
-        let told = (executors.said(), tags);
-        let facts = tokio::task::spawn_blocking(|| facts::find(Path::new("/"))).await?;
-        let host = config.host(&new_session(), &instance, isolation, told, facts);
-        let context = Arc::new(Context {
-            config,
-            users,
-            executors,
-            cache,
-            client: reporter,
-            events: Events(events),
-        });
-        let load = measure(&context).await;
-        let mut driver = Driver::new(Arc::clone(&context), (asker, beater), host, load);
-        let mut beside = watch(&context).await;
-        beside.spawn(watch_load(Arc::clone(&context), driver.sender.clone()));
-        driver.adopt(left);
-        let worked = driver.work(&stop).await;
-        driver.wind_down().await;
-        beside.shutdown().await;
-        drop(lock);
-        worked
-    })
+    Box::pin(work(config, stop, events))
+}
+
+async fn work(
+    mut config: AgentConfig,
+    stop: CancellationToken,
+    events: Option<mpsc::Sender<AgentEvent>>,
+) -> anyhow::Result<()> {
+    config.check()?;
+    let client = |retry_for: Duration, request_timeout: Duration| {
+        Client::new(ClientConfig {
+            token: config.token.clone(),
+            retry_for,
+            request_timeout,
+            ..ClientConfig::new(config.servers.clone())
+        })
+    };
+    let whole = ClientConfig::default();
+    let reporter = client(whole.retry_for, whole.request_timeout)?;
+    let asker = client(Duration::ZERO, whole.request_timeout)?;
+    let beater = client(Duration::ZERO, BEAT_TIMEOUT)?;
+    let work_dir = config.work_dir.clone();
+    let shown = work_dir.display().to_string();
+    let keep = config.keep;
+    let opened = tokio::task::spawn_blocking(move || open(&work_dir, keep)).await?;
+    let Opened {
+        lock,
+        work_dir,
+        instance,
+        left,
+    } = opened.with_context(|| format!("cannot work in '{shown}'"))?;
+    config.work_dir = work_dir;
+    let cache = cache(&config).await?;
+    let users = users(&config).await?.map(Arc::new);
+    let isolation = if users.is_some() { "users" } else { "none" };
+    let agent = instance.split('.').next().unwrap_or_default();
+    let executors = Executors::find(&config, agent).await?;
+    executors.clear_left().await;
+    config.kinds = executors.kinds();
+    let mut tags = executors.tags();
+    tags.push(CONTENT_TAG.to_owned());
+    let told = (executors.said(), tags);
+    let facts = tokio::task::spawn_blocking(|| facts::find(Path::new("/"))).await?;
+    let host = config.host(&new_session(), &instance, isolation, told, facts);
+    let context = Arc::new(Context {
+        config,
+        users,
+        executors,
+        cache,
+        client: reporter,
+        events: Events(events),
+    });
+    let load = measure(&context).await;
+    let mut driver = Driver::new(Arc::clone(&context), (asker, beater), host, load);
+    let mut beside = watch(&context).await;
+    beside.spawn(watch_load(Arc::clone(&context), driver.sender.clone()));
+    driver.adopt(left);
+    let worked = driver.work(&stop).await;
+    driver.wind_down().await;
+    beside.shutdown().await;
+    drop(lock);
+    worked
 }
 
 /// Starts what goes on beside the jobs.

@@ -215,7 +215,7 @@ async fn a_wrong_file_is_refused_before_anything_is_done(store: Store) {
             "lab.yaml:3: account 'c'",
             "--tokens",
         ),
-        ("  b: [\n", "lab.yaml: ", ""),
+        ("  b: [\n", "lab.yaml:3:6: not YAML", "brackets"),
     ] {
         admin.write(&format!("queues:\n  a: {{weight: 9}}\n{more}"));
         for command in ["plan", "apply"] {

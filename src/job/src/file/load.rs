@@ -17,6 +17,7 @@ use super::{
     },
     merge,
     source::Source,
+    template::Texts,
     tree::{Entry, Kind, Node},
     yaml,
 };
@@ -119,7 +120,7 @@ impl<'a> Loader<'a> {
         let text = std::str::from_utf8(bytes).map_err(|problem| not_utf8(&name, bytes, problem))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let file = self.files.add(&name, text);
-        let roots = yaml::documents(text, file, &self.files, yaml::Texts::Templates)?;
+        let roots = yaml::documents(text, file, &self.files, Texts::Templates)?;
         self.open.push(normal(&self.source.absolute(path)));
         let documents = self.join(&roots, path);
         self.open.pop();

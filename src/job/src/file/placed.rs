@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{
     error::{Files, JobFileError},
+    template::Texts,
     tree::{Entry, Kind, Node},
     yaml,
 };
@@ -60,7 +61,7 @@ pub fn read_placed(name: &str, text: &str) -> Result<Placed, JobFileError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut files = Files::default();
     let file = files.add(name, text);
-    let documents = yaml::documents(text, file, &files, yaml::Texts::AsTheyStand)?;
+    let documents = yaml::documents(text, file, &files, Texts::AsTheyStand)?;
     match documents.as_slice() {
         [] => Ok(Placed {
             line: 1,
@@ -143,7 +144,7 @@ mod tests {
             ("a|b: [1|2]\n", "not_plain", 1),
             ("- a\n", "not_a_map", 1),
             ("a: 1\na: 2\n", "duplicate_key", 2),
-            ("a: [1\n", "syntax", 2),
+            ("a: [1\n", "syntax", 1),
         ] {
             let error = read_placed("lab.yaml", text).unwrap_err();
             assert_eq!((error.code, error.line), (code, line), "{text}: {error}");

@@ -10,6 +10,7 @@ use super::{
     error::{Files, JobFileError, printable},
     limits::PATH_SEGMENTS_MAX,
     scalar, shapes,
+    template::Texts,
     tree::{Entry, Key, Kind, Node},
     yaml,
 };
@@ -113,7 +114,7 @@ impl Setting {
 /// A value in YAML's brackets or quotes, read as the only value of a file.
 fn flow(value: &str, file: u32, files: &Files) -> Result<Arc<Node>, JobFileError> {
     // One key on the same line keeps every place but the columns, which move back by its width.
-    let documents = yaml::documents(&format!("v: {value}"), file, files, yaml::Texts::Templates)?;
+    let documents = yaml::documents(&format!("v: {value}"), file, files, Texts::Templates)?;
     let found = match documents.as_slice() {
         [root] => match &root.kind {
             Kind::Map(entries) => match entries.as_slice() {

@@ -17,6 +17,15 @@ use super::{
 const HINT: &str = "a template knows keys, a.b, 'text', numbers, true, false, nil, ==, =~ /pattern/, ||, ? :, \
                     if/elsif/else/end and case/when/then/else/end";
 
+/// What texts of a file may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Texts {
+    /// A text with `{{ }}` is a template, but below `script`.
+    Templates,
+    /// No text is a template.
+    AsTheyStand,
+}
+
 /// A text with at least one `{{ }}`.
 #[derive(Debug)]
 pub(crate) struct Template {

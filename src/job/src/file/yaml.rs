@@ -17,17 +17,9 @@ use super::{
     limits::{KEYS_MAX, NESTING_MAX, NODES_MAX},
     mask, scalar,
     shapes::{entry, erb_tag, merge_under, text_or_template},
+    template::Texts,
     tree::{Entry, Key, Kind, Node},
 };
-
-/// What texts of a file may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Texts {
-    /// A text with `{{ }}` is a template, but below `script`.
-    Templates,
-    /// No text is a template.
-    AsTheyStand,
-}
 
 /// The documents of `text`, which is file number `file`. Empty documents are left out.
 pub(crate) fn documents(

@@ -132,5 +132,6 @@ fn what_is_wrong_is_refused_with_line_value_and_hint() {
         refused(text, line, value, hint);
     }
     let twice = parsed("queues: {}\nqueues: {}\n").unwrap_err();
-    assert!(twice.message.starts_with("lab.yaml: "), "{twice}");
+    let place = "lab.yaml:2:1: key 'queues' is set twice";
+    assert!(twice.message.starts_with(place), "{twice}");
 }
