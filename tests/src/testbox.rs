@@ -211,18 +211,18 @@ impl Testbox {
         self.held.retain(|grant| grant.job_id != job_id);
     }
 
-    /// Asks and finishes, one job after the other, until `wait_s` seconds bring nothing. The ids in order.
+    /// Takes a job, which must come, and finishes it; then the next ones, until `wait_s` seconds bring nothing. The ids in
+    /// order.
     pub async fn run_all(&mut self, wait_s: u32) -> Vec<String> {
         let mut ran = Vec::new();
-        loop {
-            let grants = self.ask(wait_s).await;
-            if grants.is_empty() {
-                return ran;
-            }
+        let mut grants = self.take_all().await;
+        while !grants.is_empty() {
             for grant in grants {
                 self.finish(&grant).await;
                 ran.push(grant.job_id);
             }
+            grants = self.ask(wait_s).await;
         }
+        ran
     }
 }
