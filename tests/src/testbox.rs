@@ -211,18 +211,24 @@ impl Testbox {
         self.held.retain(|grant| grant.job_id != job_id);
     }
 
-    /// Takes a job, which must come, and finishes it; then the next ones, until `wait_s` seconds bring nothing. The ids in
-    /// order.
+    /// Runs one job after the other, and returns their ids in order. It waits for the first as [`take_all`](Self::take_all)
+    /// does, and ends when `wait_s` seconds bring no other.
     pub async fn run_all(&mut self, wait_s: u32) -> Vec<String> {
         let mut ran = Vec::new();
-        let mut grants = self.take_all().await;
-        while !grants.is_empty() {
-            for grant in grants {
-                self.finish(&grant).await;
-                ran.push(grant.job_id);
-            }
-            grants = self.ask(wait_s).await;
+        let mut next = self.run_next(COMES_WITHIN_S).await;
+        while !next.is_empty() {
+            ran.append(&mut next);
+            next = self.run_next(wait_s).await;
         }
         ran
+    }
+
+    /// Asks for work for up to `wait_s` seconds, and finishes what came. The ids in order.
+    pub async fn run_next(&mut self, wait_s: u32) -> Vec<String> {
+        let grants = self.ask(wait_s).await;
+        for grant in &grants {
+            self.finish(grant).await;
+        }
+        grants.into_iter().map(|grant| grant.job_id).collect()
     }
 }
