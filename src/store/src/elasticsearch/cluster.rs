@@ -2,10 +2,13 @@
 //!
 //! A read, or a write that may be repeated, goes to the next node until the call's deadline. Any other write is
 //! repeated only if it was certainly not stored: no connection, or 429/503.
+//!
+//! While a store is opened, nobody waits for its calls but the start. A call that may be repeated is then made again,
+//! because a busy cluster takes its time over new templates, fields and indices.
 
 use std::{
     collections::BTreeSet,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     time::{Duration, Instant},
 };
 
@@ -27,6 +30,8 @@ use crate::{
 
 /// How many request times a call may take with its retries.
 const CALL_TIMEOUTS: u32 = 3;
+/// After how many request times a call of a start is not made again.
+const OPEN_TIMEOUTS: u32 = 6;
 /// How long a read waits for a node while there is another one to ask: a search may hang on a node behind
 /// the one that was asked, and the next one may look elsewhere.
 const READ_FIRST: Duration = Duration::from_secs(3);
@@ -47,6 +52,8 @@ pub(super) struct Cluster {
     pub(super) made: Mutex<BTreeSet<String>>,
     /// How it is, by what was answered last. What became of the items of a bulk its sender says.
     pub(super) watch: Watch,
+    /// The store is being opened.
+    is_opening: AtomicBool,
 }
 
 /// What to do after one try.
@@ -77,7 +84,13 @@ impl Cluster {
             },
             made: Mutex::default(),
             watch: Watch::new(),
+            is_opening: AtomicBool::new(true),
         })
+    }
+
+    /// The store is open: from now on callers wait for calls, each until its deadline.
+    pub(super) fn opened(&self) {
+        self.is_opening.store(false, Ordering::Relaxed);
     }
 
     /// Makes the call. `Ok` is the body of a 2xx answer, whatever came of earlier tries.
@@ -88,9 +101,18 @@ impl Cluster {
     /// Makes the call. `Ok` is a 2xx answer, and whether an earlier try may have done it: then what this one says
     /// is not done may be.
     pub(super) async fn ask(&self, call: &Call) -> Result<Answered, Failure> {
-        let result = self.call_until(call, clock::now()).await;
-        self.note(call.kind, &result);
-        result
+        let give_up = clock::now() + self.request_timeout * OPEN_TIMEOUTS;
+        let is_patient = call.kind != Kind::WriteOnce && self.is_opening.load(Ordering::Relaxed);
+        loop {
+            let result = self.call_until(call, clock::now()).await;
+            self.note(call.kind, &result);
+            match result {
+                Err(Failure::Unknown(reason)) if is_patient && clock::now() < give_up => {
+                    tracing::warn!(path = call.path, reason, "the start asks again");
+                }
+                result => return result,
+            }
+        }
     }
 
     /// Waits before another try of what met overload: longer with each, and not in step with others.

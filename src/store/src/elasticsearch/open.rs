@@ -61,6 +61,7 @@ impl ElasticStore {
     }
 
     fn over(cluster: Cluster, config: &ElasticConfig, version: String) -> Self {
+        cluster.opened();
         Self {
             cluster,
             places: Places::default(),

@@ -23,8 +23,6 @@ use crate::{StoreError, clock};
 const OLDEST_MAJOR: u64 = 8;
 /// How long before a month begins its indices are made, s.
 const AHEAD_S: u64 = 3_600;
-/// How often an index whose making was not answered is asked for.
-const MAKE_TRIES_MAX: usize = 6;
 /// How many request times a start waits for shards that come late.
 const SHARD_TIMEOUTS: u32 = 6;
 /// The status of a health that did not come within the time that was asked for.
@@ -137,8 +135,7 @@ pub(super) async fn make_and_wait(
     Ok(())
 }
 
-/// Makes one index, and tells whether its shards are there. A busy cluster takes its time over it: what was not answered
-/// is asked again, and finds the index there.
+/// Makes one index, and tells whether its shards are there.
 pub(super) async fn make_index(cluster: &Cluster, name: &str) -> Result<bool, StoreError> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -151,23 +148,17 @@ pub(super) async fn make_index(cluster: &Cluster, name: &str) -> Result<bool, St
         json!({"settings": {"index.refresh_interval": UNSEARCHED_REFRESH}})
     };
     let call = Call::write(Method::Put, format!("/{name}")).json(&settings);
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        let reason = match cluster.call(&call).await {
-            Ok(body) => return Ok(reply::parse::<Made>(body).await?.shards_acknowledged),
-            Err(Failure::Status { kind, .. }) if kind == "resource_already_exists_exception" => {
-                return Ok(false);
-            }
-            Err(Failure::Unknown(_)) if tries < MAKE_TRIES_MAX => continue,
-            Err(failure) => failure.words().to_owned(),
-        };
-        return Err(StoreError::Unusable {
-            reason: format!("index {name} cannot be created: {reason}"),
+    match cluster.call(&call).await {
+        Ok(body) => Ok(reply::parse::<Made>(body).await?.shards_acknowledged),
+        Err(Failure::Status { kind, .. }) if kind == "resource_already_exists_exception" => {
+            Ok(false)
+        }
+        Err(failure) => Err(StoreError::Unusable {
+            reason: format!("index {name} cannot be created: {}", failure.words()),
             hint:
                 "the user needs the privilege create_index on the prefix; a busy cluster needs time"
                     .to_owned(),
-        });
+        }),
     }
 }
 

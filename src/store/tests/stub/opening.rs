@@ -4,8 +4,9 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
         Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use fairlead_store::{ElasticConfig, ElasticStore};
@@ -46,7 +47,11 @@ async fn unusable_servers_are_refused_in_words() {
         "{words}"
     );
     stub.answer(|asked| asked.1.starts_with("/_nodes").then_some(Reply::Silence));
-    let words = refusal(config(vec![stub.url.clone()])).await;
+    let words = refusal(ElasticConfig {
+        request_timeout: Duration::from_millis(200),
+        ..config(vec![stub.url.clone()])
+    })
+    .await;
     assert!(
         words.contains("cannot be reached") && words.contains("no answer in time"),
         "{words}"
@@ -94,6 +99,38 @@ async fn shards_that_come_late_are_waited_for_again() {
             .iter()
             .filter(|(_, path, _)| path.starts_with("/_cluster/health/"));
         assert_eq!(waits.count(), 3, "two in vain, and one that finds them");
+    }
+}
+
+/// Whatever a start asks for, and first gets no answer to, it asks for again. A busy cluster takes its time.
+#[tokio::test]
+async fn a_start_asks_again_for_what_was_not_answered() {
+    for (method, begin) in [
+        ("GET", "/_nodes"),
+        ("GET", "/_index_template"),
+        ("GET", "/fairlead-jobs-"),
+        ("PUT", "/_index_template"),
+        ("PUT", "/fairlead-events-2611/_mapping"),
+        ("PUT", "/fairlead-documents"),
+        ("GET", "/_cluster/health/"),
+    ] {
+        let stub = Stub::start().await;
+        let was_silent = AtomicBool::new(false);
+        let there = r#"{"fairlead-events-2611":{}}"#;
+        stub.answer(move |(asked, path, _)| {
+            let is_it = asked == method && path.starts_with(begin);
+            let is_list = asked == "GET" && path.starts_with("/fairlead-jobs-");
+            let silence = is_it && !was_silent.swap(true, Ordering::Relaxed);
+            let list = || is_list.then(|| Reply::Json(200, there.to_owned()));
+            silence.then_some(Reply::Silence).or_else(list)
+        });
+        let opened = ElasticStore::open(config(vec![stub.url.clone()])).await;
+        assert!(opened.is_ok(), "{method} {begin}: {opened:?}");
+        let asked = stub.asked.0.lock().unwrap();
+        let times = asked
+            .iter()
+            .filter(|(asked, path, _)| asked == method && path.starts_with(begin));
+        assert!(times.count() > 1, "{method} {begin} is asked for again");
     }
 }
 
