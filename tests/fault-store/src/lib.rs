@@ -71,6 +71,7 @@ pub struct FaultStore {
     inner: Arc<dyn JobStore>,
     plan: Mutex<VecDeque<Step>>,
     last: Mutex<Last>,
+    shown: Mutex<Option<StoredJob>>,
 }
 
 /// The last answers of searches.
@@ -90,7 +91,14 @@ impl FaultStore {
             inner,
             plan: Mutex::new(plan.into_iter().collect()),
             last: Mutex::default(),
+            shown: Mutex::default(),
         }
+    }
+
+    /// Reads in real time show this state of its job from now on, as a node does that was cut off: nobody acknowledged it.
+    /// `None`: it has vanished.
+    pub fn show(&self, unacknowledged: Option<StoredJob>) {
+        *self.shown.lock() = unacknowledged;
     }
 
     /// Adds to the plan.
@@ -207,7 +215,13 @@ impl JobStore for FaultStore {
 
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Option<StoredJob>>, StoreError> {
         self.read_fault()?;
-        self.inner.get(ids).await
+        let mut found = self.inner.get(ids).await?;
+        if let Some(shown) = &*self.shown.lock() {
+            let of_it = ids.iter().zip(&mut found);
+            let of_it = of_it.filter(|(id, _)| **id == shown.state.job_id);
+            of_it.for_each(|(_, found)| *found = Some(shown.clone()));
+        }
+        Ok(found)
     }
 
     async fn get_bodies(&self, ids: &[JobId]) -> Result<Vec<Option<Spec>>, StoreError> {

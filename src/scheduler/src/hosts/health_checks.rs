@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use fairlead_job::{Health, JobId, Spec, Stage};
-use fairlead_store::{JobState, Search, StoreError};
+use fairlead_job::{Health, Spec, Stage};
+use fairlead_store::{JobState, Search, StoreError, StoredJob};
 use serde_json::json;
 
 use crate::{
@@ -77,10 +77,9 @@ impl Core {
             Some(check) => self.store.get(&[check.job_id]).await?.pop().flatten(),
             None => None,
         };
-        let last = last.map(|job| job.state);
-        let passed = last.as_ref().filter(|job| has_passed(job, host));
+        let passed = last.as_ref().filter(|job| has_passed(&job.state, host));
         let passed = match passed {
-            Some(job) => Some(job.job_id),
+            Some(job) => Some(job.clone()),
             None => self.passed_on(host, closure.at_ms).await?,
         };
         if let Some(job) = passed {
@@ -90,14 +89,17 @@ impl Core {
         let template = self.config.health_check.as_ref();
         let job = template.and_then(|check| check.on(host, &known.kinds, &known.arch));
         self.sure_of_number().await?;
-        let check = self.next_check(closure.check, last.as_ref());
+        let check = self.next_check(closure.check, last.as_ref().map(|job| &job.state));
         let Some((job, check)) = job.zip(check) else {
             return Ok(());
         };
         if self.is_retired(host).await? {
             return Ok(());
         }
-        // Also one that was only read, and is still to be made: what is only read may vanish.
+        // What is only read may vanish: the end of the last check, and a check that is still to be made.
+        if !self.are_proven(last.into_iter().collect()).await? {
+            return Ok(());
+        }
         let closure = Cordon {
             check: Some(check),
             ..closure.clone()
@@ -109,13 +111,17 @@ impl Core {
         Ok(())
     }
 
-    /// A health check passed on the host: gives it back.
+    /// A health check passed on the host: gives it back, if the store has that end for sure.
     async fn is_well(
-        &self,
+        self: &Arc<Self>,
         host: &str,
         stored: &Stored<Cordon>,
-        job: JobId,
+        passed: StoredJob,
     ) -> Result<(), Refusal> {
+        let job = passed.state.job_id;
+        if !self.are_proven(vec![passed]).await? {
+            return Ok(());
+        }
         if self.write_closure(host, Some(stored), None).await? {
             tracing::info!(host, job_id = %job, "the suspect host passed its health check and gets jobs again");
             let detail = json!({ "job_id": job.to_string() });
@@ -125,7 +131,7 @@ impl Core {
     }
 
     /// The latest job of the account that began on the host since `since_ms` and passed.
-    async fn passed_on(&self, host: &str, since_ms: u64) -> Result<Option<JobId>, StoreError> {
+    async fn passed_on(&self, host: &str, since_ms: u64) -> Result<Option<StoredJob>, StoreError> {
         let search = Search {
             stages: vec![Stage::Finish],
             healths: vec![Health::Success],
@@ -135,8 +141,7 @@ impl Core {
             ..Search::default()
         };
         let mut passed = self.store.search(&search).await?.jobs.into_iter();
-        let passed = passed.find(|job| job.state.dispatch_ms >= since_ms);
-        Ok(passed.map(|job| job.state.job_id))
+        Ok(passed.find(|job| job.state.dispatch_ms >= since_ms))
     }
 
     /// The health check to be made now; `None`: the last one is still on, or too fresh.
@@ -176,8 +181,8 @@ impl Core {
 mod tests {
     use std::time::Duration;
 
-    use fairlead_job::{JobFields, SiteDefaults, TboxType};
-    use fairlead_store::StoredJob;
+    use fairlead_fault_store::FaultStore;
+    use fairlead_job::{JobFields, JobId, SiteDefaults, TboxType};
 
     use super::*;
     use crate::{
@@ -289,6 +294,31 @@ mod tests {
         assert_eq!(checks(&core).await.len(), 2);
         let open = core_beside(&core);
         assert_eq!(look(&open).await, None, "for everybody");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pass_that_vanishes_gives_no_host_back() {
+        let data = tempfile::tempdir().unwrap();
+        let store = Arc::new(FaultStore::new(embedded(&data), []));
+        let config = Config {
+            health_check: Some(check_of(json!({"script": "true"}))),
+            ..Config::embedded(data.path().to_owned())
+        };
+        let clock = Clock::simulated(START_MS, Arc::new(Pause::default()));
+        let core = knows_h(core_over(Arc::clone(&store) as _, config, clock));
+        core.close_host("h", CordonKind::Suspect, "it failed", "r1")
+            .await
+            .unwrap();
+        let check = look(&core).await.and_then(|closure| closure.check).unwrap();
+        let mut vanishing = core.stored_job(check.job_id).await.unwrap();
+        vanishing.state = ended(&vanishing.state, Stage::Finish, Health::Success, 5, "");
+        vanishing.state.host = "h".to_owned();
+        vanishing.version.seq_no += 1;
+        store.show(Some(vanishing));
+        assert!(look(&core).await.is_some());
+        store.show(None);
+        end(&core, check.job_id, Health::Success).await;
+        assert_eq!(look(&core).await, None);
     }
 
     #[tokio::test(start_paused = true)]

@@ -93,8 +93,9 @@ impl Core {
         true
     }
 
-    /// The store acknowledged this version, and its effects are known here: no round need read it.
+    /// The store acknowledged this version, and its effects are known here: no round need read it, and it stays.
     pub(crate) fn acknowledged(&self, id: JobId, version: Version) {
+        self.jobs.seen.prove(id, version);
         if let Some(place) = self.store.place_of(id) {
             self.jobs.feed.acknowledge(&place, version);
         }
@@ -165,12 +166,6 @@ impl Core {
             is_new && self.weigh(job.state.job_id, job.version)
         };
         let mut news = EngineNews::default();
-        for job in jobs {
-            self.acknowledged(job.state.job_id, job.version);
-        }
-        for (id, version) in bodies {
-            self.acknowledged(*id, *version);
-        }
         let told = if self.others.outbox.has_readers() {
             SUBMITTED_MAX
         } else {
@@ -198,6 +193,12 @@ impl Core {
                 let now = self.clock.now();
                 self.waiting.parents.stirred(job, true, now);
             }
+        }
+        for job in jobs {
+            self.acknowledged(job.state.job_id, job.version);
+        }
+        for (id, version) in bodies {
+            self.acknowledged(*id, *version);
         }
         news.tell(&self.engine);
     }

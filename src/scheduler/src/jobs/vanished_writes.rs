@@ -1,4 +1,4 @@
-//! Settles states that this replica saw and the store does not have.
+//! Settles states that this replica saw and the store does not have, and proves states before others are built on them.
 //!
 //! An unacknowledged write can be read and then vanish. With Elasticsearch this is proven: a node that is cut off shows
 //! it, and the node that takes its place never had it. A replica that saw the write would forever take the true, older
@@ -9,13 +9,35 @@ use std::sync::Arc;
 
 use fairlead_job::JobId;
 use fairlead_store::{StoreError, StoredJob};
+use futures_util::future::join_all;
 
 use crate::{
+    base::errors::Refusal,
     core::Core,
     lifecycle::{changed::Changed, touch::touch},
 };
 
 impl Core {
+    /// Whether all of these states are the store's for sure. No job ends, starts or takes a result by a state that was
+    /// only read.
+    ///
+    /// A state is proven if the store acknowledged its version to this replica, or to a peer that told so. Any other is
+    /// written once more, all together. `false`: some of them changed meanwhile, or vanished.
+    pub(crate) async fn are_proven(
+        self: &Arc<Self>,
+        read: Vec<StoredJob>,
+    ) -> Result<bool, Refusal> {
+        let unproven = read
+            .into_iter()
+            .filter(|job| !self.jobs.seen.is_proven(job));
+        let confirmed = join_all(unproven.map(|job| self.confirm(job))).await;
+        let mut all_same = true;
+        for confirmed in confirmed {
+            all_same &= confirmed?.1;
+        }
+        Ok(all_same)
+    }
+
     /// Looks in real time at what stayed in doubt, and writes anew what the store truly has.
     pub(crate) async fn settle_doubts(self: &Arc<Self>) -> Result<(), StoreError> {
         let due = self.jobs.vanished_writes.due(self.clock.now());

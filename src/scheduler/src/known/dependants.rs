@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::lifecycle::wait_on::waits_for;
 
-/// A job that was read as one that waits no more is looked at once more after so long, ms: a write that the store never
+/// A job that was read as one that waits no more is looked at again for so long, ms: a write that the store never
 /// acknowledged can be read for a while, and vanish.
 pub(crate) const VANISHES_MS: u64 = 60_000;
 
@@ -21,7 +21,7 @@ pub(crate) enum Looked {
     Waits,
     /// It was read as one that does not.
     SeemsOver,
-    /// It does not: the store acknowledged it to this replica.
+    /// It does not: the store acknowledged that.
     Over,
 }
 
@@ -49,12 +49,10 @@ impl Dependants {
     }
 
     /// Those to look at when this job has changed, or when it is time to.
-    pub(crate) fn of(&self, parent: JobId, now: Millis) -> Vec<JobId> {
-        let is_due = |since: &Option<Millis>| since.is_none_or(|since| is_past(since, now));
+    pub(crate) fn of(&self, parent: JobId) -> Vec<JobId> {
         self.with(|known| {
-            let children = known.get(&parent).into_iter().flatten();
-            let due = children.filter(|(_, since)| is_due(since));
-            due.map(|(child, _)| *child).collect()
+            let children = known.get(&parent);
+            children.map_or_else(Vec::new, |children| children.keys().copied().collect())
         })
     }
 
@@ -102,28 +100,23 @@ mod tests {
     use fairlead_store::JobState;
 
     #[test]
-    fn what_was_only_read_is_looked_at_once_more_before_it_is_forgotten() {
+    fn what_was_only_read_is_looked_at_again_before_it_is_forgotten() {
         let (parent, child) = (JobId::new(1), JobId::new(9));
         let all = Dependants::default();
         all.add(&JobState {
             waits: Some(waits(&json!({"wait_on": {"1": null}}))),
             ..state(9)
         });
-        let due = |now| all.of(parent, Millis(now));
-        let looked = |how, now| all.looked(parent, child, how, Millis(now));
-        assert_eq!(due(0), [child]);
-        looked(Looked::SeemsOver, 10);
-        assert_eq!(due(20), []);
-        // Told of again: it waits.
-        looked(Looked::Waits, 20);
-        assert_eq!(due(30), [child]);
-        looked(Looked::SeemsOver, 40);
-        looked(Looked::SeemsOver, 50);
-        assert_eq!(
-            (due(40 + VANISHES_MS - 1), due(40 + VANISHES_MS)),
-            (vec![], vec![child])
-        );
-        looked(Looked::SeemsOver, 40 + VANISHES_MS);
+        let looked = |how, now| {
+            all.looked(parent, child, how, Millis(now));
+            all.of(parent)
+        };
+        assert_eq!(looked(Looked::SeemsOver, 10), [child]);
+        // What was read has vanished: it waits.
+        assert_eq!(looked(Looked::Waits, 20), [child]);
+        assert_eq!(looked(Looked::SeemsOver, 40), [child]);
+        assert_eq!(looked(Looked::SeemsOver, 39 + VANISHES_MS), [child]);
+        assert_eq!(looked(Looked::SeemsOver, 40 + VANISHES_MS), []);
         assert_eq!(all.parents(), []);
     }
 

@@ -1,4 +1,5 @@
-//! Recently seen versions of jobs. With them, a search that lags cannot bring back an older state.
+//! Recently seen versions of jobs, and which of them the store acknowledged. With them, a search that lags cannot bring
+//! back an older state.
 
 use std::collections::HashMap;
 
@@ -17,12 +18,20 @@ const REMEMBERED_MAX: usize = 100_000;
 #[derive(Debug, Default)]
 pub(crate) struct Seen(Mutex<Generations>);
 
-/// By job: its version, and whether it had ended.
+/// The newest state of a job that was seen.
+#[derive(Debug, Clone, Copy)]
+struct Sighting {
+    version: Version,
+    is_over: bool,
+    /// Whether the store acknowledged this version, to this replica or to another one that told so.
+    is_proven: bool,
+}
+
 #[derive(Debug, Default)]
 struct Generations {
-    new: HashMap<JobId, (Version, bool)>,
-    pub(crate) old: HashMap<JobId, (Version, bool)>,
-    pub(crate) since: Millis,
+    new: HashMap<JobId, Sighting>,
+    old: HashMap<JobId, Sighting>,
+    since: Millis,
 }
 
 /// What a state is, compared with what was seen before.
@@ -44,27 +53,45 @@ impl Seen {
             all.old = std::mem::take(&mut all.new);
             all.since = now;
         }
-        let known = all.newest(id);
-        if known.is_some_and(|(known, _)| known >= version) {
+        let known = all.newest(id).copied();
+        if known.is_some_and(|known| known.version >= version) {
             return Noted::Old;
         }
-        all.new
-            .insert(id, (version, stored.state.stage.is_terminal()));
-        match known {
-            Some((_, true)) => Noted::AfterTheEnd,
-            _ => Noted::News,
+        let seen = Sighting {
+            version,
+            is_over: stored.state.stage.is_terminal(),
+            is_proven: false,
+        };
+        all.new.insert(id, seen);
+        if known.is_some_and(|known| known.is_over) {
+            Noted::AfterTheEnd
+        } else {
+            Noted::News
         }
+    }
+
+    /// The store acknowledged this version.
+    pub(crate) fn prove(&self, id: JobId, version: Version) {
+        if let Some(seen) = self.0.lock().newest(id) {
+            seen.is_proven |= seen.version == version;
+        }
+    }
+
+    /// Whether the store acknowledged this very version, as far as is remembered.
+    pub(crate) fn is_proven(&self, stored: &StoredJob) -> bool {
+        let mut all = self.0.lock();
+        let seen = all.newest(stored.state.job_id);
+        seen.is_some_and(|seen| seen.is_proven && seen.version == stored.version)
     }
 
     /// The newest version that was seen lately.
     pub(crate) fn newest(&self, id: JobId) -> Option<Version> {
-        let all = self.0.lock();
-        all.newest(id).map(|(version, _)| version)
+        self.0.lock().newest(id).map(|seen| seen.version)
     }
 }
 
 impl Generations {
-    pub(crate) fn newest(&self, id: JobId) -> Option<(Version, bool)> {
-        self.new.get(&id).or_else(|| self.old.get(&id)).copied()
+    fn newest(&mut self, id: JobId) -> Option<&mut Sighting> {
+        self.new.get_mut(&id).or_else(|| self.old.get_mut(&id))
     }
 }

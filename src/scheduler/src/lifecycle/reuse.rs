@@ -138,6 +138,18 @@ pub(crate) fn joined(state: &JobState) -> Option<JobId> {
         .filter(|_| state.stage == Stage::Submit && state.waits.is_some())
 }
 
+/// Whether both run the same thing for one account. An id may have been given to another job since it was noted.
+pub(crate) fn are_twins(state: &JobState, other: &JobState) -> bool {
+    let key = |state: &JobState| state.reuse.as_ref().map(|reuse| reuse.key.clone());
+    state.account == other.account && key(state) == key(other)
+}
+
+/// Whether a result that ended then is older than the job takes.
+pub(crate) fn is_too_old(state: &JobState, end_ms: u64, now_ms: u64) -> bool {
+    let within_s = state.reuse.as_ref().map_or(0, |reuse| reuse.within_s);
+    end_ms.saturating_add(within_s.saturating_mul(1_000)) < now_ms
+}
+
 /// What becomes of a job that waits for the result of another one, which was read as this; `None`: it waits on.
 pub(crate) fn after_joined(
     state: &JobState,
@@ -155,6 +167,10 @@ pub(crate) fn after_joined(
         });
     };
     let id = other.job_id;
+    if !are_twins(state, other) {
+        let why = format!("job {id}, which was to run the same thing, is another job");
+        return Some(free(state, &why, now_ms));
+    }
     if other.reused_from.is_some() && other.health == Health::Success {
         return Some(reused(state, other, now_ms));
     }
@@ -227,18 +243,22 @@ mod tests {
             health: Health::Success,
             data_readiness: DataReadiness::Complete,
             end_ms: 20,
-            reuse: Some(Box::default()),
+            reuse: reusing("k"),
             ..held()
         }
     }
 
+    fn reusing(key: &str) -> Option<Box<Reusing>> {
+        Some(Box::new(Reusing {
+            key: key.to_owned(),
+            within_s: 60,
+            ..Reusing::default()
+        }))
+    }
+
     fn waiting(n: u64) -> JobState {
         JobState {
-            reuse: Some(Box::new(Reusing {
-                key: "k".to_owned(),
-                within_s: 60,
-                ..Reusing::default()
-            })),
+            reuse: reusing("k"),
             ..state(n)
         }
     }
@@ -346,7 +366,11 @@ mod tests {
         let job = joining(&waiting(2), JobId::new(1));
         assert_eq!((job.ready, joined(&job)), (false, Some(JobId::new(1))));
         let after = |other: JobState, now_ms| after_joined(&job, Some(&stored(other)), now_ms);
-        assert_eq!(after(held(), 30), None);
+        let running = JobState {
+            reuse: reusing("k"),
+            ..held()
+        };
+        assert_eq!(after(running, 30), None);
         let got = after(good(1), 30).unwrap();
         assert_eq!(
             (got.stage, got.reused_from),
@@ -372,6 +396,19 @@ mod tests {
         assert_eq!(after(due.clone(), 30), None);
         let late = after(due, 20 + DATA_COMES_MS).unwrap();
         assert_eq!((late.ready, late.reused_from), (true, None));
+        let of_another_thing = JobState {
+            reuse: reusing("l"),
+            ..good(1)
+        };
+        let of_another = JobState {
+            account: "other".to_owned(),
+            ..good(1)
+        };
+        for other in [of_another_thing, of_another] {
+            let next = after(other, 30).unwrap();
+            assert_eq!((next.ready, next.reused_from), (true, None));
+            assert!(next.reuse.unwrap().why.contains("is another job"));
+        }
         assert_eq!(after_joined(&job, None, 30), None);
         assert!(after_joined(&job, None, 1 + MISSING_MS).unwrap().ready);
         let cancelled = JobState {

@@ -9,7 +9,7 @@ use crate::{
     base::clock::utc_text,
     core::Core,
     known::reuse::{Entry, Known, why_none},
-    lifecycle::reuse::{Outcome, outcome},
+    lifecycle::reuse::{Outcome, is_too_old, outcome},
 };
 
 use super::hosts::Living;
@@ -36,6 +36,12 @@ pub(super) enum Fate {
     Takes(Box<JobState>),
     /// It runs itself, and why.
     Runs(String),
+}
+
+/// Why a result is not taken that is older than the job takes.
+pub(super) fn words_too_old(id: JobId, end_ms: u64) -> String {
+    let end = utc_text(end_ms);
+    format!("the result of job {id} is too old: it ended at {end}")
 }
 
 impl Read {
@@ -76,13 +82,8 @@ impl Read {
         has_outputs: bool,
     ) -> Result<JobState, String> {
         let id = known.job;
-        let within_s = state.reuse.as_ref().map_or(0, |reuse| reuse.within_s);
-        let until_ms = known.end_ms.saturating_add(within_s.saturating_mul(1_000));
-        if until_ms < self.now_ms {
-            let end = utc_text(known.end_ms);
-            return Err(format!(
-                "the result of job {id} is too old: it ended at {end}"
-            ));
+        if is_too_old(state, known.end_ms, self.now_ms) {
+            return Err(words_too_old(id, known.end_ms));
         }
         let origin = self.jobs.get(&id).cloned();
         let origin =

@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
-use fairlead_job::{Input, Stage};
+use fairlead_job::{Input, JobId, Stage};
 use fairlead_store::JobState;
 
 use crate::{
     base::errors::Refusal,
     core::Core,
     known::reuse::{Entry, why_none},
-    lifecycle::reuse::free,
+    lifecycle::reuse::{free, is_too_old, joined},
 };
 
-use super::look_up::{Asking, entry_ids, inputs_of, leaves_outputs, may_take};
+use super::{
+    fate::words_too_old,
+    look_up::{Asking, entry_ids, inputs_of, leaves_outputs, may_take},
+};
 
 impl Core {
     /// A job that waits for no other job from now on, as it goes on: it has a result, waits for one, or runs.
@@ -58,19 +61,39 @@ impl Core {
     }
 
     /// A job that waited for the result of another one, as it goes on. `taken`: with that result, if the other one has
-    /// it. It runs itself if another run of the same thing has ended otherwise meanwhile.
+    /// it. It runs itself if another run of the same thing has ended otherwise meanwhile, or if the other one took a
+    /// result that is too old for this job.
     pub(crate) async fn joined_result(
         self: &Arc<Self>,
         waiting: &JobState,
         taken: JobState,
     ) -> Result<JobState, Refusal> {
-        if taken.reused_from.is_none() {
+        let Some(from) = taken.reused_from else {
             return Ok(taken);
-        }
+        };
         self.write_results().await?;
         let entries = self.docs.read_some::<Entry>(&entry_ids(waiting)).await?;
-        let why = why_none(entries.iter().map(|(_, stored)| &stored.doc));
+        let mut why = why_none(entries.iter().map(|(_, stored)| &stored.doc));
         let now_ms = self.clock.wall_ms();
+        if why.is_none() && joined(waiting) != Some(from) {
+            why = self.too_old(waiting, from, now_ms).await?;
+        }
         Ok(why.map_or(taken, |why| free(waiting, &why, now_ms)))
+    }
+
+    /// Why a job does not take this result, which another job took for its own: each says how old a result may be.
+    async fn too_old(
+        &self,
+        waiting: &JobState,
+        from: JobId,
+        now_ms: u64,
+    ) -> Result<Option<String>, Refusal> {
+        let Some(origin) = self.store.get(&[from]).await?.pop().flatten() else {
+            return Ok(Some(format!(
+                "job {from}, which ran the same thing, is gone"
+            )));
+        };
+        let end_ms = origin.state.end_ms;
+        Ok(is_too_old(waiting, end_ms, now_ms).then(|| words_too_old(from, end_ms)))
     }
 }

@@ -13,7 +13,10 @@ use crate::{
     base::errors::Refusal,
     core::Core,
     known::reuse::{Entry, entry_id},
-    lifecycle::{attempt::MISSING_MS, reuse::joining},
+    lifecycle::{
+        attempt::MISSING_MS,
+        reuse::{are_twins, joining},
+    },
     storage::small_doc::Stored,
 };
 
@@ -151,10 +154,9 @@ impl Core {
             let is_young = now_ms < born_ms.saturating_add(MISSING_MS);
             return is_young && !self.people.accounts.shares_results(&state.account);
         };
-        let key = |state: &JobState| state.reuse.as_ref().map(|reuse| reuse.key.clone());
         let is_live = !found.stage.is_terminal() && !found.stop_asked;
         // Outputs are its account's alone until somebody takes them.
-        is_live && found.account == state.account && key(found) == key(state)
+        is_live && are_twins(state, found)
     }
 
     /// The noted jobs that are in the store.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use fairlead_store::{JobState, StoredJob};
-use futures_util::future::join_all;
 
 use crate::{base::errors::Refusal, core::Core};
 
@@ -30,11 +29,6 @@ impl Core {
     ) -> Result<bool, Refusal> {
         let read = shards.into_iter().flatten();
         let unsure = read.filter(|shard| !self.waiting.parents.is_sure(shard));
-        let confirmed = join_all(unsure.map(|shard| self.confirm(shard))).await;
-        let mut all_same = true;
-        for confirmed in confirmed {
-            all_same &= confirmed?.1;
-        }
-        Ok(all_same)
+        self.are_proven(unsure.collect()).await
     }
 }

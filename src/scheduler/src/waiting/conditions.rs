@@ -22,6 +22,11 @@ use crate::{
     },
 };
 
+/// Jobs that are waited for, as they were read.
+type Parents = BTreeMap<JobId, Option<StoredJob>>;
+
+/// How often a waiting job is looked at while others change what it waits for.
+const LOOKS_MAX: usize = 4;
 /// How long `jobs/wait` holds a request; the client asks again.
 const WAIT_MS: u64 = 10_000;
 
@@ -72,7 +77,7 @@ impl Core {
 
     /// Looks again at all jobs that wait for `parent`.
     async fn parent_changed(self: &Arc<Self>, parent: JobId) -> Result<(), Refusal> {
-        for child in self.waiting.dependants.of(parent, self.clock.now()) {
+        for child in self.waiting.dependants.of(parent) {
             let how = self.look_at_dependant(child).await?;
             self.waiting
                 .dependants
@@ -86,64 +91,89 @@ impl Core {
         self: &Arc<Self>,
         child: JobId,
     ) -> Result<Looked, Refusal> {
-        let stored = match self.job(child).await {
-            Ok(stored) => stored,
-            Err(Refusal::Job(JobError::Unknown(_))) => {
-                return Ok(Looked::SeemsOver);
+        for _ in 0..LOOKS_MAX {
+            let stored = match self.job(child).await {
+                Ok(stored) => stored,
+                Err(Refusal::Job(JobError::Unknown(_))) => {
+                    return Ok(Looked::SeemsOver);
+                }
+                Err(refusal) => return Err(refusal),
+            };
+            let waits = Some(&stored.state).filter(|state| state.stage == Stage::Submit);
+            let Some(on) = waits.and_then(waits_for) else {
+                return Ok(if self.jobs.seen.is_proven(&stored) {
+                    Looked::Over
+                } else {
+                    Looked::SeemsOver
+                });
+            };
+            let ids = on.jobs();
+            let found = self.store.get(&ids).await?;
+            let parents: BTreeMap<_, _> = ids.into_iter().zip(found).collect();
+            let now_ms = self.clock.wall_ms();
+            let next = decide(&stored.state, &parents, now_ms);
+            if !self.are_proven(relied_on(next.as_ref(), &parents)).await? {
+                continue;
             }
-            Err(refusal) => return Err(refusal),
-        };
-        let waits = Some(&stored.state).filter(|state| state.stage == Stage::Submit);
-        let Some(on) = waits.and_then(waits_for) else {
-            return Ok(Looked::SeemsOver);
-        };
-        let ids = on.jobs();
-        let found = self.store.get(&ids).await?;
-        let parents: BTreeMap<_, _> = ids.into_iter().zip(found).collect();
-        let now_ms = self.clock.wall_ms();
-        let next = decide(&stored.state, &parents, now_ms);
+            let looked = self.follow(&stored.state, next, (&parents, now_ms)).await?;
+            if let Some(looked) = looked {
+                return Ok(looked);
+            }
+        }
+        // Others change them all the time: it is looked at again later.
+        Ok(Looked::Waits)
+    }
+
+    /// The job goes on as these states decide, which are proven. `None`: it changed meanwhile, and is to be looked at
+    /// anew before it takes a result.
+    async fn follow(
+        self: &Arc<Self>,
+        child: &JobState,
+        next: Option<JobState>,
+        (parents, now_ms): (&Parents, u64),
+    ) -> Result<Option<Looked>, Refusal> {
         let mut words = Vec::new();
         let released = match next.filter(|next| next.waits.is_none()) {
-            Some(taken) if joined(&stored.state).is_some() => {
-                let result = self.joined_result(&stored.state, taken.clone()).await?;
+            Some(taken) if joined(child).is_some() => {
+                let result = self.joined_result(child, taken.clone()).await?;
                 Some((taken, result))
             }
             Some(released) => {
-                words = self.words_of_outputs(&stored.state, &parents).await;
+                words = self.words_of_outputs(child, parents).await;
                 let result = self.released_result(released.clone()).await?;
                 Some((released, result))
             }
             None => None,
         };
         let changed = self
-            .change(child, |state| {
+            .change(child.job_id, |state| {
                 let next = (state.stage == Stage::Submit && !state.ready)
-                    .then(|| decide(state, &parents, now_ms))
+                    .then(|| decide(state, parents, now_ms))
                     .flatten();
                 // What was found holds for the state that was looked at.
                 let found = released
                     .as_ref()
                     .filter(|(of, _)| next.as_ref() == Some(of));
+                let next = next.filter(|_| joined(state).is_none());
                 let next = found.map(|(_, result)| result.clone()).or(next);
                 Ok(next.map(|next| with_words(next, &words)))
             })
             .await?;
         let after = &changed.after.state;
-        Ok(if !after.ready && after.stage == Stage::Submit {
-            Looked::Waits
+        let waits = !after.ready && after.stage == Stage::Submit;
+        Ok(if waits && released.is_some() && !changed.is_change() {
+            None
+        } else if waits {
+            Some(Looked::Waits)
         } else if changed.is_change() {
-            Looked::Over
+            Some(Looked::Over)
         } else {
-            Looked::SeemsOver
+            Some(Looked::SeemsOver)
         })
     }
 
     /// Words of what its parents left that are its inputs.
-    async fn words_of_outputs(
-        &self,
-        child: &JobState,
-        parents: &BTreeMap<JobId, Option<StoredJob>>,
-    ) -> Vec<String> {
+    async fn words_of_outputs(&self, child: &JobState, parents: &Parents) -> Vec<String> {
         let mut words = Vec::new();
         for outputs in outputs_for(child, parents) {
             words.extend(self.words_of_content(outputs).await);
@@ -215,6 +245,17 @@ impl Core {
             self.any_changes(&mut changes, &ids, deadline).await;
         }
     }
+}
+
+/// The states by which a waiting job goes on. One that ends for others ends by their ends; any other goes on by all.
+fn relied_on(next: Option<&JobState>, parents: &Parents) -> Vec<StoredJob> {
+    let Some(next) = next else {
+        return Vec::new();
+    };
+    let is_aborted = next.stage == Stage::AbortWait;
+    let states = parents.values().flatten();
+    let relied_on = states.filter(|parent| !is_aborted || parent.state.stage.is_terminal());
+    relied_on.cloned().collect()
 }
 
 /// A job that no longer waits, with words of what others left for it: they come first.
@@ -357,8 +398,8 @@ mod tests {
         assert_eq!(standing(condition, &cancelled), Standing::Never);
     }
 
-    #[tokio::test]
-    async fn a_read_that_fails_forgets_nobody_who_waits() {
+    /// A lab in which job 2 waits for job 1, and the store fails as planned.
+    async fn lab() -> (tempfile::TempDir, Arc<FaultStore>, Arc<Core>) {
         let data = tempfile::tempdir().unwrap();
         let store = Arc::new(FaultStore::new(embedded(&data), []));
         let config = Config::embedded(data.path().to_owned());
@@ -372,6 +413,32 @@ mod tests {
         store_job(&core, state(1)).await;
         store_job(&core, child.clone()).await;
         core.waiting.dependants.add(&child);
+        (data, store, core)
+    }
+
+    async fn waits_on(core: &Core) -> bool {
+        !core.stored_job(JobId::new(2)).await.unwrap().state.ready
+    }
+
+    #[tokio::test]
+    async fn an_end_that_vanishes_releases_nobody() {
+        let (_data, store, core) = lab().await;
+        let mut vanishing = core.stored_job(JobId::new(1)).await.unwrap();
+        vanishing.state = ended(&vanishing.state, Stage::Finish, Health::Success, 5, "");
+        vanishing.version.seq_no += 1;
+        store.show(Some(vanishing));
+        core.sweep_dependants().await;
+        assert!(waits_on(&core).await);
+        store.show(None);
+        let over = |state: &JobState| Ok(Some(ended(state, Stage::Finish, Health::Success, 5, "")));
+        core.change(JobId::new(1), over).await.unwrap();
+        core.sweep_dependants().await;
+        assert!(!waits_on(&core).await);
+    }
+
+    #[tokio::test]
+    async fn a_read_that_fails_forgets_nobody_who_waits() {
+        let (_data, store, core) = lab().await;
         store.then(Step {
             on: On::Get,
             fault: Fault::Unavailable,
@@ -381,7 +448,7 @@ mod tests {
         let over = |state: &JobState| Ok(Some(ended(state, Stage::Finish, Health::Success, 5, "")));
         core.change(JobId::new(1), over).await.unwrap();
         core.sweep_dependants().await;
-        assert!(core.stored_job(JobId::new(2)).await.unwrap().state.ready);
+        assert!(!waits_on(&core).await);
         assert_eq!(core.waiting.dependants.parents(), []);
     }
 }

@@ -38,6 +38,17 @@ fn meets(store: &FaultStore, fault: Fault) {
     });
 }
 
+/// Reads show from now on that this job ended well, although the store never acknowledged that.
+async fn shows_an_end(core: &Core, store: &FaultStore, id: JobId) {
+    let stored = core.stored_job(id).await.unwrap();
+    let end_ms = core.clock.wall_ms();
+    let mut vanishing = stored.clone();
+    vanishing.state = ended(&stored.state, Stage::Finish, Health::Success, end_ms, "");
+    vanishing.state.data_readiness = DataReadiness::Complete;
+    vanishing.version.seq_no += 1;
+    store.show(Some(vanishing));
+}
+
 /// Notes all ends, and says whether the first try did.
 async fn noted(core: &Arc<Core>, store: &FaultStore, fault: Fault) -> bool {
     meets(store, fault);
@@ -104,6 +115,23 @@ async fn a_job_never_waits_for_itself_and_runs_whatever_becomes_of_its_note() {
         };
         assert_eq!(second.joined, joined, "{fault:?}");
     }
+}
+
+#[tokio::test]
+async fn an_end_that_vanishes_is_nobodys_result() {
+    let (_data, store, core) = faulty().await;
+    let first = accepted(&core, &json!({})).await;
+    let second = id_of(&submit(&core, &json!({})).await);
+    shows_an_end(&core, &store, first).await;
+    core.sweep_dependants().await;
+    store.show(None);
+    let state = read(&core, second).await;
+    assert_eq!((state.stage, state.reused_from), (Stage::Submit, None));
+    run(&core, first).await;
+    let seq = read(&core, first).await.claim_seq;
+    core.sweep_dependants().await;
+    assert_eq!(read(&core, second).await.reused_from, Some(first));
+    assert_eq!(read(&core, first).await.claim_seq, seq);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Tests of joins, audits, defaults of suites, and what two replicas do with one key.
 
 use super::*;
+use crate::lifecycle::reuse::reused;
 
 /// What became of a job that joined one which ended so.
 async fn joined_after(end: impl Fn(&mut JobState) + Send + Sync) -> (Arc<Core>, JobId, JobState) {
@@ -61,6 +62,25 @@ async fn a_job_that_waits_takes_nothing_when_the_same_thing_failed_meanwhile() {
     let state = read(&core, second).await;
     assert_eq!((state.stage, state.ready), (Stage::Submit, true));
     assert!(state.reuse.unwrap().why.contains("flaky"));
+}
+
+/// Each job says itself how old a result may be, also if the one that it waits for takes an older one.
+#[tokio::test]
+async fn a_job_that_waits_takes_no_result_that_is_too_old_for_it() {
+    let (_data, core) = lab().await;
+    let old = accepted(&core, &json!({})).await;
+    run_with(&core, old, |state| state.end_ms -= 60_000).await;
+    let within = |text: &str| json!({"reuse": {"within": text}});
+    let first = accepted(&core, &within("20s")).await;
+    let second = submit(&core, &within("30s")).await;
+    assert_eq!(second.joined, first.to_string());
+    let origin = read(&core, old).await;
+    let takes_old = |state: &JobState| Ok(Some(reused(state, &origin, origin.end_ms + 60_000)));
+    core.change(first, takes_old).await.unwrap();
+    core.sweep_dependants().await;
+    let second = read(&core, id_of(&second)).await;
+    assert_eq!((second.ready, second.reused_from), (true, None));
+    assert!(second.reuse.unwrap().why.contains("too old"));
 }
 
 #[tokio::test]
