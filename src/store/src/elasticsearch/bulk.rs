@@ -6,8 +6,8 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use ::elasticsearch::http::Method;
 use futures_util::{StreamExt, stream};
+use reqwest::Method;
 use serde_json::value::RawValue;
 
 use super::{
@@ -190,7 +190,7 @@ impl Cluster {
         } else {
             Kind::WriteOnce
         };
-        let call = Call::new(kind, Method::Post, path).lines(lines);
+        let call = Call::new(kind, Method::POST, path).lines(lines);
         let Answered {
             body,
             after_unknown,

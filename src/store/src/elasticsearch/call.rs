@@ -1,7 +1,7 @@
 //! One call to Elasticsearch: its kind, its request, and its possible failures.
 
-use ::elasticsearch::http::Method;
 use bytes::Bytes;
+use reqwest::Method;
 
 use crate::{ItemError, StoreError};
 

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use ::elasticsearch::http::Method;
 use fairlead_job::JobId;
+use reqwest::Method;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
@@ -162,7 +162,7 @@ async fn read_places(cluster: &Cluster) -> Result<Vec<Place>, StoreError> {
         "/{}/_settings/index.number_of_shards,index.uuid?filter_path=*.settings.index",
         cluster.indices.all_jobs()
     );
-    let call = Call::read(Method::Get, path);
+    let call = Call::read(Method::GET, path);
     let body = cluster.call(&call).await.map_err(Failure::of_read)?;
     let indices: BTreeMap<String, Index> = reply::parse(body).await?;
     let places = indices.into_iter().flat_map(|(index, settings)| {

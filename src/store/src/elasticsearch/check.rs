@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use ::elasticsearch::http::Method;
 use fairlead_job::JobId;
+use reqwest::Method;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -103,7 +103,7 @@ impl ElasticStore {
             "sort": [{"_seq_no": "asc"}],
         });
         let path = format!("/{index}/_search?allow_partial_search_results=false");
-        let call = Call::read(Method::Post, path).json(&search);
+        let call = Call::read(Method::POST, path).json(&search);
         let body = self.cluster.call(&call).await.map_err(Failure::of_read)?;
         let page: Bodies = reply::parse(body).await?;
         page.shards.all_answered()?;

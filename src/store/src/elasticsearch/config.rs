@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use ::elasticsearch::http::Url;
+use reqwest::Url;
 
 use crate::StoreError;
 
@@ -25,7 +25,7 @@ pub struct ElasticConfig {
     /// built in: what the system trusts is not looked at.
     pub ca_pem: Option<String>,
     /// How long one try of one request may take. A whole call, with its retries, takes at most three
-    /// times that. Default 10 s.
+    /// times that. A start makes a call that was not answered again for six times that. Default 10 s.
     pub request_timeout: Duration,
     /// How soon writes are seen by searches, as Elasticsearch writes it. Default `1s`.
     pub refresh_interval: String,

@@ -1,7 +1,7 @@
 //! Small documents with compare-and-set, and the audit events.
 
-use ::elasticsearch::http::Method;
 use fairlead_job::IdMaker;
+use reqwest::Method;
 use serde::{
     Deserialize,
     de::{DeserializeOwned, IgnoredAny},
@@ -262,7 +262,7 @@ pub(super) async fn refresh(cluster: &Cluster, indices: &str) -> Result<(), Stor
         shards: super::reply::Shards,
     }
     let path = format!("/{indices}/_refresh?ignore_unavailable=true");
-    let body = cluster.call(&Call::write(Method::Post, path)).await;
+    let body = cluster.call(&Call::write(Method::POST, path)).await;
     let body = body.map_err(Failure::of_read)?;
     let refreshed: Refreshed = super::reply::parse(body).await?;
     refreshed.shards.all_answered()

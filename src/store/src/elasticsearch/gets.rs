@@ -1,6 +1,6 @@
 //! Documents by index and id, in real time.
 
-use ::elasticsearch::http::Method;
+use reqwest::Method;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ impl Cluster {
                 "/_mget?_source=false&filter_path=docs.found,docs._seq_no,docs._primary_term,docs.error"
             }
         };
-        let call = Call::read(Method::Post, path).json(&json!({"docs": docs}));
+        let call = Call::read(Method::POST, path).json(&json!({"docs": docs}));
         let body = self.call(&call).await.map_err(Failure::of_read)?;
         let mut reply: Multi<S> = reply::parse(body).await?;
         if reply.docs.len() != names.len() {

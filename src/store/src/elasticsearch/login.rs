@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ::elasticsearch::http::Method;
+use reqwest::Method;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -47,7 +47,7 @@ pub(super) async fn check(cluster: &Cluster, config: &ElasticConfig) -> Result<(
     let asked = json!({
         "cluster": ON_CLUSTER, "index": [{"names": names, "privileges": ON_INDICES}],
     });
-    let call = Call::read(Method::Post, "/_security/user/_has_privileges").json(&asked);
+    let call = Call::read(Method::POST, "/_security/user/_has_privileges").json(&asked);
     let body = match cluster.call(&call).await {
         Ok(body) => body,
         // Security is off, or something between here and there hides it: the first use will tell.

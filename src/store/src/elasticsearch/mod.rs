@@ -1,8 +1,8 @@
 //! The store for any number of replicas: Elasticsearch 8 and 9, with its plain core only (no scripts, no update by
 //! query).
 //!
-//! [`ElasticStore`] is a thin layer over the `elasticsearch` crate, which brings only TLS, credentials and HTTP. This
-//! layer chooses nodes, sets deadlines, backs off, splits bulks and types replies.
+//! [`ElasticStore`] speaks HTTP by `reqwest`. It chooses nodes, sets deadlines, backs off, splits bulks and types replies.
+//! Elastic's own client for Rust has only pre-releases, and `reqwest` below it.
 //!
 //! - An operation by id goes to the index that the id names.
 //! - An incomplete search is an error.

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ::elasticsearch::http::Method;
 use fairlead_job::JobId;
+use reqwest::Method;
 use serde_json::Value;
 
 use super::{
@@ -60,7 +60,7 @@ async fn settings_of(
     let path = format!(
         "/{names}/_settings/index.uuid?ignore_unavailable=true&expand_wildcards=all&filter_path=*.settings.index"
     );
-    let call = Call::read(Method::Get, path);
+    let call = Call::read(Method::GET, path);
     let body = cluster.call(&call).await.map_err(Failure::of_read)?;
     reply::parse(body).await
 }
@@ -79,7 +79,7 @@ async fn months(cluster: &Cluster) -> Result<BTreeSet<String>, StoreError> {
 
 async fn drop_month(cluster: &Cluster, month: &str) -> Result<(), StoreError> {
     let all = cluster.indices.of_month(month).join(",");
-    let call = Call::write(Method::Delete, format!("/{all}?ignore_unavailable=true"));
+    let call = Call::write(Method::DELETE, format!("/{all}?ignore_unavailable=true"));
     let dropped = cluster.call(&call).await;
     dropped.map(|_| ()).map_err(Failure::of_read)
 }

@@ -12,7 +12,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use ::elasticsearch::http::Method;
+use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -140,7 +140,7 @@ async fn try_to_move(
     let actions: Vec<Value> = removed.chain([added]).collect();
     write(
         cluster,
-        Method::Post,
+        Method::POST,
         "/_aliases",
         &json!({"actions": actions}),
     )
@@ -220,10 +220,10 @@ async fn stop_writes(cluster: &Cluster, old: &[(DocKind, String)]) -> Result<(),
         "template": {"settings": {"index.blocks.write": true}},
     });
     let path = format!("/_index_template/{}-before", cluster.indices.prefix);
-    write(cluster, Method::Put, &path, &template).await?;
+    write(cluster, Method::PUT, &path, &template).await?;
     let names: Vec<&str> = old.iter().map(|(_, index)| index.as_str()).collect();
     let path = format!("/{}/_block/write", names.join(","));
-    write(cluster, Method::Put, &path, &Value::Null).await
+    write(cluster, Method::PUT, &path, &Value::Null).await
 }
 
 /// Copies the documents of a kind as they are, and answers how many there are.
@@ -293,7 +293,7 @@ pub(super) async fn clear_away(cluster: &Cluster, there: &There) {
         return;
     }
     let path = format!("/{}?ignore_unavailable=true", left.join(","));
-    match cluster.call(&Call::write(Method::Delete, path)).await {
+    match cluster.call(&Call::write(Method::DELETE, path)).await {
         // Another replica has deleted them just now.
         Ok(_) | Err(Failure::Status { status: 404, .. }) => {}
         Err(failure) => {

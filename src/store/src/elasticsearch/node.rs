@@ -1,18 +1,17 @@
-//! One node: its transport, and whether it is avoided for a while.
+//! One node: its connections, and whether it is avoided for a while.
 
 use std::time::{Duration, Instant};
 
-use ::elasticsearch::{
-    auth::Credentials,
-    cert::{Certificate, CertificateValidation},
-    http::{
-        Method, Url,
-        headers::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue},
-        transport::{SingleNodeConnectionPool, Transport, TransportBuilder},
-    },
-};
+use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
+use reqwest::{
+    Certificate, Client, Method, RequestBuilder, Url,
+    header::{
+        ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue,
+        InvalidHeaderValue,
+    },
+};
 
 use super::{
     call::Call,
@@ -28,6 +27,9 @@ const DEAD_MOST: Duration = Duration::from_secs(30);
 const QUIET: Duration = Duration::from_secs(1);
 /// How long that answer may take.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
+const JSON: &str = "application/json";
+/// Lines of JSON.
+const LINES: &str = "application/x-ndjson";
 
 /// What came of one try on one node.
 #[derive(Debug)]
@@ -45,7 +47,9 @@ pub(super) enum Outcome {
 pub(super) struct Node {
     /// For people: no password in it.
     pub(super) name: String,
-    transport: Transport,
+    /// Paths come after it: no slash ends it.
+    url: String,
+    client: Client,
     state: Mutex<State>,
 }
 
@@ -69,31 +73,28 @@ pub(super) enum Rank {
 }
 
 impl Node {
-    /// Makes the transport; connects to nothing yet.
+    /// Connects to nothing yet.
     pub(super) fn new(url: &str, config: &ElasticConfig) -> Result<Self, StoreError> {
         let name = without_user(url).to_owned();
         let refuse = |problem: String| StoreError::Unusable {
             reason: format!("Elasticsearch at {name}: {problem}"),
             hint: "give URLs as http://HOST:PORT, and certificates as PEM".to_owned(),
         };
-        let parsed = Url::parse(url).map_err(|error| refuse(error.to_string()))?;
-        // Else every answer is packed, which costs Elasticsearch as much as a write.
-        let plain = HeaderValue::from_static("identity");
-        let mut builder = TransportBuilder::new(SingleNodeConnectionPool::new(parsed))
-            .disable_proxy()
-            .header(ACCEPT_ENCODING, plain);
-        if let Some(credentials) = credentials(config) {
-            builder = builder.auth(credentials);
-        }
+        Url::parse(url).map_err(|error| refuse(error.to_string()))?;
+        let headers = headers(config).map_err(|error| refuse(error.to_string()))?;
+        let mut builder = Client::builder().no_proxy().default_headers(headers);
         if let Some(pem) = &config.ca_pem {
-            let certificate = Certificate::from_pem(pem.as_bytes())
+            let certificates = Certificate::from_pem_bundle(pem.as_bytes())
                 .map_err(|error| refuse(format!("the CA certificate: {error}")))?;
-            builder = builder.cert_validation(CertificateValidation::Full(certificate));
+            builder = certificates
+                .into_iter()
+                .fold(builder, |builder, it| builder.add_root_certificate(it));
         }
-        let transport = builder.build().map_err(|error| refuse(error.to_string()))?;
+        let client = builder.build().map_err(|error| refuse(error.to_string()))?;
         Ok(Self {
             name,
-            transport,
+            url: url.trim_end_matches('/').to_owned(),
+            client,
             state: Mutex::default(),
         })
     }
@@ -108,23 +109,17 @@ impl Node {
 
     /// One try, of the only node: to give it up early would be of no use.
     pub(super) async fn send(&self, call: &Call, timeout: Duration) -> Outcome {
-        let mut headers = HeaderMap::new();
-        if call.is_ndjson {
-            headers.insert(
-                CONTENT_TYPE,
-                HeaderValue::from_static("application/x-ndjson"),
-            );
+        let kind = if call.is_ndjson { LINES } else { JSON };
+        let request = self.request(call.method.clone(), &call.path, timeout);
+        let mut request = request.header(CONTENT_TYPE, kind);
+        if let Some(body) = &call.body {
+            request = request.body(body.clone());
         }
-        let (path, body) = (call.path.as_str(), call.body.clone());
-        let sent = self
-            .transport
-            .send(call.method, path, headers, None::<&()>, body, Some(timeout))
-            .await;
-        let response = match sent {
+        let response = match request.send().await {
             Ok(response) => response,
             Err(error) => return self.of_error(&error),
         };
-        let status = response.status_code().as_u16();
+        let status = response.status().as_u16();
         match response.bytes().await {
             Ok(body) => Outcome::Answer { status, body },
             Err(error) => Outcome::Broken(self.in_words(&error)),
@@ -135,15 +130,16 @@ impl Node {
     async fn falls_silent(&self) -> String {
         loop {
             clock::pause(QUIET).await;
-            let (none, headers) = (None::<Bytes>, HeaderMap::new());
-            let limit = Some(SIGN_OF_LIFE);
-            let asked = self
-                .transport
-                .send(Method::Head, "/", headers, None::<&()>, none, limit);
-            if let Err(error) = asked.await {
+            let asked = self.request(Method::HEAD, "/", SIGN_OF_LIFE);
+            if let Err(error) = asked.send().await {
                 return self.in_words(&error);
             }
         }
+    }
+
+    fn request(&self, method: Method, path: &str, timeout: Duration) -> RequestBuilder {
+        let url = format!("{}{path}", self.url);
+        self.client.request(method, url).timeout(timeout)
     }
 
     /// Whether it was well the last time.
@@ -191,17 +187,9 @@ impl Node {
         self.state.lock()
     }
 
-    fn of_error(&self, error: &::elasticsearch::Error) -> Outcome {
-        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-        let mut refused = false;
-        while let Some(inner) = cause {
-            refused |= inner
-                .downcast_ref::<reqwest::Error>()
-                .is_some_and(|error| error.is_connect() || error.is_builder());
-            cause = inner.source();
-        }
+    fn of_error(&self, error: &reqwest::Error) -> Outcome {
         let words = self.in_words(error);
-        if refused && !error.is_timeout() {
+        if (error.is_connect() || error.is_builder()) && !error.is_timeout() {
             Outcome::NotSent(words)
         } else {
             Outcome::Broken(words)
@@ -209,7 +197,7 @@ impl Node {
     }
 
     /// The innermost cause says what happened; the outer ones only that something did.
-    fn in_words(&self, error: &::elasticsearch::Error) -> String {
+    fn in_words(&self, error: &reqwest::Error) -> String {
         if error.is_timeout() {
             return format!("{}: no answer in time", self.name);
         }
@@ -221,11 +209,24 @@ impl Node {
     }
 }
 
-fn credentials(config: &ElasticConfig) -> Option<Credentials> {
-    if let Some(key) = &config.api_key {
-        return Some(Credentials::EncodedApiKey(key.clone()));
-    }
-    let user = config.username.clone()?;
-    let password = config.password.clone().unwrap_or_default();
-    Some(Credentials::Basic(user, password))
+/// Headers of all requests.
+fn headers(config: &ElasticConfig) -> Result<HeaderMap, InvalidHeaderValue> {
+    let json = HeaderValue::from_static(JSON);
+    // Else every answer is packed, which costs Elasticsearch as much as a write.
+    let plain = HeaderValue::from_static("identity");
+    let mut headers = HeaderMap::from_iter([(ACCEPT, json), (ACCEPT_ENCODING, plain)]);
+    let login = match (&config.api_key, &config.username) {
+        (Some(key), _) => format!("ApiKey {key}"),
+        (None, Some(user)) => {
+            let password = config.password.as_deref().unwrap_or_default();
+            let pair = BASE64_STANDARD.encode(format!("{user}:{password}"));
+            format!("Basic {pair}")
+        }
+        (None, None) => return Ok(headers),
+    };
+    let mut login = HeaderValue::try_from(login)?;
+    // `Debug` hides it.
+    login.set_sensitive(true);
+    headers.insert(AUTHORIZATION, login);
+    Ok(headers)
 }

@@ -1,6 +1,6 @@
 //! Searches of any kind. An incomplete search is an error.
 
-use ::elasticsearch::http::Method;
+use reqwest::Method;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ impl Cluster {
         let path = format!(
             "/{index}/_search?allow_partial_search_results=false&ignore_unavailable=true&filter_path=-hits.hits.sort"
         );
-        let call = Call::read(Method::Post, path).json(body);
+        let call = Call::read(Method::POST, path).json(body);
         let body = self.call(&call).await.map_err(Failure::of_read)?;
         let found = reply::parse::<Found<A>>(body).await?;
         found
@@ -66,7 +66,7 @@ impl Cluster {
                 header["ignore_unavailable"] = json!(true);
                 format!("{header}\n{body}\n")
             });
-            let call = Call::read(Method::Post, "/_msearch").lines(lines.collect());
+            let call = Call::read(Method::POST, "/_msearch").lines(lines.collect());
             for one in self.multi_search(&call, bodies.len()).await? {
                 let one = one.whole();
                 found.push(one.inspect_err(|error| self.watch.read_failed(&error.to_string()))?);

@@ -5,9 +5,9 @@ use std::{
     time::Duration,
 };
 
-use ::elasticsearch::http::Method;
 use fairlead_job::JobId;
 use futures_util::future::join_all;
+use reqwest::Method;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -48,7 +48,7 @@ pub(super) async fn check_version(
     struct NodeInfo {
         version: String,
     }
-    let call = Call::read(Method::Get, "/_nodes/http?filter_path=nodes.*.version");
+    let call = Call::read(Method::GET, "/_nodes/http?filter_path=nodes.*.version");
     let body = match cluster.call(&call).await {
         Ok(body) => body,
         Err(failure) => return Err(start_error::unusable(failure, config)),
@@ -147,7 +147,7 @@ pub(super) async fn make_index(cluster: &Cluster, name: &str) -> Result<bool, St
     } else {
         json!({"settings": {"index.refresh_interval": UNSEARCHED_REFRESH}})
     };
-    let call = Call::write(Method::Put, format!("/{name}")).json(&settings);
+    let call = Call::write(Method::PUT, format!("/{name}")).json(&settings);
     match cluster.call(&call).await {
         Ok(body) => Ok(reply::parse::<Made>(body).await?.shards_acknowledged),
         Err(Failure::Status { kind, .. }) if kind == "resource_already_exists_exception" => {
@@ -213,7 +213,7 @@ async fn lacks_shards(cluster: &Cluster, names: &BTreeSet<String>) -> Result<Vec
             .join(","),
         names.len()
     );
-    let body = cluster.call(&Call::read(Method::Get, path)).await?;
+    let body = cluster.call(&Call::read(Method::GET, path)).await?;
     let health: Health = reply::parse(body).await.unwrap_or_default();
     let each = health.indices.into_iter();
     let lacking = each.filter(|(_, at)| at.active_primary_shards < at.number_of_shards);

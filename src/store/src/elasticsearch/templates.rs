@@ -4,8 +4,8 @@
 //! indices. So a replica without these rights starts once a replica with them was there. An old release never reverts
 //! what a newer one brought. Elasticsearch itself refuses a change of a field's type.
 
-use ::elasticsearch::http::Method;
 use futures_util::future::try_join_all;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{
@@ -122,7 +122,7 @@ impl Template {
         if stored < ours {
             let path = format!("/_index_template/{name}");
             let put = cluster
-                .call(&Call::write(Method::Put, path).json(&self.body))
+                .call(&Call::write(Method::PUT, path).json(&self.body))
                 .await;
             put.map_err(|failure| {
                 let words = format!("template {name} cannot be written: {}", failure.words());
@@ -139,7 +139,7 @@ impl Template {
             return Ok(());
         }
         let path = format!("/{}/_mapping", lacking.join(","));
-        let put = Call::write(Method::Put, path).json(&json!({"properties": fields}));
+        let put = Call::write(Method::PUT, path).json(&json!({"properties": fields}));
         let put = cluster.call(&put).await;
         put.map(drop).map_err(|failure| {
             let words = failure.words();

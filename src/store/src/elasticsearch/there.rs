@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ::elasticsearch::http::Method;
 use futures_util::future::try_join;
+use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -116,7 +116,7 @@ async fn read_indices(cluster: &Cluster) -> Result<bytes::Bytes, Failure> {
 
 /// Nothing is there: an empty answer.
 async fn answer(cluster: &Cluster, path: String) -> Result<bytes::Bytes, Failure> {
-    match cluster.call(&Call::read(Method::Get, path)).await {
+    match cluster.call(&Call::read(Method::GET, path)).await {
         Err(Failure::Status { status: 404, .. }) => Ok(bytes::Bytes::from_static(b"{}")),
         answer => answer,
     }
