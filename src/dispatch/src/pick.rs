@@ -7,13 +7,14 @@
 use crate::counted_bitset::Bitset;
 use crate::front_set::FrontSet;
 use crate::hosts::Hosts;
-use crate::ids::{BucketId, JobKey, MemberId, Owner, QueueId, ShapeId};
-use crate::index::{Index, KeyCells, digits};
+use crate::ids::{BucketId, JobKey, MemberId, Owner, Place, QueueId, ShapeId};
+use crate::index::{Bucket, Index, KeyCells, digits};
 use crate::interner::Atom;
 use crate::kept_off::Waits;
 use crate::ledger::{Ledger, MemberRank, QueueRank};
 use crate::order::Walk;
-use crate::reserve::Limit;
+use crate::peers::WINDOW;
+use crate::reserve::{Limit, expected_ms};
 use crate::shape::{Head, ShapeEntry, View, could_run, first_obstacle};
 use slotmap::KeyData;
 
@@ -29,6 +30,9 @@ const SCANNED_MAX: usize = 8;
 /// A walk passes every queue that has nothing for this host. With fewer than one account here for so many of them those
 /// under its keys are compared instead.
 const PASSED_PER_CELL: usize = 32;
+
+/// A job that takes long waits no longer than this before it reserves a host, ms.
+const RESERVE_WAIT_MAX_MS: u64 = 8 * 3_600_000;
 
 /// Counted work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -265,39 +269,67 @@ impl Picker<'_> {
             self.work.entries_visited += 1;
             let may_fit =
                 head.memory_mb <= self.view.total_mb && head.needs.may_be_in(self.view.has);
-            if may_fit && self.fits(head.bucket, head.place.1, class) {
-                return Ok(Some(*head));
+            let place = may_fit.then(|| self.first_fit(head, class)).flatten();
+            if let Some(place) = place {
+                return Ok(Some(Head { place, ..*head }));
             }
         }
         Ok(None)
     }
 
-    fn fits(&mut self, bucket: BucketId, job: JobKey, class: u8) -> bool {
+    /// The first job of a bucket that may have the host now.
+    fn first_fit(&mut self, head: &Head, class: u8) -> Option<Place> {
         let index = self.index;
-        let bucket = index.buckets.get(bucket);
-        let entry = bucket.and_then(|bucket| Some((bucket.owner, index.shapes.get(bucket.shape)?)));
-        let Some((owner, entry)) = entry else {
-            return false;
-        };
+        let bucket = index.buckets.get(head.bucket)?;
+        let shape = &index.shapes.get(bucket.shape)?.shape;
         self.work.shapes_checked += 1;
-        let account = Some(self.ledger.account(owner));
-        let Some(obstacle) = first_obstacle(account, &entry.shape, self.view) else {
-            return self.may_enter(job, class);
+        let account = Some(self.ledger.account(bucket.owner));
+        let Some(obstacle) = first_obstacle(account, shape, self.view) else {
+            return self.next_to_enter(bucket, class);
         };
-        if obstacle.may_pass() && self.may_reserve(job) {
-            let could = could_run(account, &entry.shape, self.view);
-            self.passed_over = could.then_some(job);
+        let may_pass = obstacle.may_pass() && self.may_reserve(head.place.1);
+        if may_pass && could_run(account, shape, self.view) {
+            self.passed_over = Some(head.place.1);
         }
-        false
+        None
     }
 
-    /// Whether a job that is passed over has waited so long that the host is reserved for it.
+    /// The job of a bucket that enters next: its first; on a host that is reserved in its class, the shortest of the best
+    /// priority that may enter. Few go before one that waits (I13).
+    fn next_to_enter(&mut self, bucket: &Bucket, class: u8) -> Option<Place> {
+        let first = bucket.jobs.first().copied()?;
+        if self.limit.is_none_or(|limit| class > limit.class) {
+            return self.may_enter(first.1, class).then_some(first);
+        }
+        let reach = bucket.overtakers.reach(first);
+        let is_near = |place: &&Place| reach.is_none_or(|last| **place <= last);
+        let mut best = None;
+        for place in bucket.jobs.iter().take(WINDOW).take_while(is_near) {
+            self.work.entries_visited += 1;
+            let takes_ms = self.expected_ms(place.1).unwrap_or(u64::MAX);
+            let rank = (place.0, takes_ms, *place);
+            if best.is_none_or(|best| rank < best) && self.may_enter(place.1, class) {
+                best = Some(rank);
+            }
+        }
+        best.map(|(.., place)| place)
+    }
+
+    fn expected_ms(&self, job: JobKey) -> Option<u64> {
+        let job = self.index.jobs.get(&job)?;
+        expected_ms(self.ledger, job, self.group)
+    }
+
+    /// Whether a job that is passed over has waited so long that the host is reserved for it: also half as long as it takes.
+    /// For one that takes long, a short wait is not worth an empty host.
     fn may_reserve(&self, job: JobKey) -> bool {
         let before = self.reserve_before.filter(|_| self.passed_over.is_none());
-        let job = self.index.jobs.get(&job);
-        before
-            .zip(job)
-            .is_some_and(|(before, job)| job.submitted <= before)
+        let Some((before, known)) = before.zip(self.index.jobs.get(&job)) else {
+            return false;
+        };
+        let half_ms = expected_ms(self.ledger, known, self.group).unwrap_or(0) / 2;
+        let waits_ms = half_ms.min(RESERVE_WAIT_MAX_MS);
+        known.submitted <= before && known.submitted.saturating_add(waits_ms) <= self.now
     }
 
     /// Whether a loaded host does not get a job that it could run.
@@ -388,16 +420,19 @@ impl Picker<'_> {
             }
             let queue = self.ledger.queue_rank(held.owner.queue, self.now);
             let member = self.ledger.member_rank(held.owner.member, self.now);
-            let (Some(queue), Some(member), Some(place)) = (queue, member, held.jobs.first())
+            let (Some(queue), Some(member), Some(first)) = (queue, member, held.jobs.first())
             else {
                 continue;
             };
-            let rank = (queue, member, *place);
-            if best.as_ref().is_none_or(|best| rank < *best)
-                && self.may_enter(place.1, queue.0.class())
+            if best
+                .as_ref()
+                .is_some_and(|best| (queue, member, *first) >= *best)
             {
-                best = Some(rank);
+                continue;
             }
+            let place = self.next_to_enter(held, queue.0.class());
+            let rank = place.map(|place| (queue, member, place));
+            best = best.into_iter().chain(rank).min();
         }
         best.map(|(_, _, place)| place.1)
     }

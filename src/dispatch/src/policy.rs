@@ -111,7 +111,8 @@ pub struct EngineConfig {
     pub lag_max_ms: u64,
     /// How long a job waits at most for a host that holds its cache directories, ms. Default 2,000; 0: not at all.
     pub affinity_wait_ms: u64,
-    /// After this long at the head of its class a job reserves a host, ms. Default 15 min; 0: never.
+    /// After this long at the head of its class a job reserves a host, ms; after half of its expected run time (at most
+    /// 8 h), if that is longer. Default 15 min; 0: never.
     pub reserve_after_ms: u64,
     /// Most finds begun a second. Default 20.
     pub finds_per_second_max: u32,

@@ -2,7 +2,7 @@
 //!
 //! A job reserves a host if it has waited long, is next, and could run there except for the jobs on it. Until it
 //! starts, the host admits only higher classes, jobs that should end before it could start, and jobs that fit beside it
-//! then. There is at most one reservation per class and one per host.
+//! then: of equal ones the shorter first. There is at most one reservation per class and one per host.
 
 use crate::event::Kind;
 use crate::hosts::{Host, Taken};
@@ -50,15 +50,7 @@ impl Limit {
         group: &str,
         now: u64,
     ) -> bool {
-        let expected = || {
-            let kind = JobKind {
-                suite: &job.suite,
-                class: job.class,
-                group,
-            };
-            let known = ledger.run_times.expect_ms(kind);
-            known.unwrap_or(longest(job.timeout_ms))
-        };
+        let expected = || expected_ms(ledger, job, group).unwrap_or(u64::MAX);
         key == self.job
             || class > self.class
             || self.start.leaves(shape)
@@ -88,6 +80,17 @@ impl Start {
     }
 }
 
+/// How long a waiting job is expected to take on hosts of this group, ms; none: nobody knows.
+pub(crate) fn expected_ms(ledger: &Ledger, job: &Job, group: &str) -> Option<u64> {
+    let kind = JobKind {
+        suite: &job.suite,
+        class: job.class,
+        group,
+    };
+    let limit = (job.timeout_ms > 0).then_some(job.timeout_ms);
+    ledger.run_times.expect_ms(kind).or(limit)
+}
+
 /// How long a job with this time limit can take; 0 is no limit.
 fn longest(timeout_ms: u64) -> u64 {
     if timeout_ms == 0 {
@@ -113,19 +116,21 @@ pub(crate) fn start_at(
             .get(job)
             .and_then(|charge| charge.since)
             .unwrap_or(now);
-        // One that runs longer than is known may end any moment: to expect more of it would let others in.
         let kind = JobKind {
             suite: &run.suite,
             class: run.class,
             group: &host.group,
         };
-        let known = ledger.run_times.expect_ms(kind);
-        let lasts = known.unwrap_or(longest(run.timeout_ms));
-        let end = since.saturating_add(lasts);
+        let latest = since.saturating_add(longest(run.timeout_ms));
+        let ran = now.saturating_sub(since);
+        let times = ledger.run_times.of(kind);
+        // Nobody knows of one that ran longer than all before: it may run as long again.
+        let left = times.map(|times| times.left_ms(ran).unwrap_or(ran));
+        let end = left.map_or(latest, |left| now.saturating_add(left).min(latest));
         ends.push((end.max(now), run.load.shared()));
     }
     ends.sort_unstable_by_key(|(end, _)| *end);
-    let mut view = host.view.clone();
+    let mut view = host.view_soon();
     let more = |free: u32, by: u64, total: u32| {
         free.saturating_add(u32::try_from(by).unwrap_or(u32::MAX))
             .min(total)

@@ -253,7 +253,9 @@ impl Engine {
             .checked_sub(self.config.reserve_after_ms)
             .filter(|_| self.config.reserve_after_ms > 0)?;
         let host = self.hosts.known.get_mut(host)?;
-        if self.now < host.looked_for_large.saturating_add(LARGE_EVERY_MS) {
+        // In one answer a job is passed over as often as another one is found.
+        let looked = host.looked_for_large;
+        if self.now != looked && self.now < looked.saturating_add(LARGE_EVERY_MS) {
             return None;
         }
         host.looked_for_large = self.now;

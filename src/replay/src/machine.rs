@@ -182,25 +182,31 @@ mod tests {
             // It waits for the first one.
             job(2, 10, 100, 8),
             // It would end too late, and need what the second one needs.
-            job(3, 20, 200, 3),
+            job(3, 70, 200, 3),
             // It fits beside the second one.
-            job(4, 20, 1_000, 2),
+            job(4, 70, 1_000, 2),
             // It ends before.
-            job(5, 20, 50, 1),
+            job(5, 70, 20, 1),
         ];
-        assert_eq!(starts(&jobs, Accounts::One), [0, 100, 200, 20, 20]);
+        assert_eq!(starts(&jobs, Accounts::One), [0, 100, 200, 70, 70]);
     }
 
     #[test]
     fn each_user_has_a_share() {
-        let mut jobs: Vec<TraceJob> = (1..=20).map(|n| job(n, 0, 100, 10)).collect();
-        let other = TraceJob {
-            user: 2,
-            ..job(21, 50, 100, 10)
+        let jobs: Vec<TraceJob> = (1..=20).map(|n| job(n, 0, 100, 10)).collect();
+        let with_other = |submit_s| {
+            let other = TraceJob {
+                user: 2,
+                ..job(21, submit_s, 100, 10)
+            };
+            [&jobs[..], &[other]].concat()
         };
-        jobs.push(other);
-        assert_eq!(starts(&jobs, Accounts::Users).last(), Some(&100));
-        assert_eq!(starts(&jobs, Accounts::One).last(), Some(&2_000));
+        let last = |submit_s, accounts| starts(&with_other(submit_s), accounts).pop();
+        assert_eq!(last(40, Accounts::Users), Some(100));
+        assert_eq!(last(40, Accounts::One), Some(2_000));
+        // One job had the machine reserved before the other user came, and the next one waited for long before the other
+        // user's did.
+        assert_eq!(last(60, Accounts::Users), Some(300));
     }
 
     #[test]

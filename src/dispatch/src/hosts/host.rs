@@ -39,6 +39,8 @@ pub(crate) struct Host {
     pub offered_cpus: u32,
     /// Taken from that by jobs the host did not know of when it offered: in flight then, or claimed since.
     pub claimed: Vec<Claimed>,
+    /// Given back by jobs that ended since its open offer, which counts them: its next offer will have it.
+    pub freed: Taken,
     /// What vm and dc jobs in flight and running take, as far as is known here.
     pub used: Taken,
     pub hw_jobs: u32,
@@ -78,6 +80,7 @@ impl Host {
             offered_mb,
             offered_cpus,
             claimed: Vec::new(),
+            freed: Taken::default(),
             used: Taken::default(),
             hw_jobs: 0,
             heard: 0,
@@ -101,20 +104,47 @@ impl Host {
     }
 
     pub(crate) fn refresh(&mut self) {
-        let left =
-            |of: u32, taken: u64| of.saturating_sub(u32::try_from(taken).unwrap_or(u32::MAX));
-        let claimed = self.claimed.iter().map(|claimed| claimed.shared);
-        let claimed = claimed.fold(Taken::default(), Taken::plus);
-        let (view, used) = (&mut self.view, self.used);
-        view.free_mb =
-            left(self.offered_mb, claimed.memory_mb).min(left(view.total_mb, used.memory_mb));
-        view.free_cpus = if view.total_cpus == CPUS_UNCHECKED {
-            CPUS_UNCHECKED
-        } else {
-            left(self.offered_cpus, claimed.cpus).min(left(view.total_cpus, used.cpus))
-        };
+        (self.view.free_mb, self.view.free_cpus) = self.free(Taken::default());
         self.view.hw_open = self.runs.is_empty();
         self.view.shared_open = self.hw_jobs == 0;
+    }
+
+    /// Its room when it will have told that jobs ended since it offered.
+    pub(crate) fn view_soon(&self) -> View {
+        let mut soon = self.view.clone();
+        (soon.free_mb, soon.free_cpus) = self.free(self.freed);
+        soon
+    }
+
+    /// Free memory and CPUs with so much more than it offered.
+    fn free(&self, more: Taken) -> (u32, u32) {
+        let claimed = self.claimed.iter().map(|claimed| claimed.shared);
+        let claimed = claimed.fold(Taken::default(), Taken::plus);
+        let free = |total: u32, offered: u32, more: u64, claimed: u64, used: u64| {
+            let offered = u64::from(offered).saturating_add(more);
+            let left = u64::from(total).saturating_sub(used);
+            let free = offered.saturating_sub(claimed).min(left);
+            u32::try_from(free).unwrap_or(u32::MAX)
+        };
+        let (view, used) = (&self.view, self.used);
+        let free_mb = free(
+            view.total_mb,
+            self.offered_mb,
+            more.memory_mb,
+            claimed.memory_mb,
+            used.memory_mb,
+        );
+        if view.total_cpus == CPUS_UNCHECKED {
+            return (free_mb, CPUS_UNCHECKED);
+        }
+        let free_cpus = free(
+            view.total_cpus,
+            self.offered_cpus,
+            more.cpus,
+            claimed.cpus,
+            used.cpus,
+        );
+        (free_mb, free_cpus)
     }
 
     /// A job is in flight to it.
@@ -138,7 +168,11 @@ impl Host {
 
     pub(crate) fn leave(&mut self, job: JobKey, load: Load) {
         self.runs.remove(&job);
+        let claims = self.claimed.len();
         self.claimed.retain(|claimed| claimed.job != job);
+        if self.claimed.len() == claims {
+            self.freed = self.freed.plus(load.shared());
+        }
         self.used = self.used.minus(load.shared());
         self.hw_jobs = self
             .hw_jobs

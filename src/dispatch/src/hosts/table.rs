@@ -4,7 +4,7 @@
 
 use crate::event::About;
 use crate::hosts::host::{Claimed, Host};
-use crate::hosts::load::Load;
+use crate::hosts::load::{Load, Taken};
 use crate::hosts::offer::{Arrival, Group, OpenOffer, Slot, Standing};
 use crate::ids::{HostId, JobKey, OfferKey};
 use crate::interner::{Atom, Fixed, Numbers};
@@ -116,6 +116,7 @@ impl Hosts {
         }
         host.offered_mb = arrival.free_mb;
         host.offered_cpus = arrival.free_cpus;
+        host.freed = Taken::default();
         let (total_mb, total_cpus) = (arrival.total_mb, arrival.total_cpus);
         if (host.view.total_mb, host.view.total_cpus) != (total_mb, total_cpus) {
             host.nothing = None;

@@ -178,3 +178,61 @@ fn the_engine_runs_each_job_and_never_more_than_fit() {
         }
     }
 }
+
+/// Ten days of jobs of 8 processors that keep 85 % of 128 busy, and a large job each 24 h.
+fn stream(seed: u64, large: u32) -> Vec<swf::TraceJob> {
+    let mut state = seed;
+    let mut chance = move |most: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % most
+    };
+    let job = |submit_s, run_s, units, requested_s, user| swf::TraceJob {
+        number: 0,
+        submit_s,
+        run_s,
+        units,
+        requested_s,
+        user,
+    };
+    let mut jobs: Vec<swf::TraceJob> = Vec::new();
+    let mut at = 0;
+    while at < 864_000 {
+        let run_s = 600 + chance(6_600);
+        let requested_s = run_s * (100 + chance(100)) / 100;
+        jobs.push(job(at, run_s, 8, requested_s, chance(4)));
+        at += chance(574);
+    }
+    let days = (0..10).map(|day| job(21_600 + day * 86_400, 1_800, large, 3_600, day % 4));
+    jobs.extend(days);
+    jobs.sort_by_key(|job| job.submit_s);
+    jobs
+}
+
+fn longest_wait_s(outcomes: &[Outcome]) -> u64 {
+    measure(outcomes, 128).waits.max_s
+}
+
+/// The job that needs all of a host is the hard one: between the end of a job and the next question of its host, nobody has
+/// the share of that job.
+#[test]
+fn a_job_of_a_whole_host_waits_about_as_long_as_with_easy() {
+    for (seed, large) in [(1, 113), (2, 120), (3, 121), (4, 127), (5, 128)] {
+        let jobs = stream(seed, large);
+        let best_s = longest_wait_s(&easy(&jobs, 128));
+        for (accounts, halves) in [(Accounts::One, 3), (Accounts::Users, 4)] {
+            let rules = Rules {
+                units: 128,
+                estimates: Estimates::Requested,
+                accounts,
+                reserve_after_ms: 900_000,
+            };
+            let longest_s = longest_wait_s(&replay(&jobs, &rules).0);
+            assert!(
+                longest_s * 2 <= best_s * halves,
+                "{large} of 128, {accounts:?}: {longest_s} s, EASY {best_s} s"
+            );
+        }
+    }
+}
