@@ -104,14 +104,14 @@ async fn run(machine: &mut Testbox, n: usize, ids: &[String]) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_weight_said_to_one_replica_acts_at_all() {
     let (_replicas, all) = lab(2).await;
-    let alice = all[0].submit(&jobs::times(100, &jobs::hw("alice"))).await;
-    all[0].submit(&jobs::times(100, &jobs::hw("bob"))).await;
+    let alice = all[0].submit(&jobs::times(300, &jobs::hw("alice"))).await;
+    all[0].submit(&jobs::times(300, &jobs::hw("bob"))).await;
     let mut machine = Testbox::hw(&all[1], "box-1");
-    let even = run(&mut machine, 12, &alice).await;
-    assert!(
-        (4..=8).contains(&even),
-        "alice ran {even} of 12, half is hers"
-    );
+    eventually("both are known there, and half is hers", async || {
+        let even = run(&mut machine, 12, &alice).await;
+        (4..=8).contains(&even).then_some(())
+    })
+    .await;
     set(&all[0], "alice", &json!({"weight": 90})).await;
     eventually("it acts at the other replica", async || {
         (run(&mut machine, 10, &alice).await >= 8).then_some(())

@@ -10,6 +10,8 @@ use std::{
 
 use fairlead_replay::{Accounts, Estimates, Outcome, Rules, measure, replay, swf};
 
+use crate::day::chance;
+
 /// EASY backfilling of one machine: the first job that waits has a reservation. Others may pass it if they are over by
 /// then, or use what is spare then.
 struct Easy<'a> {
@@ -181,13 +183,7 @@ fn the_engine_runs_each_job_and_never_more_than_fit() {
 
 /// Ten days of jobs of 8 processors that keep 85 % of 128 busy, and a large job each 24 h.
 fn stream(seed: u64, large: u32) -> Vec<swf::TraceJob> {
-    let mut state = seed;
-    let mut chance = move |most: u64| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % most
-    };
+    let mut chance = chance(seed);
     let job = |submit_s, run_s, units, requested_s, user| swf::TraceJob {
         number: 0,
         submit_s,

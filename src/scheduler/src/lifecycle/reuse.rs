@@ -243,22 +243,22 @@ mod tests {
             health: Health::Success,
             data_readiness: DataReadiness::Complete,
             end_ms: 20,
-            reuse: reusing("k"),
+            reuse: Some(reusing("k")),
             ..held()
         }
     }
 
-    fn reusing(key: &str) -> Option<Box<Reusing>> {
-        Some(Box::new(Reusing {
+    fn reusing(key: &str) -> Box<Reusing> {
+        Box::new(Reusing {
             key: key.to_owned(),
             within_s: 60,
             ..Reusing::default()
-        }))
+        })
     }
 
     fn waiting(n: u64) -> JobState {
         JobState {
-            reuse: reusing("k"),
+            reuse: Some(reusing("k")),
             ..state(n)
         }
     }
@@ -367,7 +367,7 @@ mod tests {
         assert_eq!((job.ready, joined(&job)), (false, Some(JobId::new(1))));
         let after = |other: JobState, now_ms| after_joined(&job, Some(&stored(other)), now_ms);
         let running = JobState {
-            reuse: reusing("k"),
+            reuse: Some(reusing("k")),
             ..held()
         };
         assert_eq!(after(running, 30), None);
@@ -397,7 +397,7 @@ mod tests {
         let late = after(due, 20 + DATA_COMES_MS).unwrap();
         assert_eq!((late.ready, late.reused_from), (true, None));
         let of_another_thing = JobState {
-            reuse: reusing("l"),
+            reuse: Some(reusing("l")),
             ..good(1)
         };
         let of_another = JobState {

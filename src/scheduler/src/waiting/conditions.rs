@@ -115,7 +115,8 @@ impl Core {
             if !self.are_proven(relied_on(next.as_ref(), &parents)).await? {
                 continue;
             }
-            let looked = self.follow(&stored.state, next, (&parents, now_ms)).await?;
+            let follow = self.follow(&stored.state, next, (&parents, now_ms));
+            let looked = Box::pin(follow).await?;
             if let Some(looked) = looked {
                 return Ok(looked);
             }

@@ -6,7 +6,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 use reqwest::{
-    Certificate, Client, Method, RequestBuilder, Url,
+    Certificate, Client, ClientBuilder, Method, RequestBuilder, Url,
     header::{
         ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue,
         InvalidHeaderValue,
@@ -88,7 +88,7 @@ impl Node {
                 .map_err(|error| refuse(format!("the CA certificate: {error}")))?;
             builder = certificates
                 .into_iter()
-                .fold(builder, |builder, it| builder.add_root_certificate(it));
+                .fold(builder, ClientBuilder::add_root_certificate);
         }
         let client = builder.build().map_err(|error| refuse(error.to_string()))?;
         Ok(Self {

@@ -2,15 +2,20 @@
 
 use fairlead_replay::arrivals::Arrival;
 
-/// A day of jobs in three bursts and between them: five suites of 40 s to 30 min, and half of the shards are 10 s repeats.
-pub(crate) fn day(seed: u64) -> Vec<Arrival> {
+/// Numbers below the one that is asked for, from a seed.
+pub(crate) fn chance(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut state = seed;
-    let mut chance = move |most: u64| {
+    move |most| {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % most
-    };
+    }
+}
+
+/// A day of jobs in three bursts and between them: five suites of 40 s to 30 min, and half of the shards are 10 s repeats.
+pub(crate) fn day(seed: u64) -> Vec<Arrival> {
+    let mut chance = chance(seed);
     let mut all = Vec::new();
     for job in 0..700 {
         let submit_ms = if chance(10) < 6 {
