@@ -10,7 +10,7 @@ use crate::front_set::FrontSet;
 use crate::ids::{BucketId, KeyId, Place};
 use crate::ids::{JobKey, MemberId, Owner, QueueId, ShapeId, Version};
 use crate::interner::{Atom, Fixed, Numbers};
-use crate::peers::Overtakers;
+use crate::peers::{Overtakers, WINDOW};
 use crate::shape::{Head, Shape, Shapes};
 use indexmap::IndexMap;
 use slotmap::{SecondaryMap, SlotMap};
@@ -41,6 +41,16 @@ pub(crate) struct Bucket {
     pub jobs: FrontSet<Place>,
     /// Those that went before others.
     pub overtakers: Overtakers,
+}
+
+impl Bucket {
+    /// The first jobs, those that this replica may take while the first of them waits (I13).
+    pub(crate) fn within_reach(&self) -> impl Iterator<Item = &Place> {
+        let first = self.jobs.first();
+        let reach = first.and_then(|first| self.overtakers.reach(*first));
+        let is_within = move |place: &&Place| reach.is_none_or(|last| **place <= last);
+        self.jobs.iter().take(WINDOW).take_while(is_within)
+    }
 }
 
 /// Binary digits of the memory that is needed: queues are told apart by it roughly.

@@ -13,7 +13,6 @@ use crate::interner::Atom;
 use crate::kept_off::Waits;
 use crate::ledger::{Ledger, MemberRank, QueueRank};
 use crate::order::Walk;
-use crate::peers::WINDOW;
 use crate::reserve::{Limit, expected_ms};
 use crate::shape::{Head, ShapeEntry, View, could_run, first_obstacle};
 use slotmap::KeyData;
@@ -295,16 +294,14 @@ impl Picker<'_> {
     }
 
     /// The job of a bucket that enters next: its first; on a host that is reserved in its class, the shortest of the best
-    /// priority that may enter. Few go before one that waits (I13).
+    /// priority that may enter.
     fn next_to_enter(&mut self, bucket: &Bucket, class: u8) -> Option<Place> {
         let first = bucket.jobs.first().copied()?;
         if self.limit.is_none_or(|limit| class > limit.class) {
             return self.may_enter(first.1, class).then_some(first);
         }
-        let reach = bucket.overtakers.reach(first);
-        let is_near = |place: &&Place| reach.is_none_or(|last| **place <= last);
         let mut best = None;
-        for place in bucket.jobs.iter().take(WINDOW).take_while(is_near) {
+        for place in bucket.within_reach() {
             self.work.entries_visited += 1;
             let takes_ms = self.expected_ms(place.1).unwrap_or(u64::MAX);
             let rank = (place.0, takes_ms, *place);

@@ -3,9 +3,8 @@
 use crate::engine::Engine;
 use crate::event::Decision;
 use crate::hosts::{Host, Nothing, Standing};
-use crate::ids::{HostId, JobKey, OfferKey, Place, QueueId};
+use crate::ids::{HostId, JobKey, OfferKey, QueueId};
 use crate::index::KeyCells;
-use crate::peers::WINDOW;
 use crate::pick::Picker;
 use crate::reserve::{Limit, Reservation, Start, start_at};
 use crate::shape::first_obstacle;
@@ -181,9 +180,7 @@ impl Engine {
         let Some(first) = bucket.jobs.first().copied() else {
             return job;
         };
-        let reach = bucket.overtakers.reach(first);
-        let within = |place: &&Place| reach.is_none_or(|last| **place <= last);
-        let alike = bucket.jobs.iter().take(WINDOW).take_while(within);
+        let alike = bucket.within_reach();
         let alike = alike.take_while(|(priority, _)| *priority == first.0);
         let mut best = (usize::MAX, job);
         for (_, other) in alike {

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 const JOBS: usize = 200;
 /// A busy machine renews a lease in a second at most, and no job is tried twice.
 const LEASE_MS: u64 = 6000;
-/// All of it must have ended by then, seconds: half a minute alone, and longer beside a build.
+/// All of it must have ended by then, seconds, also beside a build.
 const LIMIT_S: u64 = 300;
 
 /// Where each run of a job leaves a line at its start and one at its end.

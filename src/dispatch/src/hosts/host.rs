@@ -118,33 +118,22 @@ impl Host {
 
     /// Free memory and CPUs with so much more than it offered.
     fn free(&self, more: Taken) -> (u32, u32) {
+        let of = |memory_mb: u32, cpus: u32| Taken {
+            memory_mb: memory_mb.into(),
+            cpus: cpus.into(),
+        };
         let claimed = self.claimed.iter().map(|claimed| claimed.shared);
         let claimed = claimed.fold(Taken::default(), Taken::plus);
-        let free = |total: u32, offered: u32, more: u64, claimed: u64, used: u64| {
-            let offered = u64::from(offered).saturating_add(more);
-            let left = u64::from(total).saturating_sub(used);
-            let free = offered.saturating_sub(claimed).min(left);
-            u32::try_from(free).unwrap_or(u32::MAX)
+        let offered = of(self.offered_mb, self.offered_cpus);
+        let offered = offered.plus(more).minus(claimed);
+        let total_cpus = self.view.total_cpus;
+        let left = of(self.view.total_mb, total_cpus).minus(self.used);
+        let less = |a: u64, b: u64| u32::try_from(a.min(b)).unwrap_or(u32::MAX);
+        let cpus = match total_cpus {
+            CPUS_UNCHECKED => CPUS_UNCHECKED,
+            _ => less(offered.cpus, left.cpus),
         };
-        let (view, used) = (&self.view, self.used);
-        let free_mb = free(
-            view.total_mb,
-            self.offered_mb,
-            more.memory_mb,
-            claimed.memory_mb,
-            used.memory_mb,
-        );
-        if view.total_cpus == CPUS_UNCHECKED {
-            return (free_mb, CPUS_UNCHECKED);
-        }
-        let free_cpus = free(
-            view.total_cpus,
-            self.offered_cpus,
-            more.cpus,
-            claimed.cpus,
-            used.cpus,
-        );
-        (free_mb, free_cpus)
+        (less(offered.memory_mb, left.memory_mb), cpus)
     }
 
     /// A job is in flight to it.

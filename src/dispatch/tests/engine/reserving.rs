@@ -22,6 +22,15 @@ fn large(key: u64, account: &str, memory_mb: u32) -> JobFacts {
     }
 }
 
+/// A job of a suite of its own, with this time limit.
+fn takes(key: u64, timeout_s: u64) -> JobFacts {
+    JobFacts {
+        timeout_s,
+        suite: key.to_string(),
+        ..job(key, "c")
+    }
+}
+
 /// The host with so much free memory, which takes five jobs.
 fn free(free_memory_mb: u32) -> Offer {
     Offer {
@@ -167,11 +176,6 @@ fn the_shortest_of_equal_jobs_enters_a_reserved_host_first() {
     assert_eq!(lab.serve(vm_host("h")), [1]);
     lab.learn([large(2, "b", 20_000)]);
     lab.now += 1_000;
-    let takes = |key: u64, timeout_s| JobFacts {
-        timeout_s,
-        suite: key.to_string(),
-        ..job(key, "c")
-    };
     lab.learn([takes(3, 100), takes(4, 90), takes(5, 80)]);
     assert_eq!(lab.serve(free(19_000)), [5, 4]);
 }
@@ -190,11 +194,6 @@ fn a_job_that_outlasts_its_mean_lets_short_ones_in() {
     assert_eq!(lab.serve(vm_host("h")), [1]);
     lab.learn([large(2, "b", 20_000)]);
     lab.now += 60_000;
-    let takes = |key: u64, timeout_s| JobFacts {
-        timeout_s,
-        suite: key.to_string(),
-        ..job(key, "c")
-    };
     lab.learn([takes(3, 30), takes(4, 60)]);
     assert_eq!(lab.serve(free(19_000)), [3]);
 }
