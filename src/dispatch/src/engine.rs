@@ -138,7 +138,8 @@ impl Engine {
             Event::JobGone(job, version) => self.job_gone(job, version),
             Event::JobHeld(running) => self.job_held(running),
             Event::HostOffers(offer) => self.host_offers(&offer, decisions),
-            Event::OfferWithdrawn(offer) => self.withdraw(offer),
+            Event::OfferClosing(offer) => self.end_offer(offer, Standing::Closing),
+            Event::OfferWithdrawn(offer) => self.end_offer(offer, Standing::Withdrawn),
             Event::HostLeft(host) => self.host_left(&host),
             Event::HostLoaded { host, load } => self.host_load(&host, load),
             Event::HostsClosed(hosts) => self.hosts_closed(hosts),
@@ -360,11 +361,14 @@ impl Engine {
         self.hosts.unlist(older);
     }
 
-    fn withdraw(&mut self, offer: OfferKey) {
+    /// No more jobs for an offer.
+    fn end_offer(&mut self, offer: OfferKey, standing: Standing) {
         let Some(open) = self.hosts.offers.get_mut(&offer) else {
             return;
         };
-        open.standing = Standing::Withdrawn;
+        if open.standing != Standing::Withdrawn {
+            open.standing = standing;
+        }
         self.hosts.unlist(offer);
         self.touched.insert(offer);
     }
@@ -374,7 +378,7 @@ impl Engine {
             return;
         };
         if let Some(open) = self.hosts.known.get(id).and_then(|host| host.open) {
-            self.withdraw(open);
+            self.end_offer(open, Standing::Withdrawn);
             self.settle_offer(open, &mut Vec::new());
         }
         self.hosts.forget(id);

@@ -274,6 +274,8 @@ pub enum Event {
     NewsMissed,
     /// A host asks for work.
     HostOffers(Offer),
+    /// The asker wants its answer now: no more jobs for it, and it is answered when its claims are settled.
+    OfferClosing(OfferKey),
     /// The asker hung up: answer nothing. Claims in flight for it still settle.
     OfferWithdrawn(OfferKey),
     /// A host is gone: its offer is dropped, and explain forgets it. Its running jobs end separately.

@@ -188,6 +188,24 @@ fn a_withdrawn_offer_is_not_answered_and_its_job_is_held() {
 }
 
 #[test]
+fn a_closing_offer_is_answered_with_what_was_claimed_for_it_and_gets_no_more() {
+    let mut lab = Lab::new();
+    let idle = lab.offer(vm_host("idle"));
+    lab.on(Event::OfferClosing(idle));
+    assert_eq!(lab.answers(), [(idle.0, vec![])]);
+    lab.learn([job(1, "a")]);
+    let offer = lab.offer(Offer {
+        jobs_max: 10,
+        ..vm_host("h")
+    });
+    lab.on(Event::OfferClosing(offer));
+    assert!(lab.answers().is_empty(), "its claim is in flight");
+    assert!(lab.learn([job(2, "a")]).is_empty());
+    lab.commit(JobKey(1), offer);
+    assert_eq!(lab.answers(), [(offer.0, vec![1])]);
+}
+
+#[test]
 fn a_newer_offer_replaces_the_older() {
     let mut lab = Lab::new();
     let older = lab.offer(vm_host("h"));
@@ -221,35 +239,6 @@ fn a_newer_offer_gets_only_what_the_older_leaves() {
     assert_eq!(lab.answers(), [(older.0, vec![])]);
     lab.commit(JobKey(1), newer);
     assert_eq!(lab.answers(), [(newer.0, vec![1])]);
-}
-
-#[test]
-fn hw_is_alone() {
-    let mut lab = Lab::new();
-    lab.learn([hw(1, "a"), hw(2, "a"), job(3, "b")]);
-    let both = Offer {
-        jobs_max: 10,
-        ..saying(vm_host("m"), |about| {
-            about.keys = names("hw.x86_64 vm.x86_64");
-        })
-    };
-    assert_eq!(lab.serve(both.clone()), [1]);
-    assert!(lab.serve(both.clone()).is_empty(), "a hw job runs");
-    lab.end(JobKey(1));
-    lab.on(Event::PolicyChanged(policy(&[("b", queue(5, 10))])));
-    assert_eq!(
-        lab.serve(both.clone()),
-        [3],
-        "and is not mixed with vm jobs"
-    );
-    assert!(lab.serve(both.clone()).is_empty());
-    let waiting = lab.offer(both);
-    lab.end(JobKey(3));
-    assert_eq!(
-        lab.claims(),
-        [(2, waiting.0)],
-        "the end of the last one opens the host at once"
-    );
 }
 
 #[test]
@@ -428,6 +417,7 @@ fn events_about_the_unknown_change_nothing() {
             offer,
             refusal: Refusal::Gone,
         },
+        Event::OfferClosing(offer),
         Event::OfferWithdrawn(offer),
         Event::HostLeft("nobody".to_owned()),
         find_ended(offer),

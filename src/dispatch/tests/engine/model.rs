@@ -182,6 +182,9 @@ impl World {
                 let Some(offer) = open.get(usize::from(n) % open.len().max(1)).copied() else {
                     return;
                 };
+                if n >= 128 {
+                    return self.event(Event::OfferClosing(offer));
+                }
                 self.open.remove(&offer);
                 self.withdrawn.push(offer);
                 self.event(Event::OfferWithdrawn(offer));

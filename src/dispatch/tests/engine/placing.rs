@@ -402,3 +402,32 @@ fn a_job_that_failed_somewhere_is_tried_elsewhere() {
     }]);
     assert_eq!(lab.claimed(), [5]);
 }
+
+#[test]
+fn hw_is_alone() {
+    let mut lab = Lab::new();
+    lab.learn([hw(1, "a"), hw(2, "a"), job(3, "b")]);
+    let both = Offer {
+        jobs_max: 10,
+        ..saying(vm_host("m"), |about| {
+            about.keys = names("hw.x86_64 vm.x86_64");
+        })
+    };
+    assert_eq!(lab.serve(both.clone()), [1]);
+    assert!(lab.serve(both.clone()).is_empty(), "a hw job runs");
+    lab.end(JobKey(1));
+    lab.on(Event::PolicyChanged(policy(&[("b", queue(5, 10))])));
+    assert_eq!(
+        lab.serve(both.clone()),
+        [3],
+        "and is not mixed with vm jobs"
+    );
+    assert!(lab.serve(both.clone()).is_empty());
+    let waiting = lab.offer(both);
+    lab.end(JobKey(3));
+    assert_eq!(
+        lab.claims(),
+        [(2, waiting.0)],
+        "the end of the last one opens the host at once"
+    );
+}

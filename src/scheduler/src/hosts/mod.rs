@@ -4,6 +4,7 @@ pub(crate) mod boot_script;
 pub(crate) mod cordons;
 pub(crate) mod fence;
 pub(crate) mod forget;
+mod grants;
 pub(crate) mod health_checks;
 pub(crate) mod heartbeats;
 mod host_file;

@@ -1,35 +1,33 @@
-//! Requests of hosts for work: sessions, offers, grants.
+//! Requests of hosts for work: sessions and offers.
 //!
 //! A host's request is one offer to the engine. The same request gets the same answer again. A grant that was never
-//! delivered goes back. A host has one open request: a newer one replaces the older, which is answered empty.
+//! delivered goes back. A host has one open request: a newer one replaces the older, which is answered first, with the
+//! jobs that were claimed for it.
 
 use std::{sync::Arc, time::Duration};
 
-use fairlead_api::{ConsumeAnswer, Grant, GrantInput, StopOrder};
+use fairlead_api::{ConsumeAnswer, Grant, StopOrder};
 use fairlead_dispatch::{About, CPUS_UNCHECKED, Event, JobKey, Millis, Offer, OfferKey};
-use fairlead_job::{BOOTED, FieldError, Input, JobId, Spec, TboxType, outputs};
-use fairlead_store::JobState;
+use fairlead_job::JobId;
 use tokio::sync::{Notify, oneshot};
 
 use crate::{
     base::errors::{HostError, Refusal},
     core::{Core, WaitPlace},
-    jobs::specs::hide_receivers,
     known::{
         host_turns::HostTurn,
-        open_requests::{Claimed, KnownClaim, Waiter},
+        open_requests::{Claimed, Waiter},
         work_request::WorkRequest,
     },
-    lifecycle::{
-        attempt::{without_body, without_fields, without_key},
-        engine_facts::{engine_load, holds, liked},
-    },
+    lifecycle::engine_facts::{engine_load, holds, liked},
 };
 
 /// A host that is given jobs so soon after it asked was just told what to stop, and its leases were renewed, ms.
 const SOON_MS: u64 = 1_000;
 /// An answer that the engine owes is waited for this much longer than asked, ms.
 const OWED_MS: u64 = 30_000;
+/// A newer request waits so long for the answer to the one that it replaces, ms. Then what was claimed for that goes back.
+const REPLACED_MS: u64 = 5_000;
 
 #[cfg(test)]
 impl Core {
@@ -40,7 +38,7 @@ impl Core {
         });
         let request = serde_json::from_value(request).expect("all that a request must say");
         let ask = WorkRequest::of(host, request).expect("a good request");
-        let (offer, told, ..) = self.make_offer(&ask, Millis(u64::MAX));
+        let (offer, told, _) = self.make_offer(&ask, Millis(u64::MAX), &Arc::default());
         (offer.key, told)
     }
 }
@@ -84,11 +82,38 @@ impl Drop for OpenRequestGuard {
 
 impl Core {
     /// A host asks for work: waits until there is some, or its time is up.
+    ///
+    /// Requests that this one replaces are answered before it takes their turn: else what was claimed for them would go
+    /// back.
     pub(crate) async fn consume(
         self: &Arc<Self>,
-        mut ask: WorkRequest,
+        ask: WorkRequest,
     ) -> Result<ConsumeAnswer, Refusal> {
         self.lab.hosts.check_room(&ask.offerer.host)?;
+        let (open, replaced) = self.requests.waiters.open(&ask.offerer);
+        // Also if its asker hangs up.
+        let _over = open.over.drop_guard();
+        let answered = async {
+            for older in &replaced {
+                older.hurry.notify_one();
+            }
+            for older in &replaced {
+                older.over.cancelled().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = answered => {}
+            () = self.clock.sleep(Duration::from_millis(REPLACED_MS)) => {}
+        }
+        self.serve_in_turn(ask, open.hurry).await
+    }
+
+    async fn serve_in_turn(
+        self: &Arc<Self>,
+        mut ask: WorkRequest,
+        hurry: Arc<Notify>,
+    ) -> Result<ConsumeAnswer, Refusal> {
         let mut turn = self.take_turn(&ask).await?;
         ask.offerer.turn = turn.version();
         self.meet(&mut ask, &turn)?;
@@ -103,7 +128,7 @@ impl Core {
             return Ok(self.consume_answer(jobs, stop));
         }
         let told = self.clock.now();
-        let mut waited = self.wait_for_jobs(&ask).await?;
+        let mut waited = self.wait_for_jobs(&ask, hurry).await?;
         let jobs = self
             .hand_out(&turn, std::mem::take(&mut waited.jobs))
             .await?;
@@ -114,6 +139,7 @@ impl Core {
             self.stop_orders(&ask.offerer.host, &ask.running).await?
         };
         waited.withdraw.answered = waited.settled;
+        self.count_delivered(&jobs);
         Ok(self.consume_answer(jobs, stop))
     }
 
@@ -138,7 +164,11 @@ impl Core {
         Ok(grants)
     }
 
-    async fn wait_for_jobs(self: &Arc<Self>, ask: &WorkRequest) -> Result<Waited, Refusal> {
+    async fn wait_for_jobs(
+        self: &Arc<Self>,
+        ask: &WorkRequest,
+        hurry: Arc<Notify>,
+    ) -> Result<Waited, Refusal> {
         if self.draining.is_cancelled() {
             return Err(Refusal::Stopping);
         }
@@ -149,7 +179,7 @@ impl Core {
             .0
             .saturating_add(u64::from(ask.wait_s) * 1000);
         let waits_until = Millis(waits_until);
-        let (offer, told, hurry, claimed) = self.make_offer(ask, waits_until);
+        let (offer, told, claimed) = self.make_offer(ask, waits_until, &hurry);
         let key = offer.key;
         let withdraw = OpenRequestGuard {
             core: Arc::clone(self),
@@ -177,21 +207,45 @@ impl Core {
             });
         }
         self.engine.tell(Event::HostOffers(offer));
-        let longest = Duration::from_millis(u64::from(ask.wait_s) * 1000 + OWED_MS);
-        let jobs = tokio::select! {
-            biased;
-            jobs = told => jobs.ok(),
-            () = self.draining.cancelled() => return Err(Refusal::Stopping),
-            () = hurry.notified() => return Ok(Waited { jobs: Vec::new(), settled: false, withdraw }),
-            () = self.clock.sleep(longest) => None,
-        };
-        let Some(jobs) = jobs else {
-            return Err(HostError::NoAnswer.into());
-        };
+        let jobs = self.claimed_for(key, ask.wait_s, told, &hurry).await?;
         Ok(Waited {
-            jobs,
-            settled: true,
+            settled: jobs.is_some(),
+            jobs: jobs.unwrap_or_default(),
             withdraw,
+        })
+    }
+
+    /// The engine's answer to an offer; `None`: the host is to hear something else first.
+    async fn claimed_for(
+        &self,
+        offer: OfferKey,
+        wait_s: u32,
+        mut told: oneshot::Receiver<Vec<JobId>>,
+        hurry: &Notify,
+    ) -> Result<Option<Vec<JobId>>, Refusal> {
+        let longest = Duration::from_millis(u64::from(wait_s) * 1000 + OWED_MS);
+        let longest = self.clock.sleep(longest);
+        tokio::pin!(longest);
+        loop {
+            tokio::select! {
+                biased;
+                jobs = &mut told => return Ok(Some(jobs.map_err(|_| HostError::NoAnswer)?)),
+                () = self.draining.cancelled() => return Err(Refusal::Stopping),
+                () = hurry.notified() => {}
+                () = &mut longest => return Err(HostError::NoAnswer.into()),
+            }
+            if !self.may_be_answered(offer) {
+                return Ok(None);
+            }
+            self.engine.tell(Event::OfferClosing(offer));
+        }
+    }
+
+    /// Whether what was claimed for a request may be handed out. One that the engine has answered has its answer already.
+    fn may_be_answered(&self, offer: OfferKey) -> bool {
+        self.requests.waiters.get(offer).is_none_or(|waiter| {
+            let is_shut = self.lab.cordons.is_shut(&waiter.offerer.host);
+            !is_shut && !self.is_outdated(&waiter) && self.has_turn(&waiter.offerer)
         })
     }
 
@@ -209,7 +263,8 @@ impl Core {
         &self,
         ask: &WorkRequest,
         waits_until: Millis,
-    ) -> (Offer, oneshot::Receiver<Vec<JobId>>, Arc<Notify>, Claimed) {
+        hurry: &Arc<Notify>,
+    ) -> (Offer, oneshot::Receiver<Vec<JobId>>, Claimed) {
         let host = &ask.host;
         let name = &ask.offerer.host;
         let hw = ask.is_hw();
@@ -246,113 +301,16 @@ impl Core {
             used_last: self.lab.pools.used_last(name, &host.group),
         };
         let (answer, told) = oneshot::channel();
-        let hurry = Arc::new(Notify::new());
         let claimed = Claimed::default();
         let waiter = Waiter {
             offerer: ask.offerer.clone(),
             offer: offer.clone(),
-            hurry: Arc::clone(&hurry),
+            hurry: Arc::clone(hurry),
             claimed: claimed.clone(),
             answer,
         };
         self.requests.waiters.insert(waiter);
-        (offer, told, hurry, claimed)
-    }
-
-    /// What the host gets for each of these jobs.
-    async fn grants(
-        self: &Arc<Self>,
-        turn: &HostTurn,
-        ids: &[JobId],
-    ) -> Result<Vec<Grant>, Refusal> {
-        let held = self.still_of(turn.host(), turn.session(), ids);
-        let wanted: Vec<&JobState> = held.iter().map(|job| &job.state).collect();
-        if wanted.is_empty() {
-            return Ok(Vec::new());
-        }
-        let bodies = match self.specs(&wanted).await {
-            Ok(bodies) => bodies,
-            Err(error) => {
-                for job in &held {
-                    let claim = KnownClaim::of(&job.state);
-                    self.give_back(&claim, "its body could not be read").await;
-                }
-                return Err(error.into());
-            }
-        };
-        let mut grants = Vec::new();
-        for (job, body) in held.into_iter().zip(bodies) {
-            let Some(mut spec) = body else {
-                self.put_off(&job.state, without_body).await;
-                continue;
-            };
-            if self.sealer.open_secrets(&mut spec).is_err() {
-                self.put_off(&job.state, without_key).await;
-                continue;
-            }
-            hide_receivers(&mut spec);
-            let Ok(grant) = self.grant(&job.state, spec) else {
-                self.put_off(&job.state, without_fields).await;
-                continue;
-            };
-            self.note_boot(&job.state);
-            grants.push(grant);
-        }
-        Ok(grants)
-    }
-
-    /// A machine has what it boots for this job from now on.
-    fn note_boot(&self, state: &JobState) {
-        let booted = state.prefer.iter().find(|tag| tag.starts_with(BOOTED));
-        if let Some(booted) = booted.filter(|_| state.tbox_type == TboxType::Hw)
-            && let Some(mut host) = self.lab.hosts.0.get_mut(&state.host)
-        {
-            host.booted = Some(booted.clone());
-        }
-    }
-
-    fn grant(&self, state: &JobState, job: Spec) -> Result<Grant, FieldError> {
-        let takes_all = state.tbox_type == TboxType::Hw;
-        let (inputs, outputs) = content(state, &job)?;
-        Ok(Grant {
-            job_id: state.job_id.to_string(),
-            attempt: state.attempt,
-            claim_token: state.claim_token.clone(),
-            job_token: self
-                .sealer
-                .job_token(state.job_id, state.attempt, &state.claim_token),
-            tbox_type: state.tbox_type.as_str().to_owned(),
-            memory_mb: if takes_all { 0 } else { state.memory_mb },
-            guest_memory_mb: Some(state.guest_memory_mb).filter(|mb| *mb > 0),
-            cpus: if takes_all { 0 } else { state.cpus },
-            timeout_s: state.timeout_s,
-            result_root: state.result_root.clone(),
-            stop_when_cut_off: state.stop_when_cut_off,
-            log_delay_ms: self.config.files_in.log_delay_ms(),
-            inputs,
-            outputs,
-            job,
-        })
-    }
-
-    /// A claimed job that cannot be handed out as it is in the store.
-    async fn put_off(self: &Arc<Self>, state: &JobState, next: fn(&JobState, u64) -> JobState) {
-        let (token, now_ms) = (state.claim_token.clone(), self.clock.wall_ms());
-        let outcome = self
-            .change(state.job_id, |state| {
-                let same = state.claim_token == token && state.stage.is_held();
-                Ok(same.then(|| next(state, now_ms)))
-            })
-            .await;
-        match outcome {
-            Ok(changed) => {
-                let (stage, reason) = (changed.after.state.stage, &changed.after.state.reason);
-                tracing::warn!(job_id = %state.job_id, %stage, reason, "the job could not be handed out");
-            }
-            Err(refusal) => {
-                tracing::warn!(job_id = %state.job_id, error = %refusal, "the job could neither be handed out nor put back");
-            }
-        }
+        (offer, told, claimed)
     }
 
     fn consume_answer(&self, jobs: Vec<Grant>, stop: Vec<StopOrder>) -> ConsumeAnswer {
@@ -365,32 +323,16 @@ impl Core {
     }
 }
 
-/// What a job gets as its inputs and where, and the paths of what it leaves.
-fn content(state: &JobState, job: &Spec) -> Result<(Vec<GrantInput>, Vec<String>), FieldError> {
-    let is_lister = state.shard.is_some_and(|place| place.n == 0);
-    let outputs = if is_lister {
-        // It only says which tests there are.
-        Vec::new()
-    } else {
-        outputs(job)?
-    };
-    if state.inputs.is_empty() {
-        return Ok((Vec::new(), outputs));
-    }
-    let inputs = state.inputs.iter().zip(Input::folders(job)?);
-    let inputs = inputs.map(|(id, folder)| GrantInput {
-        id: id.clone(),
-        folder,
-    });
-    Ok((inputs.collect(), outputs))
-}
-
 #[cfg(test)]
 mod tests {
     use fairlead_job::Stage;
+    use fairlead_store::JobState;
 
     use super::*;
-    use crate::testing::{core, held, store_job, until};
+    use crate::{
+        base::mailbox::Message,
+        testing::{core, held, store_job, until},
+    };
 
     /// A job that was handed to a session of host h, and one that was and is another host's by now.
     async fn one_of_two(core: &Core) -> [JobId; 2] {
@@ -410,10 +352,71 @@ mod tests {
     }
 
     fn ask(host: &str) -> WorkRequest {
+        asks(host, 4)
+    }
+
+    fn asks(host: &str, request: u64) -> WorkRequest {
         let request = serde_json::json!({
-            "session": "s", "request": 4, "kinds": ["dc"], "arch": "x86_64", "memory_mb": 1024, "free_memory_mb": 1024,
+            "session": "s", "request": request, "seen": request - 2, "kinds": ["dc"], "arch": "x86_64",
+            "memory_mb": 1024, "free_memory_mb": 1024, "wait_s": 600,
         });
         WorkRequest::of(host, serde_json::from_value(request).unwrap()).unwrap()
+    }
+
+    /// What the requests tell the engine, one event after the other.
+    async fn next_event(core: &Core, which: impl Fn(&Event) -> Option<OfferKey>) -> OfferKey {
+        let mut found = None;
+        until(core, "an event for the engine", || {
+            let messages = core.engine.take().into_iter();
+            let events = messages.filter_map(|message| match message {
+                Message::Event(event) => which(&event),
+                Message::Question(_) => None,
+            });
+            found = found.or(events.last());
+            found.is_some()
+        })
+        .await;
+        found.unwrap()
+    }
+
+    /// A fifth of all claims went back on a host whose jobs ended while it waited for more.
+    #[tokio::test]
+    async fn a_request_that_a_newer_one_replaces_is_answered_with_what_was_claimed_for_it() {
+        let (_data, core) = core().await;
+        let consume = |request| {
+            let core = Arc::clone(&core);
+            tokio::spawn(async move { core.consume(asks("h", request)).await })
+        };
+        let offers = |event: &Event| match event {
+            Event::HostOffers(offer) => Some(offer.key),
+            _ => None,
+        };
+        let older = consume(2);
+        let offer = next_event(&core, offers).await;
+        let claimed = JobState {
+            stage: Stage::Dispatch,
+            host: "h".to_owned(),
+            request: 2,
+            ..held()
+        };
+        let id = store_job(&core, claimed).await.state.job_id;
+        let newer = consume(3);
+        let closing = next_event(&core, |event| match event {
+            Event::OfferClosing(offer) => Some(*offer),
+            _ => None,
+        });
+        assert_eq!(closing.await, offer);
+        let stored = core.stored_job(id).await.unwrap();
+        assert!(core.claim_committed(offer, &Arc::new(stored)));
+        core.answer_waiter(offer, vec![id]);
+        let granted = older.await.unwrap().unwrap().jobs;
+        assert_eq!(granted[0].job_id, id.to_string());
+        let next = next_event(&core, offers).await;
+        core.answer_waiter(next, Vec::new());
+        let answer = newer.await.unwrap().unwrap();
+        assert!(answer.jobs.is_empty() && answer.stop.is_empty());
+        assert!(core.jobs.live.get(id).is_some(), "it was put back");
+        assert_eq!(core.requests.waiters.len(), 0);
     }
 
     /// A host whose answer hung got the claim of the host that had the job since.

@@ -1,5 +1,6 @@
 //! Figures of claims and of ends that this replica wrote: samples, times, and states that break an invariant.
 
+use fairlead_api::Grant;
 use fairlead_store::JobState;
 
 use crate::{
@@ -15,10 +16,18 @@ impl Core {
     /// A claim of this replica is stored.
     pub(super) fn count_claim(&self, state: &JobState) {
         self.count_violation(state, broken_by_claim(state));
-        self.jobs.samples.dispatched(state);
-        let class = self.people.queues.class(&state.queue);
-        let waited_ms = state.dispatch_ms.saturating_sub(state.ready_ms);
-        self.metrics.times.waited(class, waited_ms);
+    }
+
+    /// Jobs are handed to their host for the first time.
+    pub(crate) fn count_delivered(&self, grants: &[Grant]) {
+        let ids = grants.iter().filter_map(|grant| grant.job_id.parse().ok());
+        for live in ids.filter_map(|id| self.jobs.live.get(id)) {
+            let state = &live.stored.state;
+            self.jobs.samples.dispatched(state);
+            let class = self.people.queues.class(&state.queue);
+            let waited_ms = state.dispatch_ms.saturating_sub(state.ready_ms);
+            self.metrics.times.waited(class, waited_ms);
+        }
     }
 
     /// A change of a job's state by this replica is stored.

@@ -8,6 +8,7 @@ use fairlead_job::JobId;
 use fairlead_store::{JobState, Version};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot};
+use tokio_util::sync::CancellationToken;
 
 /// Jobs that were claimed for one request.
 #[derive(Debug, Clone, Default)]
@@ -44,6 +45,19 @@ pub(crate) struct Waiter {
 pub(crate) struct Waiters {
     by_offer: DashMap<OfferKey, Waiter>,
     by_host: DashMap<String, Vec<OfferKey>>,
+    /// By host, from when a request comes until it has its answer; the last one stays.
+    unanswered: DashMap<String, Vec<OpenRequest>>,
+}
+
+/// A request that has no answer yet.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenRequest {
+    session: String,
+    request: u64,
+    /// Rings when it is to be answered now.
+    pub(crate) hurry: Arc<Notify>,
+    /// Cancelled when it has its answer.
+    pub(crate) over: CancellationToken,
 }
 
 impl Waiters {
@@ -69,6 +83,27 @@ impl Waiters {
             offers.is_empty()
         });
         Some(waiter)
+    }
+
+    /// A request comes. Also those of its session that it replaces: they are to be answered first.
+    pub(crate) fn open(&self, asker: &Requester) -> (OpenRequest, Vec<OpenRequest>) {
+        let open = OpenRequest {
+            session: asker.session.clone(),
+            request: asker.request,
+            hurry: Arc::new(Notify::new()),
+            over: CancellationToken::new(),
+        };
+        let mut older = Vec::new();
+        self.unanswered
+            .entry(asker.host.clone())
+            .and_modify(|all| {
+                all.retain(|one| !one.over.is_cancelled());
+                older.clone_from(all);
+            })
+            .or_default()
+            .push(open.clone());
+        older.retain(|older| older.session == open.session && older.request < open.request);
+        (open, older)
     }
 
     /// This host's requests are answered now, whether or not there is work.
