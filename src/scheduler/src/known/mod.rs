@@ -46,6 +46,7 @@ pub(crate) mod usage;
 pub(crate) mod vanished_writes;
 pub(crate) mod webhooks;
 pub(crate) mod work_request;
+pub(crate) mod webhook_places;
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, Semaphore};
 
-use crate::storage::small_doc::SmallDoc;
+use crate::{known::webhook_places::WebhookPlaces, storage::small_doc::SmallDoc};
 
 /// What is told of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -182,7 +182,7 @@ pub(crate) fn key_of(id: &str) -> Option<Key> {
 
 /// How soon somebody looks at a job whose end nobody told, ms.
 pub(crate) const CHECK_MS: u64 = 60_000;
-/// Webhooks that are seen to side by side.
+/// Webhooks that are looked at side by side.
 const ABREAST: usize = 32;
 
 impl Webhook {
@@ -212,8 +212,10 @@ impl Webhook {
 pub(crate) struct Webhooks {
     due: Mutex<BTreeMap<Key, Millis>>,
     pub(crate) is_due: Notify,
-    /// Webhooks that are seen to side by side.
+    /// Webhooks that are looked at side by side.
     pub(crate) room: Arc<Semaphore>,
+    /// Those whose messages are on their way.
+    pub(crate) places: Arc<WebhookPlaces>,
 }
 
 impl Default for Webhooks {
@@ -222,6 +224,7 @@ impl Default for Webhooks {
             due: Mutex::default(),
             is_due: Notify::new(),
             room: Arc::new(Semaphore::new(ABREAST)),
+            places: Arc::default(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use fairlead_api::{JobAnswer, ShardAnswer};
 use fairlead_job::{Callback, CallbackKind};
+use reqwest::Url;
 use ring::hmac;
 use serde_json::{Value, json};
 
@@ -39,6 +40,14 @@ pub(super) struct Told<'a> {
 }
 
 impl Message {
+    /// Whom it goes to: host and port, without what may be a secret.
+    pub(super) fn receiver(&self) -> String {
+        let url = Url::parse(&self.url).ok();
+        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+        let port = url.as_ref().and_then(Url::port_or_known_default);
+        format!("{host}:{}", port.unwrap_or(0))
+    }
+
     /// The message for a receiver. `secret`: the key of signatures, or the token that the receiver asks for.
     pub(super) fn to(callback: &Callback, told: &Told<'_>, secret: &str) -> Self {
         let (headers, body) = match &callback.kind {

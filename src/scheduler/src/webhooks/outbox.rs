@@ -10,7 +10,10 @@ use serde_json::json;
 use crate::{
     base::errors::Refusal,
     core::Core,
-    known::webhooks::{CHECK_MS, Event, Field, Key, Standing, Webhook, id_of, key_of},
+    known::{
+        webhook_places::WebhookPlace,
+        webhooks::{CHECK_MS, Event, Field, Key, Standing, Webhook, id_of, key_of},
+    },
     storage::small_doc::{DocError, Stored},
     views::answer::answer_of,
     webhooks::{
@@ -48,6 +51,16 @@ const SKIPPED_KEPT_MS: u64 = 3_600_000;
 /// Webhooks that are read at a time.
 const PAGE: u32 = 1_000;
 
+/// A message that this replica is to send now.
+struct Sending {
+    key: Key,
+    /// As it is tried.
+    stored: Stored<Webhook>,
+    /// Or why there is none.
+    message: Result<Message, String>,
+    place: WebhookPlace,
+}
+
 impl Core {
     /// Sends what is due, until the replica stops.
     pub(crate) async fn watch_webhooks(self: Arc<Self>) {
@@ -67,12 +80,19 @@ impl Core {
                 };
                 let core = Arc::clone(&self);
                 self.tasks.spawn(async move {
-                    if let Err(refusal) = core.see_to_webhook(key).await {
+                    let looked = core.look_for_message(key).await;
+                    // Whoever waits for a receiver keeps nobody from looking.
+                    drop(place);
+                    let seen = match looked {
+                        Ok(Some(sending)) => core.send_webhook(sending).await,
+                        Ok(None) => Ok(()),
+                        Err(refusal) => Err(refusal),
+                    };
+                    if let Err(refusal) = seen {
                         let id = id_of(key);
                         tracing::warn!(webhook = id, error = %refusal, "a webhook could not be seen to; it is tried again");
                         core.look_at_webhook(key, AGAIN_MS);
                     }
-                    drop(place);
                 });
             }
         }
@@ -92,28 +112,45 @@ impl Core {
     }
 
     /// Does what there is to do about a webhook.
+    #[cfg(test)]
     pub(super) async fn see_to_webhook(self: &Arc<Self>, key: Key) -> Result<(), Refusal> {
+        match self.look_for_message(key).await? {
+            Some(sending) => self.send_webhook(sending).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Does what there is to do about a webhook, up to its message, if one is to be sent now.
+    async fn look_for_message(self: &Arc<Self>, key: Key) -> Result<Option<Sending>, Refusal> {
         let now_ms = self.clock.wall_ms();
         let id = id_of(key);
         let Some(known) = self.docs.read::<Webhook>(&id).await? else {
-            return self.begin_webhook(key).await;
+            return self.begin_webhook(key).await.map(|()| None);
         };
         if known.doc.standing.is_over() || known.doc.tried_until_ms > now_ms {
-            return Ok(());
+            return Ok(None);
         }
         let is_paused = known.doc.standing == Standing::Trying && known.doc.at_ms > now_ms;
         if is_paused {
             self.look_at_webhook(key, known.doc.at_ms.saturating_sub(now_ms));
-            return Ok(());
+            return Ok(None);
         }
         let Some(job) = self.store.get(&[key.job]).await?.pop().flatten() else {
             // Its job was not stored, or is long gone.
-            return self.drop_webhook(&id, &known, now_ms).await;
+            let dropped = self.drop_webhook(&id, &known, now_ms).await;
+            return dropped.map(|()| None);
         };
         if key.event == Event::Ended && !job.state.stage.is_terminal() {
-            return self.check_later(key, &known, now_ms).await;
+            let later = self.check_later(key, &known, now_ms).await;
+            return later.map(|()| None);
         }
-        self.try_webhook(key, known, job).await
+        let is_fresh = known.doc.tries == 0;
+        let places = &self.waiting.webhooks.places;
+        if let Err(after_ms) = places.has_room(&known.doc.account, is_fresh) {
+            self.look_at_webhook(key, after_ms);
+            return Ok(None);
+        }
+        self.begin_try(key, known, job).await
     }
 
     /// A webhook of which there is no document yet: that of the first failure is made when it comes.
@@ -179,26 +216,46 @@ impl Core {
         }
     }
 
-    /// Tries it once, if no other replica does.
-    async fn try_webhook(
+    /// Begins to try it once, if no other replica does, and if its account and its receiver have a place left.
+    async fn begin_try(
         self: &Arc<Self>,
         key: Key,
         known: Stored<Webhook>,
         job: StoredJob,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Option<Sending>, Refusal> {
         let (id, now_ms) = (id_of(key), self.clock.wall_ms());
         let Some(decision) = self.decision(key, &known, &job.state).await? else {
             self.look_at_webhook(key, UNSEEN_MS);
-            return Ok(());
+            return Ok(None);
         };
         // What is read may vanish, and with it the end.
         if !self.confirm(job).await?.1 {
             self.look_at_webhook(key, 0);
-            return Ok(());
+            return Ok(None);
         }
+        let skip = async |why: String| {
+            let skipped = self.skip_webhook(&id, &known, &why).await;
+            skipped.map(|()| None)
+        };
         let event = match decision {
             Decision::Tell(event) => event,
-            Decision::Skip(why) => return self.skip_webhook(&id, &known, &why).await,
+            Decision::Skip(why) => return skip(why).await,
+        };
+        let account = known.doc.account.clone();
+        let message = match self.message_of(key, event, &account).await? {
+            Ok(message) => Ok(message),
+            Err(NoReceiver::Problem(problem)) => Err(problem),
+            Err(NoReceiver::Gone(why)) => return skip(why).await,
+        };
+        let receiver = message.as_ref().map(Message::receiver).unwrap_or_default();
+        let (is_fresh, now) = (known.doc.tries == 0, self.clock.now());
+        let places = &self.waiting.webhooks.places;
+        let place = match places.take(&account, &receiver, is_fresh, now) {
+            Ok(place) => place,
+            Err(after_ms) => {
+                self.look_at_webhook(key, after_ms);
+                return Ok(None);
+            }
         };
         let trying = Webhook {
             standing: Standing::Trying,
@@ -208,24 +265,41 @@ impl Core {
             at_ms: now_ms.saturating_add(TRY_MS),
             ..known.doc.clone()
         };
-        let taken = match self.docs.put(&id, Some(&known), Some(&trying)).await {
-            Ok(taken) => taken,
+        match self.docs.put(&id, Some(&known), Some(&trying)).await {
+            Ok(taken) => Ok(Some(Sending {
+                key,
+                stored: known.written(taken, trying),
+                message,
+                place,
+            })),
             // Another replica was faster, or the store did not say: whoever tries says so.
-            Err(ItemError::Conflict { .. }) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        };
-        let sent = match self.message_of(key, event, &trying.account).await? {
-            Ok(message) => send(&message, &self.config.webhooks_to).await,
-            Err(NoReceiver::Problem(problem)) => Err(problem),
-            Err(NoReceiver::Gone(why)) => {
-                let stored = known.written(taken, trying);
-                return self.skip_webhook(&id, &stored, &why).await;
+            Err(ItemError::Conflict { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sends a message, and notes what became of it.
+    async fn send_webhook(self: &Arc<Self>, sending: Sending) -> Result<(), Refusal> {
+        let Sending {
+            key,
+            stored,
+            message,
+            place,
+        } = sending;
+        let id = id_of(key);
+        let sent = match message {
+            Ok(message) => {
+                let sent = send(&message, &self.config.webhooks_to).await;
+                let is_slow = sent.as_ref().is_err_and(|not_taken| not_taken.is_slow);
+                place.answered(!is_slow, self.clock.now());
+                sent.map_err(|not_taken| not_taken.problem)
             }
+            Err(problem) => Err(problem),
         };
+        drop(place);
         let now_ms = self.clock.wall_ms();
-        let after = after_try(&trying, sent, now_ms);
+        let after = after_try(&stored.doc, sent, now_ms);
         tracing::info!(webhook = id, tries = after.tries, standing = ?after.standing, problem = after.problem, "tried a webhook");
-        let stored = known.written(taken, trying);
         match self.docs.put(&id, Some(&stored), Some(&after)).await {
             Ok(_) if after.standing == Standing::Dead => {
                 let detail = json!({ "problem": after.problem, "tries": after.tries });

@@ -120,7 +120,7 @@ impl Core {
         self.audit(&who.name, "webhook.test", &shown, Value::Null);
         Ok(WebhookTested {
             taken: sent.is_ok(),
-            problem: sent.err().unwrap_or_default(),
+            problem: sent.err().map(|not| not.problem).unwrap_or_default(),
         })
     }
 }

@@ -10,11 +10,28 @@ use crate::base::webhook_targets::Targets;
 /// How long a receiver may take.
 const SEND_TIME: Duration = Duration::from_secs(10);
 
+/// Why a receiver did not take a message.
+pub(super) struct NotTaken {
+    /// In words.
+    pub(super) problem: String,
+    /// It did not answer in time.
+    pub(super) is_slow: bool,
+}
+
+impl From<String> for NotTaken {
+    fn from(problem: String) -> Self {
+        Self {
+            problem,
+            is_slow: false,
+        }
+    }
+}
+
 /// Sends a message once. The address that was checked is the one that is connected to, and nothing leads elsewhere.
 ///
 /// # Errors
-/// Why the receiver did not take it, in words.
-pub(super) async fn send(message: &Message, targets: &Targets) -> Result<(), String> {
+/// The receiver did not take it.
+pub(super) async fn send(message: &Message, targets: &Targets) -> Result<(), NotTaken> {
     let url = Url::parse(&message.url).map_err(|error| format!("its address is bad: {error}"))?;
     let host = url.host_str().unwrap_or_default().to_owned();
     let port = url.port_or_known_default().unwrap_or(443);
@@ -23,9 +40,9 @@ pub(super) async fn send(message: &Message, targets: &Targets) -> Result<(), Str
     let mut found = found.map_err(|error| format!("{host} is not found: {error}"))?;
     let address: Option<SocketAddr> = found.find(|at| targets.allows(name, at.ip()));
     let Some(address) = address else {
-        return Err(format!(
-            "the operator does not allow webhooks to {host}: fairlead serve --webhooks-to"
-        ));
+        let problem =
+            format!("the operator does not allow webhooks to {host}: fairlead serve --webhooks-to");
+        return Err(problem.into());
     };
     let client = Client::builder()
         .no_proxy()
@@ -38,12 +55,15 @@ pub(super) async fn send(message: &Message, targets: &Targets) -> Result<(), Str
     for (name, value) in &message.headers {
         request = request.header(*name, value);
     }
-    let answer = request.send().await.map_err(|error| words_of(&error))?;
+    let answer = request.send().await.map_err(|error| NotTaken {
+        problem: words_of(&error),
+        is_slow: error.is_timeout(),
+    })?;
     let status = answer.status();
     if status.is_success() {
         return Ok(());
     }
-    Err(format!("it answered {}", status.as_u16()))
+    Err(format!("it answered {}", status.as_u16()).into())
 }
 
 /// An error without the address, which may have a token in its query.
