@@ -175,27 +175,33 @@ async fn a_job_boots_the_system_that_it_names_or_none(store: Store) {
     let http = scheduler.http();
     let arch = std::env::consts::ARCH;
     register(&http, &json!({"mac_addr": [MAC], "arch": arch})).await;
-    let system = json!({"os": "debian", "os_version": "12"});
-    let id = http
-        .submit(&jobs::with(jobs::hw("alice"), &system))
-        .await
-        .remove(0);
+    let job = jobs::with(
+        jobs::hw("alice"),
+        &json!({"os": "debian", "os_version": "12"}),
+    );
+    let lacks = "no kernel for os debian 12";
+    let said = http.post("/scheduler/v1/jobs/submit", &job).await.json();
+    let hint = said[0]["hint"].as_str().unwrap_or_default();
+    assert!(hint.contains(lacks), "{said}");
     let told = boot(&http, MAC, "wait=30").await.text;
     assert!(told.contains("No job available"), "{told}");
-    let job = http.job(&id).await;
-    assert_eq!(job["job_health"], "abort_invalid", "{job}");
-    let reason = job["reason"].as_str().unwrap_or_default();
-    assert!(reason.contains("no kernel for os debian 12"), "{job}");
-    let folder = scheduler
-        .folder()
-        .join("data")
-        .join(format!("srv/boot/{arch}/debian/12"));
+    let waits = http.job(said[0]["job_id"].as_str().unwrap()).await;
+    assert_eq!(waits["job_stage"], "submit", "{waits}");
+    let reason = waits["reason"].as_str().unwrap_or_default();
+    assert!(reason.contains(lacks), "{waits}");
+    // Who boots it as it likes needs no kernel.
+    let id = http.submit(&job).await.remove(0);
+    let path = format!("/scheduler/v1/jobs/dispatch?mac={MAC}&boot_type=native&wait=30");
+    let native = http.get(&path).await.json();
+    assert_eq!(native["job_id"], id.as_str(), "{native}");
+    let folder = scheduler.data().join(format!("srv/boot/{arch}/debian/12"));
     std::fs::create_dir_all(&folder).expect("a folder");
     for file in ["vmlinuz", "initrd.cgz", "modules.cgz"] {
         std::fs::write(folder.join(file), file).expect("a file");
     }
-    http.submit(&jobs::with(jobs::hw("alice"), &system)).await;
+    // Its machine has booted again, and had not begun it.
     let told = boot(&http, MAC, "wait=30").await.text;
+    assert!(told.contains(&id), "{told}");
     assert!(
         told.contains(&format!("/srv/boot/{arch}/debian/12/vmlinuz ")),
         "{told}"

@@ -17,6 +17,14 @@ pub(crate) fn without_path(url: &str) -> String {
     format!("{scheme}://{host}{more}")
 }
 
+/// Two remarks as one.
+pub(crate) fn joined(before: Option<String>, words: String) -> String {
+    match before {
+        Some(before) => format!("{before}; {words}"),
+        None => words,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

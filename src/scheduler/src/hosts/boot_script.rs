@@ -4,7 +4,10 @@ use fairlead_api::Grant;
 use fairlead_job::Spec;
 use serde_json::{Value, json};
 
-use crate::base::errors::{HostError, excerpt};
+use crate::{
+    base::errors::{HostError, excerpt},
+    placement::boot_store::BootFiles,
+};
 
 /// How long an unknown machine waits before it asks again, seconds.
 const UNKNOWN_WAIT_S: u32 = 10;
@@ -39,14 +42,6 @@ pub(super) fn arch_of(firmware: &str) -> &str {
         "loong64" => "loongarch64",
         other => other,
     }
-}
-
-/// Files of the boot store for the job's system, as paths below `/srv/boot`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct BootFiles {
-    pub(super) kernel: Option<String>,
-    pub(super) initrd: Option<String>,
-    pub(super) modules: Option<String>,
 }
 
 /// A job and how it is booted.
@@ -375,6 +370,7 @@ mod tests {
             kernel: Some("x86_64/debian/12/vmlinuz".into()),
             initrd: Some("x86_64/debian/12/initrd.cgz".into()),
             modules: Some("x86_64/debian/12/modules.cgz".into()),
+            problem: None,
         };
         let found = script(&grant(json!({})), BootType::Ipxe, "x86_64", files());
         assert!(

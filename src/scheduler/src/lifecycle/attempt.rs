@@ -27,6 +27,9 @@ pub(crate) const BODY_AGAIN_MS: u64 = 5_000;
 /// How long a job waits for the key of its secrets, ms: an operator may be importing it.
 pub(crate) const KEY_COMES_MS: u64 = 60_000;
 
+/// How long a job rests that the boot store has no kernel for, ms: an operator may be copying it.
+const KERNEL_COMES_MS: u64 = 60_000;
+
 /// Why a job waits for that, and why it ends.
 pub(crate) const NO_KEY: &str = "its secrets cannot be opened: they are sealed with a key that this lab does not have (an operator can import it)";
 
@@ -76,6 +79,11 @@ pub(crate) fn without_key(state: &JobState, now_ms: u64) -> JobState {
         return ended(state, end, Health::AbortInvalid, now_ms, NO_KEY);
     }
     not_before(given_back(state, now_ms, NO_KEY), now_ms, KEY_COMES_MS)
+}
+
+/// The state of a claimed job that its machine cannot boot: it waits for a kernel, or for a machine that needs none.
+pub(crate) fn without_kernel(state: &JobState, now_ms: u64, problem: &str) -> JobState {
+    not_before(given_back(state, now_ms, problem), now_ms, KERNEL_COMES_MS)
 }
 
 /// The state of a claimed job whose inputs or outputs cannot be read from its fields: another version wrote them.

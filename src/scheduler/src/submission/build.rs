@@ -128,7 +128,8 @@ impl Core {
         let credentials = Credentials {
             token: said.token.clone().or_else(|| text("my_token")),
             account: text("my_account").or_else(|| said.account.clone()),
-            ..Credentials::default()
+            is_for_people: said.is_for_people,
+            vouched: None,
         };
         self.people.accounts.identify(&credentials)
     }

@@ -13,6 +13,7 @@ use crate::{
     base::{
         errors::{Refusal, SubmitError},
         names::VIP,
+        text::joined,
     },
     core::Core,
     known::{accounts::Who, queue_users::is_built_in, queues::Queues},
@@ -175,10 +176,7 @@ impl Core {
                 *outcome = Err(SubmitError::OnlyLabel(words).into());
                 continue;
             }
-            *warning = Some(match warning.take() {
-                Some(before) => format!("{before}; {words}"),
-                None => words,
-            });
+            *warning = Some(joined(warning.take(), words));
         }
     }
 

@@ -138,7 +138,7 @@ impl Core {
         self.sure_of_number().await?;
         let keyed = Keyed::of(how.key, &items)?;
         let mut built = self.make_items(items, said).await;
-        let remarks = self.remark(&mut built, how.strict);
+        let remarks = self.remark(&mut built, how.strict).await;
         self.check_devices(&mut built.jobs).await?;
         self.check_parents(&mut built.jobs).await?;
         self.check_inputs(&mut built.jobs, how.dry_run).await?;
@@ -205,10 +205,11 @@ impl Core {
     }
 
     /// What is to be said of jobs; if `strict`, some of it refuses them.
-    fn remark(&self, made: &mut BuiltJobs, strict: bool) -> Remarks {
+    async fn remark(&self, made: &mut BuiltJobs, strict: bool) -> Remarks {
         let mut hints = self.warn(&mut made.jobs, strict);
         self.warn_of_clusters(made, &mut hints, strict);
         self.warn_of_queues(&mut made.jobs, &mut hints, strict);
+        self.warn_of_boot(&mut made.jobs, &mut hints, strict).await;
         let slips = warn_of_keys(&mut made.jobs, strict);
         let ruled = made.ruled();
         Remarks {
