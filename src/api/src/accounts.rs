@@ -15,6 +15,9 @@ pub struct AccountView {
     /// Of a testbox: the hosts that it acts for, names and patterns (`rack1-*`, `a6?`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
+    /// Of a testbox: the groups that its hosts may be in, names and patterns; empty: it does not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
     /// What an admin should do about it; empty: nothing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hint: String,
@@ -74,6 +77,10 @@ pub struct AccountChange {
     /// Of a testbox: the hosts that it acts for, 1 to 64 names and patterns (`rack1-*`, `a6?`); replaced whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<String>>,
+    /// Of a testbox: the groups that its hosts may be in, 1 to 64 names and patterns; replaced whole. Default: every group
+    /// that is not the name of a host which it may not be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<Vec<String>>,
     /// Whether it may use queue `vip`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vip: Option<bool>,

@@ -83,6 +83,10 @@ struct AddArgs {
     /// [default: every host, with a warning]
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     hosts: Vec<String>,
+    /// Groups that these hosts may be in: names or patterns, separated by commas
+    /// [default: every group that is not another's host]
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    groups: Vec<String>,
     /// Allow the queue vip
     #[arg(long)]
     vip: bool,
@@ -123,12 +127,16 @@ pub(crate) async fn run(args: &AccountArgs, context: &Context) -> anyhow::Result
                 .map_err(Failure::from)?;
             warn(std::slice::from_ref(&account), context);
             context.print(&account, added)?;
-            if change.hosts.is_some_and(|hosts| account.hosts != hosts) {
-                return Err(Failure::local(
-                    format!("account {}: the scheduler ignored --hosts", add.name),
-                    "upgrade the scheduler first, then set the hosts",
-                )
-                .into());
+            let ignored = [
+                (change.hosts, &account.hosts, "--hosts"),
+                (change.groups, &account.groups, "--groups"),
+            ];
+            for (wanted, set, option) in ignored {
+                if wanted.is_some_and(|wanted| wanted != *set) {
+                    let problem = format!("account {}: the scheduler ignored {option}", add.name);
+                    let hint = "upgrade the scheduler first, then set it";
+                    return Err(Failure::local(problem, hint).into());
+                }
             }
         }
         What::Delete { name } => {
@@ -192,6 +200,7 @@ impl AddArgs {
         AccountChange {
             role: self.role.map(|role| role.as_str().to_owned()),
             hosts: (!self.hosts.is_empty()).then(|| self.hosts.clone()),
+            groups: (!self.groups.is_empty()).then(|| self.groups.clone()),
             vip: self.vip.then_some(true),
             share_results: self.share_results,
             new_token: self.new_token,
@@ -227,12 +236,16 @@ fn added(account: &AccountView) -> String {
     } else {
         ""
     };
-    let hosts = match account.hosts.as_slice() {
+    let names = |what: &str, names: &[String]| match names {
         [] => String::new(),
-        hosts => format!(", hosts {}", hosts.join(",")),
+        names => format!(", {what} {}", names.join(",")),
     };
+    let (hosts, groups) = (
+        names("hosts", &account.hosts),
+        names("groups", &account.groups),
+    );
     let first = format!(
-        "account {}: {}{hosts}{vip}{shares}",
+        "account {}: {}{hosts}{groups}{vip}{shares}",
         account.my_account, account.role
     );
     match &account.my_token {

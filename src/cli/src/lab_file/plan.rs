@@ -92,15 +92,17 @@ fn account(entry: &Entry<Account>, known: Option<&AccountView>) -> Option<Change
     let blank = AccountView::default();
     let (said, old) = (&entry.wanted.change, known.unwrap_or(&blank));
     let mut fields = Fields::of(known.is_none());
-    let sorted = |hosts: &Vec<String>| {
-        let mut hosts = hosts.clone();
-        hosts.sort_unstable();
-        hosts
+    let sorted = |names: &Vec<String>| {
+        let mut names = names.clone();
+        names.sort_unstable();
+        names
     };
     let hosts = said.hosts.as_ref().map(sorted);
+    let groups = said.groups.as_ref().map(sorted);
     let change = AccountChange {
         role: fields.option("role", &old.role, said.role.as_ref()),
         hosts: fields.option("hosts", &sorted(&old.hosts), hosts.as_ref()),
+        groups: fields.option("groups", &sorted(&old.groups), groups.as_ref()),
         vip: fields.option("vip", &old.vip, said.vip.as_ref()),
         share_results: fields.option(
             "share_results",

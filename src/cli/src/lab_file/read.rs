@@ -33,7 +33,15 @@ const QUEUE: [&str; 6] = [
     "users",
     "limits",
 ];
-const ACCOUNT: [&str; 6] = ["create", "role", "vip", "share_results", "hosts", "limits"];
+const ACCOUNT: [&str; 7] = [
+    "create",
+    "role",
+    "vip",
+    "share_results",
+    "hosts",
+    "groups",
+    "limits",
+];
 const ROLES: [&str; 3] = ["admin", "user", "testbox"];
 const HOST: [&str; 8] = [
     "arch", "group", "kinds", "memory", "cpus", "tags", "devices", "cordon",
@@ -308,6 +316,7 @@ fn account(at: At<'_>, name: &str, node: &Node) -> Result<Account, Failure> {
             "vip" => change.vip = Some(at.yes_or_no(key, value)?),
             "share_results" => change.share_results = Some(at.yes_or_no(key, value)?),
             "hosts" => change.hosts = Some(at.texts(key, value)?),
+            "groups" => change.groups = Some(at.texts(key, value)?),
             "limits" => change.limits = limits_of(at, value)?,
             secret if SECRETS.contains(&secret) => {
                 let message = format!("account '{name}': a lab file holds no tokens");

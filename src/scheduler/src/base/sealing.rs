@@ -160,6 +160,18 @@ impl Sealer {
         self.is_signed(key, &of_box(job_token, address))
     }
 
+    /// A token with which a box asks for its boot again, on behalf of an account. `whose` is the box: it is good for no other.
+    pub(crate) fn boot_token(&self, account: &str, whose: &str) -> String {
+        format!("{BOOT}{account}.{}", self.sign(&of_boot(account, whose)))
+    }
+
+    /// The account of a token for a boot, if it is that of this box.
+    pub(crate) fn account_of_boot<'a>(&self, token: &'a str, whose: &str) -> Option<&'a str> {
+        let (account, signature) = boot_parts(token)?;
+        self.is_signed(signature, &of_boot(account, whose))
+            .then_some(account)
+    }
+
     /// The token by which replicas of one lab know each other.
     pub(crate) fn peer_token(&self) -> String {
         self.sign(PEER)
@@ -188,9 +200,24 @@ impl Sealer {
 
 /// What replicas sign for each other.
 const PEER: &str = "peer";
+/// With what a token for a boot begins.
+const BOOT: &str = "boot.";
 
 fn of_claim(id: JobId, attempt: u16, claim_token: &str) -> String {
     format!("{id}/{attempt}/{claim_token}")
+}
+
+fn of_boot(account: &str, whose: &str) -> String {
+    format!("boot/{whose}/{account}")
+}
+
+fn boot_parts(token: &str) -> Option<(&str, &str)> {
+    token.strip_prefix(BOOT)?.rsplit_once('.')
+}
+
+/// Whether a text has the form of a token for a boot.
+pub(crate) fn is_boot_token(token: &str) -> bool {
+    boot_parts(token).is_some()
 }
 
 fn of_box(job_token: &str, address: IpAddr) -> String {

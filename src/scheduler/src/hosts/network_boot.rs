@@ -6,28 +6,32 @@
 use std::{net::IpAddr, sync::Arc};
 
 use fairlead_api::{ConsumeRequest, Grant, UnknownMachine};
-use fairlead_job::{Health, JobId, Spec, Stage};
-use serde_json::{Value, json};
+use fairlead_job::{JobId, Stage};
+use fairlead_store::JobState;
+use serde_json::json;
 
 use crate::{
     base::{
-        errors::{HostError, JobError, Refusal, RequestError},
-        names::check_name,
+        errors::{HostError, JobError, PeopleError, Refusal, RequestError},
         query::Query,
-        sealing::{self, Sealer},
+        sealing::{self, Sealer, is_boot_token},
     },
     core::Core,
     hosts::{
-        boot_script::{self, BootFiles, BootType, JobBoot, arch_of, line},
+        boot_script::{self, BootType, JobBoot, arch_of, line},
         initrd,
     },
     jobs::specs::hide_receivers,
     known::{
-        accounts::Who,
+        accounts::{Credentials, Who},
         hosts::{Host, UNKNOWN_MEMORY_MB, canonical_mac},
         work_request::{WAIT_S_MAX, WorkRequest},
     },
-    lifecycle::{after_report::Speaker, attempt::BOOT_SESSION, report::Report},
+    lifecycle::{
+        after_report::Speaker,
+        attempt::{BOOT_SESSION, without_kernel},
+        report::Report,
+    },
 };
 
 /// How long a box waits for a job when it does not say, seconds.
@@ -59,7 +63,8 @@ impl Core {
         who: &Who,
     ) -> Result<BootAnswer, Refusal> {
         let sched = scheduler_address(query, came.host);
-        let token = query.get("token");
+        let token = self.boot_token(query, who);
+        let token = token.as_deref();
         let answer = |text| BootAnswer {
             json: boot_type == BootType::Native,
             text,
@@ -77,10 +82,16 @@ impl Core {
         let Some(grant) = granted.jobs.first() else {
             return Ok(idle());
         };
-        let Some(files) = self.boot_files(&grant.job, &arch).await else {
-            self.refuse_to_boot(grant, no_kernel(grant, &arch)).await?;
+        let files = self.boot_files(&grant.job, &arch).await;
+        // Who boots it as it likes needs no kernel of ours.
+        if let Some(problem) = files
+            .problem
+            .as_ref()
+            .filter(|_| boot_type != BootType::Native)
+        {
+            self.wait_for_kernel(grant, problem).await;
             return Ok(idle());
-        };
+        }
         let boot = JobBoot {
             grant,
             sched: &sched,
@@ -89,6 +100,48 @@ impl Core {
             secrets_key: self.secrets_key(grant, came.address),
         };
         Ok(answer(boot.text(boot_type)))
+    }
+
+    /// Puts a job back that this box cannot boot: another kernel would give wrong results.
+    async fn wait_for_kernel(self: &Arc<Self>, grant: &Grant, problem: &str) {
+        let id = grant.job_id.parse().ok();
+        if let Some(live) = id.and_then(|id| self.jobs.live.get(id)) {
+            let next = |state: &JobState, now_ms| without_kernel(state, now_ms, problem);
+            self.put_off(&live.stored.state, next).await;
+        }
+    }
+
+    /// Who asks for the boot of a box: an account, or the script that the box got for it before.
+    pub(crate) fn who_boots(&self, query: &Query, said: &Credentials) -> Result<Who, PeopleError> {
+        let accounts = &self.people.accounts;
+        let of_boot = query.get("token").filter(|token| is_boot_token(token));
+        let who = match of_boot.filter(|_| accounts.tokens_needed()) {
+            None => accounts.identify(said)?,
+            Some(token) => {
+                // What a machine got before somebody registered it is good for it still.
+                let known = query
+                    .get("mac")
+                    .filter(|mac| self.lab.hosts.by_mac(mac).is_some());
+                let mut boxes = [Some(self.booting_box(query)), known.map(of_mac)].into_iter();
+                let account = boxes.find_map(|whose| self.sealer.account_of_boot(token, &whose?));
+                let named = account.and_then(|account| accounts.named(account));
+                named.ok_or(PeopleError::UnknownToken)?
+            }
+        };
+        who.require_testbox()?;
+        Ok(who)
+    }
+
+    /// What the script of a box says instead of the account's token, which is good for all of its hosts.
+    fn boot_token(&self, query: &Query, who: &Who) -> Option<String> {
+        let needs_one = self.people.accounts.tokens_needed() && query.get("token").is_some();
+        needs_one.then(|| self.sealer.boot_token(&who.name, &self.booting_box(query)))
+    }
+
+    /// Which box asks, by its name, or else by its MAC address.
+    fn booting_box(&self, query: &Query) -> String {
+        let of_host = self.booting_host(query).map(|name| format!("host/{name}"));
+        of_host.unwrap_or_else(|| of_mac(query.get("mac").unwrap_or_default()))
     }
 
     /// The name of the box: that of its registered MAC address, else as it says.
@@ -158,58 +211,6 @@ impl Core {
         WorkRequest::of(name, request)
     }
 
-    /// The files of the boot store for the system that the job names. None: it names one that is not there.
-    async fn boot_files(&self, job: &Spec, arch: &str) -> Option<BootFiles> {
-        let text = |field: &str| job.get(field).and_then(Value::as_str);
-        let (mut os, mut version) = (text("os"), text("os_version"));
-        if let Some((name, its_version)) = text("osv").and_then(|osv| osv.split_once('@')) {
-            os = os.or(Some(name));
-            version = version.or(Some(its_version));
-        }
-        let (Some(os), Some(version)) = (os, version) else {
-            return Some(BootFiles::default());
-        };
-        let folder = [text("os_arch").unwrap_or(arch), os, version].join("/");
-        let suffix = text("kernel_version").map(|version| format!("-{version}"));
-        let suffix = suffix.unwrap_or_default();
-        let store = self.config.data_dir.join("srv/boot");
-        let there = async |name: String| {
-            let path = format!("{folder}/{name}");
-            let is_plain = path
-                .split('/')
-                .all(|part| check_name("os", part).is_ok() && part != "..");
-            let found = is_plain
-                && tokio::fs::try_exists(store.join(&path))
-                    .await
-                    .unwrap_or(false);
-            found.then_some(path)
-        };
-        let files = BootFiles {
-            kernel: there(format!("vmlinuz{suffix}")).await,
-            initrd: there("initrd.cgz".to_owned()).await,
-            modules: there(format!("modules{suffix}.cgz")).await,
-        };
-        let names_kernel = text("kernel_uri").is_some() || text("custom_ipxe").is_some();
-        (names_kernel || files.kernel.is_some()).then_some(files)
-    }
-
-    /// Ends a job that this box cannot run as it is meant: it would give wrong results.
-    async fn refuse_to_boot(
-        self: &Arc<Self>,
-        grant: &Grant,
-        reason: String,
-    ) -> Result<(), Refusal> {
-        let id: JobId = grant.job_id.parse().map_err(|_| HostError::NotPacked)?;
-        let refused = Report {
-            stage: Some(Stage::AbortInvalid),
-            health: Some(Health::AbortInvalid),
-            reason,
-            token: Some(grant.job_token.clone()),
-            ..Report::default()
-        };
-        self.report(id, &refused, None).await.map(drop)
-    }
-
     /// Opens the secrets of this attempt to a box at this address; empty: they stay here.
     fn secrets_key(&self, grant: &Grant, address: Option<IpAddr>) -> String {
         let is_given = self.config.boot_secrets && grant.job.contains_key("secrets");
@@ -276,14 +277,8 @@ impl Core {
     }
 }
 
-/// Why a job cannot boot: no file of the boot store boots its system.
-fn no_kernel(grant: &Grant, arch: &str) -> String {
-    let text = |field: &str| grant.job.get(field).and_then(Value::as_str).unwrap_or("-");
-    format!(
-        "the boot store has no kernel for os {} {} {arch} (srv/boot/{arch}/OS/VERSION/vmlinuz); the job names no kernel_uri",
-        text("os"),
-        text("os_version"),
-    )
+fn of_mac(mac: &str) -> String {
+    format!("mac/{}", canonical_mac(mac))
 }
 
 /// Whether a text is a MAC address in the usual spelling.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     base::{
-        errors::{HostError, Refusal},
+        errors::{HostError, PeopleError, Refusal, excerpt},
         names::check_name,
     },
     core::Core,
@@ -47,6 +47,30 @@ impl Core {
         }
     }
 
+    /// Refuses a group that the account does not name for its hosts. Jobs name a machine and a group alike: one that names
+    /// none may use every group that is not the name of a host which it may not be.
+    pub(crate) fn check_group(
+        &self,
+        who: &Who,
+        host: &str,
+        group: &str,
+    ) -> Result<(), PeopleError> {
+        let is_named = if who.groups.is_unsaid() {
+            let is_host =
+                self.lab.hosts.get(group).is_some() || self.people.accounts.name_host(group);
+            !is_host || who.may_be_host(group)
+        } else {
+            who.groups.names(group)
+        };
+        if is_named || group == host || group == group_of(host) {
+            return Ok(());
+        }
+        Err(PeopleError::NotItsGroup {
+            account: who.name.clone(),
+            group: excerpt(group),
+        })
+    }
+
     /// Registers a host from compass-ci's host JSON (or ours): only what is given changes.
     pub(crate) async fn register_host(
         &self,
@@ -57,6 +81,7 @@ impl Core {
         let now_ms = self.clock.wall_ms();
         let mut wanted = self.lab.hosts.get(name).unwrap_or_default();
         read_registration(&mut wanted, body)?;
+        self.check_group(who, name, &wanted.group)?;
         if let Some((mac, owner)) = self.lab.hosts.owner_of(&wanted.macs, name)
             && !who.may_be_host(&owner)
         {
@@ -194,12 +219,46 @@ mod tests {
     use fairlead_fault_store::{Fault, FaultStore, On, Step};
 
     use super::*;
+    use crate::known::accounts::AccountDoc;
     use crate::{
         Clock, Config,
         testing::{core, core_beside, core_over, embedded},
     };
-    use fairlead_store::{DocKind, JobStore};
+    use fairlead_store::{DocKind, JobStore, Version};
     use std::sync::Arc;
+
+    /// A testbox of `rack1-*` took jobs that were meant for one machine: it named its group so.
+    #[tokio::test]
+    async fn a_group_that_is_another_s_host_is_refused() {
+        let (_data, core) = core().await;
+        let account = |hosts: &str, groups: Option<&str>| AccountDoc {
+            role: "testbox".to_owned(),
+            hosts: Some(vec![hosts.to_owned()]),
+            groups: groups.map(|groups| vec![groups.to_owned()]),
+            ..AccountDoc::default()
+        };
+        let other = account("target-7", None);
+        core.people
+            .accounts
+            .wrote("other", Version::default(), other.clone());
+        core.lab.hosts.update("target-8", |_| {}).unwrap();
+        let may = |who: &AccountDoc, host: &str, group: &str| {
+            core.check_group(&who.who("it"), host, group).is_ok()
+        };
+        let rack = account("rack1-*", None);
+        for (group, is_free) in [
+            ("target-7", false),
+            ("target-8", false),
+            ("rack", true),
+            ("rack1-2", true),
+        ] {
+            assert_eq!(may(&rack, "rack1-1", group), is_free, "{group}");
+        }
+        assert!(may(&other, "target-7", "target-7"));
+        let named = account("rack1-*", Some("rack1*"));
+        assert!(may(&named, "rack1-1", "rack1") && !may(&named, "rack1-1", "rack2"));
+        assert!(may(&named, "rack2--1", "rack2"), "as its name says");
+    }
 
     /// A replica that heard only its heartbeats kept the class of a host that had booted another kernel. Seed 120386.
     #[tokio::test]

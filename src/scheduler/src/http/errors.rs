@@ -320,6 +320,13 @@ fn of_people(error: &PeopleError) -> Told {
             );
             return (Forbidden, hint.into());
         }
+        E::OnlyTestbox(_) => (Forbidden, "use the token of a user"),
+        E::NotItsGroup { account, .. } => {
+            let hint = format!(
+                "an admin names all its groups: fairlead account add {account} --groups 'PATTERN,PATTERN'"
+            );
+            return (Forbidden, hint.into());
+        }
         E::OpenLab(_) => (
             Forbidden,
             "start with --auth; make the first admin in the store: fairlead account add NAME --role admin --data DIR",

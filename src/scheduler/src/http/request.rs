@@ -64,6 +64,8 @@ pub(super) struct Request {
     /// What it takes of the memory of all requests.
     charge: Charge,
     came: Option<Came>,
+    /// Whether it is for people and what acts for them, and not for testboxes.
+    pub(super) is_for_people: bool,
     /// Who a login of a browser says it is.
     pub(super) session: Option<Credentials>,
     body: Unread,
@@ -144,6 +146,7 @@ impl Request {
             charge: core.requests.budget.charge(Purse::Known),
             core: Arc::clone(core),
             came: None,
+            is_for_people: false,
             session: None,
             body: Unread::new(body),
         })
@@ -345,12 +348,16 @@ impl Request {
             .or_else(|| self.query.get("token"));
         let account = in_body("my_account").or_else(|| self.query.get("my_account"));
         if let (None, None, Some(session)) = (token, account, &self.session) {
-            return session.clone();
+            return Credentials {
+                is_for_people: self.is_for_people,
+                ..session.clone()
+            };
         }
         Credentials {
             token: token.map(str::to_owned),
             account: account.map(str::to_owned),
-            ..Credentials::default()
+            is_for_people: self.is_for_people,
+            vouched: None,
         }
     }
 }

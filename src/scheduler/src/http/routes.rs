@@ -4,7 +4,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use bytes::Buf;
 use fairlead_api::{
-    ACCEPTS_HEADER, ErrorCode, JOB_TOKEN_HEADER, REQUEST_ID_HEADER, Route, Route as R,
+    ACCEPTS_HEADER, Caller, ErrorCode, JOB_TOKEN_HEADER, REQUEST_ID_HEADER, Route, Route as R,
 };
 use futures_util::{FutureExt, Stream, future::ready};
 use tracing::Instrument;
@@ -155,6 +155,11 @@ async fn answer_on(
     found: Result<Route<'_>, &'static [&'static str]>,
 ) -> Result<Response, Refusal> {
     refuse_pages(&core, &request, found.ok())?;
+    request.is_for_people = found.is_ok_and(|route| match route.endpoint().caller {
+        Caller::Account => route != Route::Whoami,
+        Caller::AccountOrJob => request.job_token().is_none(),
+        _ => false,
+    });
     request.session = sessions::credentials(&core, &request, found.ok())?;
     if core.people.accounts.knows(&request.credentials(None)) {
         request.identified();

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use blake3::Hash;
-use fairlead_api::{AccountView, Limits, NotifyView};
-use fairlead_job::{CallbackEvents, Spec};
+use fairlead_api::{AccountView, Limits};
+use fairlead_job::CallbackEvents;
 use fairlead_store::{DocKind, JobState, StoreError, Version};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
@@ -16,8 +16,9 @@ use crate::{
         host_names::HostNames,
         names::HEALTH_CHECK,
         roles::{DEFAULT_ROLE, Role},
-        sealing::{Sealer, token_hash},
+        sealing::token_hash,
     },
+    known::account_notify::AccountNotify,
     storage::{
         doc_cache::DocCache,
         doc_fields::no_null,
@@ -33,6 +34,8 @@ pub(crate) struct Who {
     pub(crate) role: Role,
     /// Of a testbox: for which hosts it acts.
     pub(crate) hosts: HostNames,
+    /// Of a testbox: in which groups its hosts may be.
+    pub(crate) groups: HostNames,
     pub(crate) vip: bool,
     open: bool,
 }
@@ -43,6 +46,7 @@ impl Who {
             name: name.to_owned(),
             role: Role::Admin,
             hosts: HostNames::all(),
+            groups: HostNames::all(),
             vip: true,
             open: true,
         }
@@ -54,6 +58,7 @@ impl Who {
             name: HEALTH_CHECK.to_owned(),
             role: Role::User,
             hosts: HostNames::all(),
+            groups: HostNames::all(),
             vip: true,
             open: false,
         }
@@ -160,6 +165,8 @@ pub(crate) struct Credentials {
     pub(crate) account: Option<String>,
     /// Nobody sends it: the account asked for this before, and was known then.
     pub(crate) vouched: Option<String>,
+    /// What is asked is for people: a testbox runs code of others, and its token is good for nothing else than its work.
+    pub(crate) is_for_people: bool,
 }
 
 impl Credentials {
@@ -185,61 +192,15 @@ pub(crate) struct AccountDoc {
     /// Patterns of the hosts of a testbox account; `None`: nobody said so.
     #[serde(deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
     pub(crate) hosts: Option<Vec<String>>,
+    /// The same of the groups that they may be in.
+    #[serde(deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
+    pub(crate) groups: Option<Vec<String>>,
     /// Whether jobs of all accounts may take results of its jobs.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) share_results: bool,
     /// Who is told of its jobs that do not say so themselves; `None`: nobody.
     #[serde(deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
     pub(crate) notify: Option<AccountNotify>,
-}
-
-/// Who is told of the jobs of an account.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct AccountNotify {
-    pub(crate) on: CallbackEvents,
-    /// In which words, for people.
-    pub(crate) kind: String,
-    /// The address for people: no more of it than its host.
-    pub(crate) shown: String,
-    /// The receiver and its secret, as a job says them.
-    sealed: String,
-}
-
-impl AccountNotify {
-    /// Seals what a job would say. `None`: the lab has no key.
-    pub(crate) fn seal(
-        (on, kind, shown): (CallbackEvents, &str, String),
-        said: &Spec,
-        account: &str,
-        sealer: &Sealer,
-    ) -> Option<Self> {
-        let text = serde_json::to_string(said).ok()?;
-        Some(Self {
-            on,
-            kind: kind.to_owned(),
-            shown,
-            sealed: sealer.seal_text(&Self::purpose(account), &text)?,
-        })
-    }
-
-    /// What a job would say. `None`: it was sealed with a key that this lab does not have, or for another account.
-    pub(crate) fn open(&self, account: &str, sealer: &Sealer) -> Option<Spec> {
-        let text = sealer.open_text(&Self::purpose(account), &self.sealed)?;
-        serde_json::from_str(&text).ok()
-    }
-
-    fn purpose(account: &str) -> String {
-        format!("notify/{account}")
-    }
-
-    /// For people.
-    pub(crate) fn view(&self) -> NotifyView {
-        NotifyView {
-            url: self.shown.clone(),
-            on: self.on.words().into_iter().map(str::to_owned).collect(),
-            kind: self.kind.clone(),
-        }
-    }
 }
 
 impl Default for AccountDoc {
@@ -250,6 +211,7 @@ impl Default for AccountDoc {
             token_hash: None,
             limits: Limits::default(),
             hosts: None,
+            groups: None,
             share_results: false,
             notify: None,
         }
@@ -267,6 +229,7 @@ impl AccountDoc {
             name: name.to_owned(),
             role: Role::of(&self.role),
             hosts: HostNames::of(self.hosts.as_deref()),
+            groups: HostNames::of(self.groups.as_deref()),
             vip: self.vip,
             open: false,
         }
@@ -289,6 +252,13 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
+    /// Whether an account names exactly this host as its own.
+    pub(crate) fn name_host(&self, host: &str) -> bool {
+        let known = self.known.lock();
+        let mut hosts = known.iter().filter_map(|(_, doc)| doc.hosts.as_ref());
+        hosts.any(|hosts| hosts.iter().any(|name| name == host))
+    }
+
     /// Whether jobs of all accounts may take results of this account's jobs.
     pub(crate) fn shares_results(&self, name: &str) -> bool {
         let known = self.known.lock();
@@ -310,6 +280,7 @@ impl Accounts {
                     name: name.clone(),
                     role: Role::Admin,
                     hosts: HostNames::all(),
+                    groups: HostNames::all(),
                     vip: true,
                     open: false,
                 },
@@ -370,6 +341,14 @@ impl Accounts {
 
     /// Who sent this.
     pub(crate) fn identify(&self, credentials: &Credentials) -> Result<Who, PeopleError> {
+        let who = self.find(credentials)?;
+        if credentials.is_for_people && who.role == Role::Testbox {
+            return Err(PeopleError::OnlyTestbox(who.name));
+        }
+        Ok(who)
+    }
+
+    fn find(&self, credentials: &Credentials) -> Result<Who, PeopleError> {
         if self.access == Access::Open {
             let name = credentials
                 .account

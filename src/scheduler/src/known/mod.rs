@@ -1,6 +1,7 @@
 //! Facts: what this replica believes, as structs without a clock of their own. Accounts, hosts and queues also read
 //! their documents from the store. Nothing here writes.
 
+pub(crate) mod account_notify;
 pub(crate) mod accounts;
 pub(crate) mod alarms;
 pub(crate) mod board;

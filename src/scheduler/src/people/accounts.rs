@@ -16,7 +16,8 @@ use crate::{
     },
     core::Core,
     known::{
-        accounts::{AccountDoc, AccountNotify, Who},
+        account_notify::AccountNotify,
+        accounts::{AccountDoc, Who},
         limits::changed,
     },
     storage::small_doc::{SmallDocs, Stored},
@@ -49,6 +50,10 @@ pub(crate) async fn set_account(
             host_names::check(patterns, &doc.role)?;
             doc.hosts = Some(patterns.clone());
         }
+        if let Some(patterns) = &change.groups {
+            host_names::check(patterns, &doc.role)?;
+            doc.groups = Some(patterns.clone());
+        }
         // An open lab gives no tokens; who was named there first gets one here. An earlier try may have given it.
         let has_another = doc.token_hash.as_ref().is_some_and(|known| *known != hash);
         if with_token && (!has_another || change.new_token) {
@@ -80,7 +85,11 @@ fn refuse_rights(change: &AccountChange) -> Result<(), PeopleError> {
         .hosts
         .as_ref()
         .map(|hosts| format!("hosts: '{}'", excerpt(&hosts.join(","))));
-    let Some(right) = role.or(hosts).or(vip).or(shares).or(token) else {
+    let groups = change
+        .groups
+        .as_ref()
+        .map(|groups| format!("groups: '{}'", excerpt(&groups.join(","))));
+    let Some(right) = role.or(hosts).or(groups).or(vip).or(shares).or(token) else {
         return Ok(());
     };
     Err(PeopleError::OpenLab(right))
@@ -141,6 +150,7 @@ fn view_of(name: &str, doc: &AccountDoc) -> AccountView {
     };
     if who.role == Role::Testbox {
         view.hosts = who.hosts.shown();
+        view.groups = doc.groups.clone().unwrap_or_default();
         if who.hosts.is_unsaid() {
             view.hint = format!(
                 "account '{name}' names no hosts, so its token is good for every host: fairlead account add {name} --hosts 'PATTERN,PATTERN'"

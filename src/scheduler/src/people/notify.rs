@@ -15,7 +15,10 @@ use crate::{
         text::without_path,
     },
     core::Core,
-    known::accounts::{AccountDoc, AccountNotify, Who},
+    known::{
+        account_notify::AccountNotify,
+        accounts::{AccountDoc, Who},
+    },
 };
 
 impl Core {

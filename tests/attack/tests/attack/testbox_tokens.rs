@@ -120,6 +120,71 @@ async fn an_initrd_says_how_its_job_reports() {
     }
 }
 
+/// It was the account's, which is good for all of its hosts.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_token_in_a_boot_script_is_good_for_the_boot_of_its_machine_alone() {
+    let lab = Guarded::start(Store::Embedded, &[]).await;
+    let boxes = lab.testbox("boxes", &["rack1-*"]).await;
+    let token = boxes.token().unwrap_or_default().to_owned();
+    let nobody = lab.nobody();
+    let ask = |query: &str, token: &str| {
+        let path = format!("/scheduler/v1/jobs/dispatch?wait=0&{query}&token={token}");
+        let nobody = nobody.clone();
+        async move { nobody.get(&path).await }
+    };
+    let mac = "mac=52-54-00-00-00-0b";
+    for own in ["hostname=rack1-1", mac] {
+        let script = ask(own, &token).await;
+        assert_eq!(script.status, 200, "{}", script.text);
+        assert!(!script.text.contains(&token), "{}", script.text);
+        let given = script.text.split_once("&token=").map(|(_, rest)| rest);
+        let given = given.and_then(|rest| rest.split_whitespace().next());
+        let given = given.unwrap_or_default();
+        assert_eq!(ask(own, given).await.status, 200, "{own}");
+        for others in [
+            "hostname=rack1-2",
+            "mac=52-54-00-00-00-0c",
+            "mac=52-54-00-00-00-0b&hostname=rack1-2",
+        ] {
+            ask(others, given).await.refused(401);
+        }
+        nobody
+            .with_token(given)
+            .get("/scheduler/v1/whoami")
+            .await
+            .refused(401);
+    }
+    // Nor is it lost when somebody registers the machine.
+    let script = ask(mac, &token).await.text;
+    let given = script.split_once("&token=").map(|(_, rest)| rest);
+    let given = given.and_then(|rest| rest.split_whitespace().next());
+    let known = json!({"mac_addr": ["52:54:00:00:00:0b"]});
+    let host = "/scheduler/v1/hosts/rack1-3";
+    assert_eq!(lab.admin.post(host, &known).await.status, 200);
+    assert_eq!(ask(mac, given.unwrap_or_default()).await.status, 200);
+}
+
+/// Jobs name a machine and a group alike.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_testbox_takes_no_jobs_of_another_machine_by_the_name_of_its_group() {
+    let lab = Guarded::start(Store::Embedded, &[]).await;
+    let boxes = lab.testbox("boxes", &["rack1-*"]).await;
+    lab.testbox("other", &["target-7"]).await;
+    let mut evil = Testbox::dc(&boxes, "rack1-1", 8 << 10);
+    evil.offer.group = "target-7".to_owned();
+    evil.next_request(0);
+    evil.send().await.refused(403);
+    let named = json!({"groups": ["rack-of-*"]});
+    let path = "/scheduler/v1/accounts/boxes";
+    assert_eq!(lab.admin.post(path, &named).await.status, 200);
+    for (group, status) in [("rack-of-ann", 200), ("rack-1", 403), ("rack1-1", 200)] {
+        let mut testbox = Testbox::dc(&boxes, "rack1-1", 8 << 10);
+        group.clone_into(&mut testbox.offer.group);
+        testbox.next_request(0);
+        assert_eq!(testbox.send().await.status, status, "{group}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_account_that_names_no_hosts_keeps_all_and_a_warning_says_so() {
     let mut lab = Guarded::start(Store::Embedded, &[]).await;

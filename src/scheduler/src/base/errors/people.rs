@@ -21,6 +21,10 @@ pub(crate) enum PeopleError {
     NotTestbox(String),
     #[error("account '{account}' does not name host '{host}'")]
     NotItsHost { account: String, host: String },
+    #[error("account '{0}' is a testbox: it asks for work and reports, and does nothing else")]
+    OnlyTestbox(String),
+    #[error("account '{account}' may not put a host into group '{group}'")]
+    NotItsGroup { account: String, group: String },
 
     // Setting an account.
     #[error("role: unknown role '{0}'")]

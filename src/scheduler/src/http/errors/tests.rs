@@ -284,6 +284,11 @@ fn of_people() -> Vec<Refusal> {
             account: word(),
             host: word(),
         },
+        E::OnlyTestbox(word()),
+        E::NotItsGroup {
+            account: word(),
+            group: word(),
+        },
         E::UnknownRole(word()),
         E::OpenLab("vip: true".to_owned()),
         E::NamesNoHosts(word()),

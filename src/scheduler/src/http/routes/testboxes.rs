@@ -29,13 +29,12 @@ pub(super) async fn consume(
     mut request: Request,
     host: &str,
 ) -> Result<Response, Refusal> {
-    core.people
-        .accounts
-        .identify(&request.credentials(None))?
-        .require_host(host)?;
+    let who = core.people.accounts.identify(&request.credentials(None))?;
+    who.require_host(host)?;
     request.belongs_to(Purse::Agent);
     let body: ConsumeRequest = request.read_json(BODY_MAX).await?;
     let ask = WorkRequest::of(host, body)?;
+    core.check_group(&who, host, &ask.offerer.group)?;
     // What it was read into is not kept while the host waits.
     drop(request);
     let _presence = core.presence(host, &ask.offerer.session)?;
@@ -62,8 +61,6 @@ pub(super) async fn dispatch(
     request: Request,
     boot: Option<(&str, &str, &str)>,
 ) -> Result<Response, Refusal> {
-    let who = core.people.accounts.identify(&request.credentials(None))?;
-    who.require_testbox()?;
     let mut query = request.query.clone();
     let boot_type = match boot {
         Some((kind, parameter, value)) => {
@@ -77,6 +74,7 @@ pub(super) async fn dispatch(
         }
         None => BootType::parse(query.get("boot_type").unwrap_or("ipxe"))?,
     };
+    let who = core.who_boots(&query, &request.credentials(None))?;
     let host = request.host();
     let came = Came {
         host: &host,

@@ -124,7 +124,8 @@ fn takes_admin(row: &Endpoint) -> bool {
 pub(super) fn meant(row: &Endpoint, actor: Actor) -> Told {
     use Actor::{Admin, Holder, OtherHolder, OtherTestbox, OtherUser, Owner, Testbox};
     use Told::{Refused, Through};
-    let has_account = matches!(actor, Owner | OtherUser | Testbox | OtherTestbox | Admin);
+    let is_testbox = matches!(actor, Testbox | OtherTestbox);
+    let has_account = is_testbox || matches!(actor, Owner | OtherUser | Admin);
     match row.caller {
         Caller::Anybody => Through,
         Caller::Replica => Refused(403),
@@ -138,14 +139,17 @@ pub(super) fn meant(row: &Endpoint, actor: Actor) -> Told {
             Owner | Admin | Holder => Through,
             OtherHolder => Refused(403),
             _ if !has_account => Refused(401),
+            _ if is_testbox => Refused(403),
             _ if reads_content(row) => Refused(404),
             _ => Through,
         },
         _ if !has_account => Refused(401),
         Caller::Account => match actor {
             Owner | Admin => Through,
-            _ if is_everybodys(row) => Through,
+            _ if row.path == "/scheduler/v1/whoami" => Through,
             _ if names_its_account(row) => Refused(401),
+            _ if is_testbox => Refused(403),
+            _ if is_everybodys(row) => Through,
             _ if hides_others(row) => Refused(404),
             _ => Refused(403),
         },
