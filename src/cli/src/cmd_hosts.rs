@@ -198,7 +198,11 @@ async fn forget(names: &[String], context: &Context, client: &Client) -> anyhow:
     for name in names {
         match client.forget_host(name).await {
             Ok(()) if context.json => {}
-            Ok(()) => context.output.line(&format!("host {name}: forgotten")),
+            Ok(()) => {
+                let closed = client.host(name).await.map(|_| "; it stays closed");
+                let words = format!("host {name}: forgotten{}", closed.unwrap_or_default());
+                context.output.line(&words);
+            }
             Err(error) => code = refused(name, error, context)?,
         }
     }

@@ -410,10 +410,14 @@ async fn several_hosts_are_drained_and_waited_for(store: Store) {
     assert_eq!(text.matches("drained").count(), 2, "{text}");
     let forgotten = lab.run(&["hosts", "forget", "old-1"]);
     assert!(
-        forgotten.expect_code(0).contains("old-1"),
+        forgotten
+            .expect_code(0)
+            .contains("old-1: forgotten; it stays closed"),
         "{}",
         forgotten.out
     );
+    lab.run(&["hosts", "uncordon", "old-1"]).expect_code(0);
+    lab.run(&["hosts", "old-1"]).expect_code(3);
     let deleted = lab.run(&["account", "delete", "nobody"]);
     deleted.expect_code(3);
 }

@@ -26,31 +26,54 @@ const CHECKS_MAX: u32 = 1_000;
 const ALARMS_MAX: u32 = 10_000;
 
 impl Core {
-    /// Forgets a host: what is registered of it, what closes it, and for whom it is kept. One that asks again later is new.
+    /// Forgets a host: what is registered of it, and for whom it is kept. One that asks again later is new. A host that an
+    /// admin closed stays closed by its name: it may only have been silent.
     pub(crate) async fn forget_host(self: &Arc<Self>, name: &str) -> Result<(), Refusal> {
         self.know_host(name).await?;
-        let known = self.lab.hosts.get(name).unwrap_or_default();
-        let silent_ms = self.clock.wall_ms().saturating_sub(known.seen_ms);
-        let is_heard = known.waiting > 0 || (known.registered.is_none() && silent_ms < GONE_MS);
-        let jobs = self.jobs.live.of_host(name).len();
-        if is_heard || jobs > 0 {
+        let turn = self.docs.read::<TurnDoc>(name).await?;
+        let turn = turn.map(|read| read.doc).unwrap_or_default();
+        let jobs = self.count_held(name, &turn).await?;
+        if jobs > 0 || self.is_heard_anywhere(name, &turn).await? {
             let name = name.to_owned();
             return Err(HostError::NotGone { name, jobs }.into());
         }
-        self.forget_documents(name).await
+        self.forget_documents(name, |cordon| cordon.is_shut()).await
+    }
+
+    /// Whether a replica hears of the host: this one, or another one by the documents in the store.
+    async fn is_heard_anywhere(&self, name: &str, turn: &TurnDoc) -> Result<bool, Refusal> {
+        let now_ms = self.clock.wall_ms();
+        let known = self.lab.hosts.get(name).unwrap_or_default();
+        let silent_ms = now_ms.saturating_sub(known.seen_ms);
+        if known.waiting > 0 || (known.registered.is_none() && silent_ms < GONE_MS) {
+            return Ok(true);
+        }
+        let asks_elsewhere = turn.replica != self.others.run && turn.alive_ms > now_ms;
+        if turn.retired || turn.replica.is_empty() || !asks_elsewhere {
+            return Ok(false);
+        }
+        let replicas = self.others.replicas.peers(self.clock.now());
+        Ok(replicas.iter().any(|peer| peer.run == turn.replica))
     }
 
     /// Forgets what is known of a host that is gone. What keeps jobs off it goes last: one that is half forgotten gets no job
     /// by that.
-    pub(crate) async fn forget_documents(self: &Arc<Self>, name: &str) -> Result<(), Refusal> {
+    pub(crate) async fn forget_documents(
+        self: &Arc<Self>,
+        name: &str,
+        stays: fn(&Cordon) -> bool,
+    ) -> Result<(), Refusal> {
         let known = self.lab.hosts.get(name);
         self.docs.delete::<Host>(name).await?;
         unless_none(self.unreserve_host(name).await)?;
         let closure = self.docs.read::<Cordon>(name).await?;
-        if let Some(check) = closure.and_then(|read| read.doc.check) {
+        let closure = closure.map(|read| read.doc);
+        if let Some(check) = closure.as_ref().and_then(|cordon| cordon.check.as_ref()) {
             self.end_check(check.job_id, name).await?;
         }
-        unless_none(self.open_host(name).await)?;
+        if !closure.as_ref().is_some_and(stays) {
+            unless_none(self.open_host(name).await)?;
+        }
         self.lab.hosts.0.remove(name);
         if let Some(host) = known {
             self.avoid_no_more(name, &host).await;
@@ -160,7 +183,36 @@ mod tests {
     use fairlead_job::TboxType;
 
     use super::*;
-    use crate::testing::{core, state, store_job};
+    use crate::{
+        known::{accounts::Who, cordons::CordonKind, work_request::WorkRequest},
+        testing::{core, core_beside, state, store_job},
+    };
+
+    /// Its agent asked at another replica. It was forgotten with its cordon, and got a job.
+    #[tokio::test]
+    async fn a_host_that_another_replica_hears_of_is_not_forgotten() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let registered = serde_json::json!({"kinds": "dc", "memory_mb": 1024, "arch": "x86_64"});
+        let open = Who::health_checks();
+        let body = registered.as_object().unwrap();
+        a.register_host("h", body, &open).await.unwrap();
+        let request = serde_json::json!({
+            "session": "s", "request": 1, "kinds": ["dc"], "arch": "x86_64", "memory_mb": 1024, "free_memory_mb": 1024,
+        });
+        let ask = WorkRequest::of("h", serde_json::from_value(request).unwrap()).unwrap();
+        a.take_turn(&ask).await.unwrap();
+        a.close_host("h", CordonKind::Cordon, "it burns", "ann")
+            .await
+            .unwrap();
+        a.join().await.unwrap();
+        b.join().await.unwrap();
+        let refused = b.forget_host("h").await.unwrap_err();
+        assert!(refused.to_string().contains('h'), "{refused}");
+        // The one that served it knows that it asks no more.
+        a.forget_host("h").await.unwrap();
+        assert!(a.lab.hosts.get("h").is_none() && a.lab.cordons.is_shut("h"));
+    }
 
     #[tokio::test]
     async fn a_job_waits_for_no_host_that_is_gone() {
@@ -193,9 +245,9 @@ mod tests {
                 .unwrap()
                 .state
         };
-        core.forget_documents("spare").await.unwrap();
+        core.forget_documents("spare", |_| false).await.unwrap();
         assert_eq!(read().await.not_on, ["bad"], "host good is left");
-        core.forget_documents("good").await.unwrap();
+        core.forget_documents("good", |_| false).await.unwrap();
         let job = read().await;
         assert!(job.not_on.is_empty() && job.ready, "{job:?}");
         let reason = "attempt 1 ended; the other hosts are gone: it may run again where it failed";

@@ -328,7 +328,7 @@ mod tests {
         let state = async |core: &Core| checks(core).await.remove(0).state;
         look(&core).await;
         assert_eq!(state(&core).await.stage, Stage::Submit);
-        core.forget_documents("h").await.unwrap();
+        core.forget_documents("h", |_| false).await.unwrap();
         let ended = state(&core).await;
         assert_eq!(
             (ended.stage, ended.reason.as_str()),

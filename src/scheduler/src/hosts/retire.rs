@@ -25,7 +25,7 @@ impl Core {
             if present.retired {
                 return Ok(true);
             }
-            if self.may_hold_jobs(host, &present).await? {
+            if self.count_held(host, &present).await? > 0 {
                 return Ok(false);
             }
             let doc = TurnDoc {
@@ -50,9 +50,9 @@ impl Core {
         Ok(false)
     }
 
-    /// Whether the host has a job: by its session document, which names all that was handed to it, and by what is known
+    /// How many jobs the host has: by its session document, which names all that was handed to it, and by what is known
     /// here, read in real time.
-    async fn may_hold_jobs(&self, host: &str, present: &TurnDoc) -> Result<bool, Refusal> {
+    pub(crate) async fn count_held(&self, host: &str, present: &TurnDoc) -> Result<usize, Refusal> {
         let known = self.jobs.live.of_host(host).into_iter();
         let mut ids: Vec<_> = known.map(|live| live.stored.state.job_id).collect();
         ids.extend(&present.jobs);
@@ -60,7 +60,8 @@ impl Core {
         ids.dedup();
         let found = self.store.get(&ids).await?;
         let holds = |state: &JobState| state.stage.is_held() && state.host == host;
-        Ok(found.iter().flatten().any(|job| holds(&job.state)))
+        let found = found.iter().flatten();
+        Ok(found.filter(|job| holds(&job.state)).count())
     }
 
     /// Whether a machine of this name goes for good.

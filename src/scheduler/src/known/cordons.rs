@@ -157,6 +157,14 @@ impl Cordons {
             suspects.map(|(host, _)| host.clone()).collect()
         })
     }
+    /// Names of the hosts that an admin closed.
+    pub(crate) fn shut(&self) -> Vec<String> {
+        self.with(|known| {
+            let shut = known.iter().filter(|(_, cordon)| cordon.is_shut());
+            shut.map(|(host, _)| host.clone()).collect()
+        })
+    }
+
 
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut DocCache<Cordon>) -> R) -> R {
         work(&mut self.known.lock())

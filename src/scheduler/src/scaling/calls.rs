@@ -130,7 +130,7 @@ impl Core {
     pub(super) async fn forget_machine(self: &Arc<Self>, pool: &str, name: &str) {
         self.lab.pools.forget_host(name);
         let forgotten = match self.retire_host(name).await {
-            Ok(true) => self.forget_documents(name).await,
+            Ok(true) => self.forget_documents(name, |_| false).await,
             Ok(false) => Ok(()),
             Err(error) => Err(error),
         };

@@ -1,5 +1,7 @@
 //! Renders hosts for people: state, jobs, and why a host is idle.
 
+use std::collections::BTreeSet;
+
 use fairlead_api::{HostView, RegisteredView};
 use fairlead_store::JobState;
 
@@ -13,13 +15,15 @@ use crate::{
 impl Core {
     /// One host for people.
     pub(crate) async fn host_view(&self, name: &str, explain: bool) -> Result<HostView, Refusal> {
-        let Some(host) = self.lab.hosts.get(name) else {
+        let closure = self.lab.cordons.of(name);
+        // One that is forgotten may be closed by its name.
+        let forgotten = || closure.is_some().then(Host::default);
+        let Some(host) = self.lab.hosts.get(name).or_else(forgotten) else {
             return Err(HostError::Unknown(name.to_owned()).into());
         };
         let held = self.jobs.live.of_host(name);
         let held: Vec<JobState> = held.iter().map(|live| live.stored.state.clone()).collect();
         let jobs: Vec<String> = held.iter().map(|job| job.job_id.to_string()).collect();
-        let closure = self.lab.cordons.of(name);
         let state = self.host_state(&host, jobs.len(), closure.as_ref());
         let mut idle: Vec<String> = closure.iter().map(Cordon::words).collect();
         if explain && jobs.is_empty() && closure.is_none() {
@@ -103,7 +107,9 @@ impl Core {
                     tags.iter().all(|tag| its.contains(tag))
                 })
         };
-        for name in self.lab.hosts.names().into_iter().filter(has_all) {
+        let mut names: BTreeSet<String> = self.lab.hosts.names().into_iter().collect();
+        names.extend(self.lab.cordons.shut());
+        for name in names.into_iter().filter(has_all) {
             views.push(self.host_view(&name, false).await?);
         }
         Ok(views)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairlead_api::{HostClose, HostReserve, Route, Route as R};
+use fairlead_api::{HostClose, HostReserve, HostView, Route, Route as R};
 use futures_util::{FutureExt, future::ready};
 use serde_json::{Value, json};
 use warp::reply::Response;
@@ -93,9 +93,15 @@ async fn cordon(core: Arc<Core>, mut request: Request, name: &str) -> Result<Res
 
 async fn uncordon(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
     let who = admin(&core, &request)?;
+    let before = core.host_view(name, false).await?;
     core.open_host(name).await?;
     core.audit(&who.name, "host.uncordon", name, Value::Null);
-    Ok(ok(&core.host_view(name, false).await?))
+    let after = core.host_view(name, false).await;
+    // One that is forgotten was only known for being closed.
+    Ok(ok(&after.unwrap_or(HostView {
+        closed: None,
+        ..before
+    })))
 }
 
 async fn reserve(core: Arc<Core>, mut request: Request, name: &str) -> Result<Response, Refusal> {
