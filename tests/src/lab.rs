@@ -1,10 +1,11 @@
 //! A lab shared by several schedulers: an index prefix of the Elasticsearch, which is removed with the last of them.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use reqwest::Method;
+use tempfile::TempDir;
 
-use crate::{Gate, Http, Scheduler, Store, clock, settings};
+use crate::{Gate, Http, Scheduler, Store, clock, reaper, settings};
 
 /// What schedulers share. Clones are the same lab.
 #[derive(Debug, Clone)]
@@ -14,6 +15,8 @@ pub struct Lab(Arc<Shared>);
 struct Shared {
     store: Store,
     prefix: String,
+    /// Its data folder: replicas share one.
+    data: TempDir,
 }
 
 impl Default for Lab {
@@ -30,11 +33,21 @@ impl Lab {
 
     pub(crate) fn on(store: Store) -> Self {
         let prefix = format!("t-{}", clock::unique());
-        Self(Arc::new(Shared { store, prefix }))
+        let data = reaper::folder("fairlead-data-");
+        Self(Arc::new(Shared {
+            store,
+            prefix,
+            data,
+        }))
     }
 
     pub(crate) fn store(&self) -> Store {
         self.0.store
+    }
+
+    /// Its data folder.
+    pub fn data(&self) -> PathBuf {
+        self.0.data.path().join("data")
     }
 
     /// Prefix of its indices.

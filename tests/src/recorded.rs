@@ -27,7 +27,7 @@ impl Recorded {
         let folder = folder.join(name).join(of_store);
         let (shared, urls) = (Lab::on(store), urls(store));
         let mut scheduler = Scheduler::prepare(&shared, &urls, &["--auth"]);
-        copy(&folder.join("data"), &scheduler.folder().join("data"));
+        copy(&folder.join("data"), &scheduler.data());
         if let Some(url) = urls.first() {
             let indices = read(&folder.join("indices.json"));
             fill(&Http::new(url), shared.prefix(), &indices).await;

@@ -148,7 +148,7 @@ impl Scheduler {
 
     /// The arguments that name its data: `--data`, and for Elasticsearch its URLs and prefix.
     pub fn store_arguments(&self) -> Vec<String> {
-        let data = self.folder.path().join("data");
+        let data = self.data();
         let mut words = vec!["--data".to_owned(), data.to_string_lossy().into_owned()];
         if self.lab.store() == Store::Elasticsearch {
             words.extend(["--elasticsearch".to_owned(), self.elasticsearch.clone()]);
@@ -239,7 +239,12 @@ impl Scheduler {
         self.lab.prefix()
     }
 
-    /// Its folder: `data/` is its data, `log` what it printed.
+    /// Its data folder, which it shares with the others of its lab.
+    pub fn data(&self) -> std::path::PathBuf {
+        self.lab.data()
+    }
+
+    /// Its folder: `log` is what it printed.
     pub fn folder(&self) -> &std::path::Path {
         self.folder.path()
     }

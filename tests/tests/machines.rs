@@ -111,7 +111,7 @@ async fn output(http: &Http, job: &Value) -> String {
 async fn two_machines_boot_into_their_jobs_one_of_them_after_it_was_idle() {
     let scheduler = Scheduler::start(Store::Embedded).await;
     let http = scheduler.http();
-    fill_boot_store(&scheduler.folder().join("data"));
+    fill_boot_store(&scheduler.data());
     let url = scheduler.url();
     let port = url.rsplit(':').next().expect("a port").to_owned();
     for (name, mac) in [

@@ -27,6 +27,7 @@ use crate::{
     },
     people::accounts::set_account,
     storage::{
+        lab_folder::check_shared,
         open::{open_content, open_store},
         small_doc::SmallDocs,
     },
@@ -70,6 +71,7 @@ impl Server {
                 path: config.data_dir.display().to_string(),
                 cause,
             })?;
+            check_shared(&config, store.as_ref(), &clock).await?;
             let content = open_content(&config)?;
             let parts = Parts::new(
                 store,

@@ -61,7 +61,7 @@ async fn record(store: Store, folder: &Path) {
     lab.insert("agent".to_owned(), agent);
     let text = serde_json::to_string_pretty(&lab).expect("a lab in JSON");
     fs::write(folder.join("lab.json"), text + "\n").expect("lab.json");
-    copy(&scheduler.folder().join("data"), &folder.join("data"));
+    copy(&scheduler.data(), &folder.join("data"));
     if store == Store::Elasticsearch {
         dump(&scheduler, &folder.join("indices.json")).await;
     }

@@ -243,7 +243,7 @@ async fn row_16_secrets_are_readable_by_nobody(store: Store) {
     }
     testbox.finish(&grant).await;
     assert!(!scheduler.log().contains(SECRET), "it is in the log");
-    no_file_holds(SECRET, &scheduler.folder().join("data"));
+    no_file_holds(SECRET, &scheduler.data());
     if store == Store::Elasticsearch {
         let elasticsearch = Http::new(&settings::elasticsearch()[0]);
         let seen = format!("/{}*/_refresh?expand_wildcards=all", scheduler.prefix());

@@ -25,7 +25,7 @@ fn folder() -> TempDir {
 }
 
 fn data(scheduler: &Scheduler) -> PathBuf {
-    scheduler.folder().join("data")
+    scheduler.data()
 }
 
 fn text(path: &Path) -> &str {

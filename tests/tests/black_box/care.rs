@@ -74,7 +74,7 @@ async fn files_are_compared_with_jobs_and_old_ones_go(store: Store) {
     let waits = jobs::with(jobs::dc("alice"), &json!({"target_machines": ["nowhere"]}));
     let waiting = http.submit(&waits).await.remove(0);
     let root = http.field(&waiting, "result_root").await;
-    let data = scheduler.folder().join("data");
+    let data = scheduler.data();
     let early = data.join(root.trim_start_matches('/'));
     fs::create_dir_all(&early).expect("a folder");
     let old = data.join("result/s/2024-01-01/dc/2401010000000000001");

@@ -56,7 +56,7 @@ impl Bench {
     }
 
     pub(crate) fn content(&self) -> PathBuf {
-        self.scheduler.folder().join("data/content")
+        self.scheduler.data().join("content")
     }
 
     /// Whole objects of a kind. A file that is being written has another name.

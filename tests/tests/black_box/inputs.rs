@@ -139,7 +139,7 @@ async fn a_job_does_not_run_on_bytes_that_flipped_in_the_store() {
     let lab = Lab::start().await;
     let input = Input::of("right bytes");
     input.put(&lab.http, "").await;
-    let chunks = lab.scheduler.folder().join("data/content/chunks");
+    let chunks = lab.scheduler.data().join("content/chunks");
     overwrite(&file_of(&chunks, &input.chunk), "wrong bytes");
     let fields = json!({"inputs": input.id, "script": "cat inputs/a"});
     let (said, job) = lab.runs(&fields).await;

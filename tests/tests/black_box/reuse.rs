@@ -180,7 +180,7 @@ async fn a_job_whose_output_was_deleted_runs_again(store: Store) {
     let chunk = digest(b"left\n");
     for (kind, digest) in [("chunks", &chunk), ("manifests", &outputs)] {
         taken_soon(&http, &fields).await;
-        let content = scheduler.folder().join("data/content");
+        let content = scheduler.data().join("content");
         let stored = content.join(kind).join(&digest[..2]).join(digest);
         std::fs::remove_file(&stored).expect("what the job left");
         let again = submitted(&http, &fields).await;

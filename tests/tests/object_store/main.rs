@@ -141,7 +141,7 @@ async fn results_and_logs_lie_in_the_bucket_too() {
     assert_eq!(http.get(&path).await.text, "said\n");
     let root = http.field(&id, "result_root").await;
     assert_eq!(http.get(&format!("{root}/x")).await.text, "found\n");
-    let data = scheduler.folder().join("data");
+    let data = scheduler.data();
     let inside = |name: &str| fs::read_dir(data.join(name)).map_or(0, Iterator::count);
     assert_eq!(["result", "logs"].map(inside), [0, 0]);
     agent.stop().await;

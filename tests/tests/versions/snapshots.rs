@@ -101,7 +101,7 @@ async fn a_snapshot_is_restored_and_nothing_acknowledged_before_it_is_lost() {
     let parts = json!({"indices": format!("{prefix}-*"), "include_global_state": false});
     let restored = ask(&elastic, Method::POST, path, &parts).await;
     assert_eq!(restored["snapshot"]["shards"]["failed"], 0, "{restored}");
-    let data = scheduler.folder().join("data");
+    let data = scheduler.data();
     let data = data.to_str().expect("letters").to_owned();
     let mut words = vec!["check", "--json", "--files", &data, "--set-aside"];
     words.extend(store);

@@ -30,6 +30,34 @@ pub enum StartError {
         /// The system's words.
         cause: std::io::Error,
     },
+    /// The data folder belongs to a lab on Elasticsearch, and an embedded store was asked for.
+    #[error(
+        "the data folder {path} belongs to the lab at {lab}\n  hint: name that store with --elasticsearch and --index-prefix, or another --data"
+    )]
+    LabFolder {
+        /// Which folder.
+        path: String,
+        /// The lab.
+        lab: String,
+    },
+    /// The data folder is not the one of the lab.
+    #[error(
+        "the data folder {path} is not the one of this lab, whose replicas share one for results and logs\n  hint: name the shared folder with --data; if the lab's folder was lost or moved here: echo '{file}' > {path}/lab.json"
+    )]
+    OtherFolder {
+        /// Which folder.
+        path: String,
+        /// What a file in the lab's folder says.
+        file: String,
+    },
+    /// There are files of jobs, and a store that has no job.
+    #[error(
+        "the store has no job, and {path} has files of jobs: all of them would go\n  hint: name the store of the lab that they belong to, with --data or --elasticsearch"
+    )]
+    EmptyStore {
+        /// Where the files are.
+        path: String,
+    },
     /// The place of inputs and outputs cannot be used.
     #[error(
         "cannot use {location} for inputs and outputs: {cause}\n  hint: choose another --content"

@@ -6,7 +6,10 @@ use fairlead_store::{ElasticStore, EmbeddedStore, Finding, Findings, JobStore, c
 use futures_util::future::BoxFuture;
 
 use super::{check_files, check_files::Folders, set_aside};
-use crate::{Clock, Config, StartError, StoreChoice};
+use crate::{
+    Clock, Config, StartError, StoreChoice,
+    storage::open::{open_existing, open_to_read},
+};
 
 /// What is checked.
 #[derive(Debug, Clone, Default)]
@@ -83,17 +86,15 @@ pub fn set_files_aside<'a>(
     files: &'a [PathBuf],
 ) -> BoxFuture<'a, Result<u64, StartError>> {
     Box::pin(async move {
-        match &config.store {
-            StoreChoice::Embedded => {
-                let store = EmbeddedStore::open(&config.data_dir)?;
-                all_aside(&store, files).await
-            }
-            StoreChoice::Elasticsearch(elastic) => {
-                let store = ElasticStore::open_to_read(elastic.as_ref().clone()).await?;
-                set_aside::refuse_running(&store).await?;
-                all_aside(&store, files).await
-            }
-        }
+        let store = if matches!(config.store, StoreChoice::Embedded) {
+            // A scheduler has it to itself.
+            open_existing(config).await?
+        } else {
+            let store = open_to_read(config).await?;
+            set_aside::refuse_running(store.as_ref()).await?;
+            store
+        };
+        all_aside(store.as_ref(), files).await
     })
 }
 

@@ -10,12 +10,13 @@ use std::{
 };
 
 use fairlead_job::JobId;
-use fairlead_store::{ElasticStore, EmbeddedStore, JobStore, StoreError};
+use fairlead_store::{JobStore, Search, StoreError};
 use futures_util::future::BoxFuture;
 
 use crate::{
-    Clock, Config, StartError, StoreChoice,
+    Clock, Config, StartError,
     files::{places::JobFiles, removal::remove_files, walk::Walk},
+    storage::open::open_to_read,
 };
 
 const DAY_S: u64 = 86_400;
@@ -52,16 +53,8 @@ pub fn prune<'a>(
     options: &'a PruneOptions,
 ) -> BoxFuture<'a, Result<Pruned, StartError>> {
     Box::pin(async move {
-        match &config.store {
-            StoreChoice::Embedded => {
-                let store = EmbeddedStore::open_to_read(&config.data_dir)?;
-                in_folders(&store, options).await
-            }
-            StoreChoice::Elasticsearch(elastic) => {
-                let store = ElasticStore::open_to_read(elastic.as_ref().clone()).await?;
-                in_folders(&store, options).await
-            }
-        }
+        let store = open_to_read(config).await?;
+        in_folders(store.as_ref(), options).await
     })
 }
 
@@ -69,6 +62,8 @@ async fn in_folders(store: &dyn JobStore, options: &PruneOptions) -> Result<Prun
     let age_s = u64::from(options.keep_days) * DAY_S;
     let before = JobId::first_of(Clock::system().wall_s().saturating_sub(age_s));
     let (mut pruned, mut jobs, mut kept) = (Pruned::default(), BTreeSet::new(), BTreeSet::new());
+    // Of another lab, most likely: each of its files would be one of a job that is gone.
+    let is_empty = store.search(&Search::default()).await?.total == 0;
     for data in &options.files {
         let broken = |cause: io::Error| StartError::Data {
             path: data.display().to_string(),
@@ -76,6 +71,10 @@ async fn in_folders(store: &dyn JobStore, options: &PruneOptions) -> Result<Prun
         };
         let mut walk = Walk::begin(data, move |files| files.id < before);
         while let Some(all) = walk.next().await {
+            if is_empty && !all.is_empty() {
+                let path = data.display().to_string();
+                return Err(StartError::EmptyStore { path });
+            }
             let ended = ended(store, &all).await?;
             let (go, stay): (Vec<_>, Vec<_>) =
                 all.into_iter().partition(|files| ended.contains(&files.id));
@@ -125,7 +124,7 @@ mod tests {
     use std::{fs, path::Path};
 
     use fairlead_job::{Spec, Stage};
-    use fairlead_store::NewJob;
+    use fairlead_store::{EmbeddedStore, NewJob};
 
     use super::*;
     use crate::{
@@ -189,5 +188,30 @@ mod tests {
         }
         let again = prune(&config, &options).await.unwrap();
         assert_eq!((again.jobs, again.bytes, again.kept), (0, 0, 2));
+    }
+
+    /// To another store all files are of jobs that are gone.
+    #[tokio::test]
+    async fn a_store_without_jobs_is_refused_beside_files() {
+        let [data, empty] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        put(data.path(), JobId::first_of_month("2401").unwrap());
+        let others = Config::embedded(empty.path().to_owned());
+        let options = PruneOptions {
+            files: vec![data.path().to_owned()],
+            keep_days: 30,
+            dry_run: true,
+        };
+        assert!(prune(&others, &options).await.is_err());
+        assert_eq!(
+            fs::read_dir(empty.path()).unwrap().count(),
+            0,
+            "it was made"
+        );
+        drop(EmbeddedStore::open(empty.path()).unwrap());
+        let refused = prune(&others, &options).await.unwrap_err();
+        assert!(
+            matches!(refused, StartError::EmptyStore { .. }),
+            "{refused}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Access to the store that several flows share: group commit, small documents and their cache, a queue by due time.
+//! Access to the store that several flows share: group commit, small documents and their cache, a queue by due time,
+//! the data folder that replicas share.
 
 pub(crate) mod doc_cache;
 pub(crate) mod doc_fields;
@@ -6,6 +7,7 @@ pub(crate) mod due_queue;
 mod forget;
 pub(crate) mod group_commit;
 pub(crate) mod group_reads;
+pub(crate) mod lab_folder;
 pub(crate) mod open;
 pub(crate) mod small_doc;
 pub(crate) mod timed_store;

@@ -8,6 +8,7 @@ use fairlead_store::{ElasticStore, EmbeddedStore, JobStore};
 use crate::{
     Config, StoreChoice,
     base::{file_modes::private_folders, start_error::StartError},
+    storage::lab_folder::refuse_embedded,
 };
 
 /// Opens where inputs and outputs lie.
@@ -20,6 +21,26 @@ pub(crate) fn open_content(config: &Config) -> Result<ContentStore, StartError> 
     })
 }
 
+/// Opens the store of a lab that is there, to read it. Makes and changes nothing.
+pub(crate) async fn open_to_read(config: &Config) -> Result<Arc<dyn JobStore>, StartError> {
+    Ok(match &config.store {
+        StoreChoice::Embedded => {
+            refuse_embedded(&config.data_dir)?;
+            Arc::new(EmbeddedStore::open_to_read(&config.data_dir)?)
+        }
+        StoreChoice::Elasticsearch(elastic) => {
+            Arc::new(ElasticStore::open_to_read(elastic.as_ref().clone()).await?)
+        }
+    })
+}
+
+/// Opens the store of a lab that is there.
+pub(crate) async fn open_existing(config: &Config) -> Result<Arc<dyn JobStore>, StartError> {
+    drop(open_to_read(config).await?);
+    open_store(config).await
+}
+
+/// Opens the store, and makes it if there is none: for who begins a lab.
 pub(crate) async fn open_store(config: &Config) -> Result<Arc<dyn JobStore>, StartError> {
     let data = |cause| StartError::Data {
         path: config.data_dir.display().to_string(),
@@ -27,7 +48,10 @@ pub(crate) async fn open_store(config: &Config) -> Result<Arc<dyn JobStore>, Sta
     };
     private_folders(&config.data_dir).map_err(data)?;
     Ok(match &config.store {
-        StoreChoice::Embedded => Arc::new(EmbeddedStore::open(&config.data_dir)?),
+        StoreChoice::Embedded => {
+            refuse_embedded(&config.data_dir)?;
+            Arc::new(EmbeddedStore::open(&config.data_dir)?)
+        }
         StoreChoice::Elasticsearch(elastic) => {
             let mut elastic = elastic.as_ref().clone();
             elastic.documents_kept = config.cache_jobs_max;

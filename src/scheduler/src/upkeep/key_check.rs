@@ -3,7 +3,7 @@
 use fairlead_store::{JobStore, Search, StoreError};
 use futures_util::future::BoxFuture;
 
-use crate::{Config, StartError, base::keyring, storage::open::open_store};
+use crate::{Config, StartError, base::keyring, storage::open::open_to_read};
 
 /// How the key of a lab is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum KeyState {
 /// The store cannot be opened or read.
 pub fn look_at_key(config: &Config) -> BoxFuture<'_, Result<KeyState, StartError>> {
     Box::pin(async move {
-        let store = open_store(config).await?;
+        let store = open_to_read(config).await?;
         Ok(key_state(store.as_ref()).await?)
     })
 }

@@ -10,7 +10,7 @@ use crate::{
         keyring::{self, Refused, Ring},
         sealing::random_bytes,
     },
-    storage::open::open_store,
+    storage::open::{open_existing, open_to_read},
 };
 
 /// One key, without itself.
@@ -53,7 +53,7 @@ impl Keys {
 /// The keys in this store.
 pub fn show_keys(config: &Config) -> BoxFuture<'_, Result<Keys, StartError>> {
     Box::pin(async move {
-        let store = open_store(config).await?;
+        let store = open_to_read(config).await?;
         Ok(Keys::of(&keyring::show(store.as_ref()).await?))
     })
 }
@@ -64,7 +64,7 @@ pub fn import_keys<'a>(
     text: &'a str,
 ) -> BoxFuture<'a, Result<Keys, StartError>> {
     Box::pin(async move {
-        let store = open_store(config).await?;
+        let store = open_existing(config).await?;
         let now_ms = Clock::system().wall_ms();
         let ring = keyring::import(store.as_ref(), text, now_ms).await;
         Ok(Keys::of(&ring.map_err(refused)?))
@@ -74,7 +74,7 @@ pub fn import_keys<'a>(
 /// Adds a new key, which seals once every replica has read it.
 pub fn rotate_key(config: &Config) -> BoxFuture<'_, Result<Keys, StartError>> {
     Box::pin(async move {
-        let store = open_store(config).await?;
+        let store = open_existing(config).await?;
         let now_ms = Clock::system().wall_ms();
         let ring = keyring::rotate(store.as_ref(), random_bytes(), now_ms).await;
         Ok(Keys::of(&ring.map_err(refused)?))

@@ -73,7 +73,7 @@ impl fmt::Debug for ElasticConfig {
 
 impl ElasticConfig {
     /// The URLs for people: without a password that may be in them.
-    pub(super) fn shown_urls(&self) -> String {
+    pub fn shown_urls(&self) -> String {
         let shown: Vec<&str> = self.urls.iter().map(|url| without_user(url)).collect();
         shown.join(", ")
     }

@@ -44,7 +44,7 @@ async fn job_with_files(scheduler: &Scheduler) -> PathBuf {
     let sent = http.send(Method::POST, &file, "", b"hush\n".to_vec()).await;
     assert_eq!(sent.status, 200, "{}", sent.text);
     let below = grant.result_root.trim_start_matches('/');
-    scheduler.folder().join("data").join(below).join("a/out")
+    scheduler.data().join(below).join("a/out")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,7 +52,7 @@ async fn other_users_of_the_machine_read_nothing() {
     let scheduler = Scheduler::start(Store::Embedded).await;
     job_with_files(&scheduler).await;
     let mut found = Vec::new();
-    walk(&scheduler.folder().join("data"), &mut found);
+    walk(&scheduler.data(), &mut found);
     assert!(found.len() > 8, "{found:?}");
     let open: Vec<_> = found.iter().filter(|(_, mode)| mode & 0o077 != 0).collect();
     assert!(open.is_empty(), "{open:?}");
@@ -69,7 +69,7 @@ async fn a_lab_that_shares_its_results_says_so() {
     for above in file.ancestors().skip(1).take(6) {
         assert_eq!(mode(above), 0o750, "{}", above.display());
     }
-    let data = scheduler.folder().join("data");
+    let data = scheduler.data();
     assert_eq!(
         mode(&data),
         0o711,
