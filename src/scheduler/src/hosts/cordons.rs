@@ -132,6 +132,7 @@ impl Core {
             .cordons
             .with(|known| known.wrote(host, version, closure));
         self.lab.cordons.streaks.remove(host);
+        self.lab.cordons.evidence.lock().forget(host);
         self.closures_changed();
     }
 

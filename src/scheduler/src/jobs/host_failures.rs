@@ -1,12 +1,17 @@
-//! Counts consecutive attempts that failed through the fault of their host.
+//! Counts consecutive attempts that failed on a host: through its fault, or though they pass elsewhere.
 
 use fairlead_job::{Cause, Health};
 use fairlead_store::JobState;
 
-use crate::{core::Core, known::cordons::ACCOUNTS_MIN, lifecycle::changed::attempt_ended};
+use crate::{
+    core::Core,
+    known::host_evidence::{ACCOUNTS_MIN, Ended},
+    lifecycle::changed::attempt_ended,
+};
 
 impl Core {
-    /// An attempt ended: a host whose attempts fail in a row, and not by their jobs, is put aside.
+    /// An attempt ended: a host whose attempts fail in a row, and not by their jobs, is put aside. So is one that fails what
+    /// passes elsewhere, whoever is at fault by the word of the jobs.
     pub(crate) fn count_host_failure(&self, before: &JobState, after: &JobState) {
         let suspect_after = self.config.suspect_after;
         let Some(health) = attempt_ended(before, after).filter(|_| suspect_after > 0) else {
@@ -20,6 +25,17 @@ impl Core {
         let host = before.host.as_str();
         if self.lab.cordons.of(host).is_some() {
             return;
+        }
+        let ended = Ended {
+            host,
+            suite: &before.suite,
+            account: &before.account,
+            passed: cause.is_none(),
+            at_ms: self.clock.wall_ms(),
+        };
+        let reason = self.lab.cordons.evidence.lock().note(ended);
+        if let Some(reason) = reason {
+            self.suspect(host, reason);
         }
         if cause != Some(Cause::Infra) {
             self.lab.cordons.streaks.remove(host);
@@ -38,8 +54,12 @@ impl Core {
         if is_suspect {
             let reason =
                 format!("{failures} attempts in a row failed there, the last one with {health}");
-            let mut suspects = self.lab.cordons.suspects.lock();
-            suspects.insert(host.to_owned(), reason);
+            self.suspect(host, reason);
         }
+    }
+
+    fn suspect(&self, host: &str, reason: String) {
+        let mut suspects = self.lab.cordons.suspects.lock();
+        suspects.insert(host.to_owned(), reason);
     }
 }

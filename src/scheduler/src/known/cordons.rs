@@ -13,14 +13,12 @@ use tokio::sync::Notify;
 
 use crate::{
     base::{clock::utc_text, names::HEALTH_CHECK},
+    known::host_evidence::HostEvidence,
     storage::{doc_cache::DocCache, small_doc::SmallDoc},
 };
 
 /// Longest reason kept, characters.
 pub(crate) const REASON_MAX: usize = 300;
-
-/// How many accounts must have had failures on a host before it is suspect: one may have broken jobs.
-pub(crate) const ACCOUNTS_MIN: usize = 2;
 
 /// Why a host gets no new job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,6 +128,7 @@ pub(crate) struct Cordons {
     /// Raised when any changes.
     pub(crate) changes: Notify,
     pub(crate) streaks: DashMap<String, Streak>,
+    pub(crate) evidence: Mutex<HostEvidence>,
     /// Hosts to be closed, and why.
     pub(crate) suspects: Mutex<BTreeMap<String, String>>,
 }
@@ -157,6 +156,7 @@ impl Cordons {
             suspects.map(|(host, _)| host.clone()).collect()
         })
     }
+
     /// Names of the hosts that an admin closed.
     pub(crate) fn shut(&self) -> Vec<String> {
         self.with(|known| {
@@ -164,7 +164,6 @@ impl Cordons {
             shut.map(|(host, _)| host.clone()).collect()
         })
     }
-
 
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut DocCache<Cordon>) -> R) -> R {
         work(&mut self.known.lock())

@@ -13,6 +13,7 @@ pub(crate) mod dependants;
 pub(crate) mod facts;
 pub(crate) mod feasibility;
 pub(crate) mod feed;
+pub(crate) mod host_evidence;
 pub(crate) mod host_turns;
 pub(crate) mod hosts;
 pub(crate) mod ids;
@@ -45,9 +46,9 @@ pub(crate) mod timers;
 pub(crate) mod unknown_machines;
 pub(crate) mod usage;
 pub(crate) mod vanished_writes;
+pub(crate) mod webhook_places;
 pub(crate) mod webhooks;
 pub(crate) mod work_request;
-pub(crate) mod webhook_places;
 
 #[cfg(test)]
 mod tests;
