@@ -33,10 +33,11 @@ pub struct TerminateRequest {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RerunRequest {
-    /// Which, 1 to 1,000, as one submit. Not for `jobs/ID/rerun`.
+    /// Which, 1 to 10,000, as one submit. They need each other as before. Not for `jobs/ID/rerun`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub job_ids: Vec<String>,
-    /// Of jobs with shards only the shards or tests that failed. A job that did not fail is refused. Default false.
+    /// Of jobs with shards only the shards or tests that failed. Jobs of the same submits that never ran because these failed
+    /// run, too, and come last in the answer. A job that did not fail is refused. Default false.
     pub failed: bool,
     /// Fields with new values; `a.b` is field `b` of section `a`.
     #[serde(skip_serializing_if = "Map::is_empty")]

@@ -15,15 +15,13 @@ use crate::{
     table::harmless,
 };
 
-/// Jobs of one request.
-const IDS_MAX: usize = 1_000;
-
 /// Which jobs, and what is new of them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The new jobs have the same bodies, new ids and one submit_id; each names the old one as rerun_of. -s
-gives a field a new value. With --failed only jobs that failed run again. Of a job with a list of
-tests, --failed packs the failed tests anew; of other jobs with shards, it runs the failed shards.")]
+The new jobs have the same bodies, new ids and one submit_id; each names the old one as rerun_of. They
+need each other as the old ones did. -s gives a field a new value. With --failed only jobs that failed
+run again, and those that never ran because of them. Of a job with a list of tests, --failed packs the
+failed tests anew; of other jobs with shards, it runs the failed shards.")]
 pub(crate) struct RerunArgs {
     #[command(flatten)]
     selector: Selector,
@@ -69,17 +67,14 @@ pub(crate) async fn run(args: &RerunArgs, context: &Context) -> anyhow::Result<u
         return Ok(exit::OK);
     };
     let submit_id = uuid::Uuid::new_v4().to_string();
-    let mut items = Vec::with_capacity(ids.len());
-    for (n, ids) in ids.chunks(IDS_MAX).enumerate() {
-        let request = RerunRequest {
-            job_ids: ids.to_vec(),
-            failed: args.selector.failed,
-            set: set.clone(),
-            submit_id: Some(submit_id.clone()),
-            idempotency_key: Some(format!("{submit_id}.{n}")),
-        };
-        items.extend(client.rerun_many(&request).await.map_err(Failure::from)?);
-    }
+    let request = RerunRequest {
+        job_ids: ids,
+        failed: args.selector.failed,
+        set,
+        submit_id: Some(submit_id.clone()),
+        idempotency_key: Some(submit_id.clone()),
+    };
+    let items = client.rerun_many(&request).await.map_err(Failure::from)?;
     let accepted: Vec<&SubmitItem> = items.iter().filter(|item| item.code.is_empty()).collect();
     let mut code = if accepted.len() == items.len() {
         exit::OK

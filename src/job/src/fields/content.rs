@@ -47,8 +47,16 @@ impl Input {
     /// # Errors
     /// What is no input.
     pub fn folders(spec: &Spec) -> Result<Vec<String>, FieldError> {
-        let items = items(spec, INPUTS).iter();
-        items.map(|item| Ok(Self::of(item)?.folder)).collect()
+        let inputs = Self::listed(spec)?.into_iter();
+        Ok(inputs.map(|input| input.folder).collect())
+    }
+
+    /// The inputs of a job that was taken, in its order.
+    ///
+    /// # Errors
+    /// What is no input.
+    pub fn listed(spec: &Spec) -> Result<Vec<Self>, FieldError> {
+        items(spec, INPUTS).iter().map(Self::of).collect()
     }
 
     /// The ids that are among the inputs of a spec, whatever else is.

@@ -42,7 +42,7 @@ impl Needs {
     ///
     /// # Errors
     /// `needs` is no list of names, or `if` no known word.
-    pub(crate) fn of(spec: &Spec) -> Result<Self, FieldError> {
+    pub fn of(spec: &Spec) -> Result<Self, FieldError> {
         let names = match spec.get(FIELD) {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::String(text)) => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairlead_api::{BulkAction, ErrorCode, HostReserve, PausedView, QueueChange};
+use fairlead_api::{BulkAction, HostReserve, PausedView, PreviewFailure, QueueChange};
 use fairlead_job::{JobId, Spec};
 use serde_json::json;
 
@@ -22,17 +22,18 @@ impl Core {
     /// Does it to one of a preview's ids.
     pub(super) async fn act(
         self: &Arc<Self>,
-        preview: &str,
         doc: &PreviewDoc,
         who: &Who,
         id: &str,
     ) -> Result<(), Refusal> {
         use BulkAction as A;
         match doc.action() {
-            A::Cancel | A::Terminate | A::Rerun | A::Change | A::Hold | A::Release => {
+            A::Cancel | A::Terminate | A::Change | A::Hold | A::Release => {
                 let job = id.parse::<JobId>().map_err(|_| Refusal::Bug)?;
-                self.act_on_job(preview, doc, who, job).await
+                self.act_on_job(doc, who, job).await
             }
+            // Those of a piece run again together.
+            A::Rerun => Err(Refusal::Bug),
             A::Cordon | A::Drain | A::Uncordon | A::Reserve | A::Unreserve => {
                 self.act_on_host(doc, who, id).await
             }
@@ -66,7 +67,6 @@ impl Core {
 
     async fn act_on_job(
         self: &Arc<Self>,
-        preview: &str,
         doc: &PreviewDoc,
         who: &Who,
         job: JobId,
@@ -75,25 +75,6 @@ impl Core {
         match doc.action() {
             BulkAction::Cancel => self.cancel_job(who, job).await,
             BulkAction::Terminate => self.terminate_job(who, job, None).await,
-            BulkAction::Rerun => {
-                let again = Again {
-                    set: doc.asked.set.clone(),
-                    // The same key makes one job, however often this is repeated.
-                    key: Some(format!("preview-{preview}-{job}")),
-                    ..Again::default()
-                };
-                let said = Credentials::vouched(&who.name);
-                let submitted = self.rerun(job, &again, who, &said).await?;
-                let mut items = submitted.items.into_iter();
-                match items.find(|item| !item.code.is_empty()) {
-                    None => Ok(()),
-                    Some(refused) => Err(Refusal::new(
-                        ErrorCode::Conflict,
-                        refused.message,
-                        refused.hint,
-                    )),
-                }
-            }
             BulkAction::Hold => self.edit_job(who, job, &edit(Some(true))?).await.map(drop),
             BulkAction::Release => self.edit_job(who, job, &edit(Some(false))?).await.map(drop),
             _ => {
@@ -101,6 +82,33 @@ impl Core {
                 self.edit_job(who, job, &edit).await.map(drop)
             }
         }
+    }
+
+    /// Submits jobs of a preview again, as one submit: they keep what they say of each other.
+    pub(super) async fn run_again(
+        self: &Arc<Self>,
+        preview: &str,
+        doc: &PreviewDoc,
+        who: &Who,
+        ids: &[String],
+    ) -> Result<Vec<PreviewFailure>, Refusal> {
+        let jobs = ids.iter().filter_map(|id| id.parse().ok());
+        let jobs: Vec<JobId> = jobs.collect();
+        let again = Again {
+            set: doc.asked.set.clone(),
+            // The same key makes each job once, however often this is repeated.
+            key: Some(format!("preview-{preview}")),
+            ..Again::default()
+        };
+        let said = Credentials::vouched(&who.name);
+        let submitted = self.rerun_many(&jobs, &again, who, &said).await?;
+        let refused = submitted.items.into_iter();
+        let refused = refused.filter(|item| !item.code.is_empty());
+        let failed = refused.map(|item| PreviewFailure {
+            id: item.rerun_of,
+            why: item.message,
+        });
+        Ok(failed.collect())
     }
 
     async fn act_on_host(&self, doc: &PreviewDoc, who: &Who, host: &str) -> Result<(), Refusal> {

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use fairlead_api::{ErrorCode, Preview, PreviewFailure, PreviewState};
+use fairlead_api::{BulkAction, ErrorCode, Preview, PreviewFailure, PreviewState};
 use fairlead_store::StoreError;
 use futures_util::{StreamExt, stream};
 
-use super::preview::{LIVES_MS, is_for_admins, unknown};
+use super::{
+    preview::{LIVES_MS, is_for_admins, unknown},
+    targets::TARGETS_MAX,
+};
 use crate::{
     base::errors::Refusal,
     core::Core,
@@ -105,7 +108,8 @@ impl Core {
                 return Err(Refusal::Stopping);
             }
             let tried = usize::try_from(doc.tried).unwrap_or(usize::MAX);
-            let piece: Vec<String> = doc.ids.iter().skip(tried).take(PIECE).cloned().collect();
+            let piece = doc.ids.iter().skip(tried).take(piece_of(doc.action()));
+            let piece: Vec<String> = piece.cloned().collect();
             let failed = self.do_piece(id, &doc, &piece).await;
             let now_ms = self.clock.wall_ms();
             let next = async |known: Option<PreviewDoc>| -> Result<PreviewDoc, Refusal> {
@@ -146,8 +150,12 @@ impl Core {
             return all_failed(piece, &refusal.to_string());
         }
         let who = &who;
+        if doc.action() == BulkAction::Rerun {
+            let ran = Box::pin(self.run_again(preview, doc, who, piece)).await;
+            return ran.unwrap_or_else(|refusal| all_failed(piece, &refusal.to_string()));
+        }
         let acts = stream::iter(piece.to_vec()).map(|id| async move {
-            let outcome = Box::pin(self.act(preview, doc, who, &id)).await;
+            let outcome = Box::pin(self.act(doc, who, &id)).await;
             outcome.err().map(|refusal| PreviewFailure {
                 id,
                 why: refusal.to_string(),
@@ -170,6 +178,15 @@ impl Core {
             }
         }
         Ok(())
+    }
+}
+
+/// How many are done in one piece. All that run again are one submit.
+fn piece_of(action: BulkAction) -> usize {
+    if action == BulkAction::Rerun {
+        TARGETS_MAX
+    } else {
+        PIECE
     }
 }
 

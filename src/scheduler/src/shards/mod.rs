@@ -1,5 +1,6 @@
 //! Jobs that run in parts: makes their shards, stops them, and gives the whole its one result.
 
+mod again;
 mod look;
 mod make;
 mod plan;

@@ -1,10 +1,10 @@
-//! Runs a job again, or what failed of it: as a new job with the same body.
+//! Runs jobs again, or what failed of them: as new jobs with the same bodies.
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use fairlead_api::SubmitItem;
-use fairlead_job::{CALLBACK, FieldError, Health, Input, JobId, NOTIFY, Spec};
-use fairlead_store::{JobState, ShardPlace, StoredJob};
+use fairlead_api::{ErrorCode, SubmitItem};
+use fairlead_job::{CALLBACK, Health, JobId, NOTIFY, Spec, Stage};
+use fairlead_store::{JobState, Parts, Search, SearchOrder, ShardPlace, StoredJob};
 use serde_json::{Value, json};
 
 use crate::{
@@ -12,16 +12,14 @@ use crate::{
     core::Core,
     known::accounts::{Credentials, Who},
     lifecycle::shards::{check_whole, has_failed},
+    shards::again::{Old, keep_inputs, never_ran, new_names},
     submission::submit::{SubmitOptions, Submitted, refused_item},
 };
 
 /// What a job said of its own submit, and of jobs that ended long ago.
-const OF_THEN: [&str; 15] = [
+const OF_THEN: [&str; 12] = [
     "deadline",
     "idempotency_key",
-    "if",
-    "name",
-    "needs",
     RERUN_OF,
     "reuse",
     "shard",
@@ -37,6 +35,10 @@ const OF_THEN: [&str; 15] = [
 const RERUN_OF: &str = "rerun_of";
 /// The end of the tests in the script that lists them.
 const END: &str = "END_OF_TESTS";
+/// Jobs that are read together.
+const READ_JOBS: usize = 500;
+/// Most bytes of JSON that the bodies of jobs of one request have: 64 MiB.
+const BODIES_BYTES_MAX: usize = 64 << 20;
 
 /// How jobs are to run again.
 #[derive(Debug, Clone, Default)]
@@ -58,8 +60,12 @@ enum Prepared {
     Group(Box<JobState>),
 }
 
+/// Jobs as they run again, each with its old id, or why one does not.
+type AllPrepared = Vec<(JobId, Result<Prepared, Refusal>)>;
+
 impl Core {
-    /// Submits a job again. `only_failed`: of one with shards those that failed, or the tests that failed in them.
+    /// Submits a job again. `only_failed`: of one with shards those that failed, or the tests that failed in them; and
+    /// the jobs of its submit that never ran because it failed.
     pub(crate) async fn rerun(
         self: &Arc<Self>,
         id: JobId,
@@ -67,21 +73,18 @@ impl Core {
         who: &Who,
         said: &Credentials,
     ) -> Result<Submitted, Refusal> {
-        match self.prepare_again(id, again, who).await? {
-            Prepared::Group(state) => self.rerun_group(&state, again, said).await,
-            Prepared::Job(spec) => {
-                let key = again.key.as_deref();
-                let how = SubmitOptions {
-                    key,
-                    ..SubmitOptions::default()
-                };
-                let submitted = self.submit(vec![Ok(*spec)], said, how).await?;
-                Ok(submitted.again(&[id]))
-            }
+        let mut prepared = self.prepare_again(&[id], again, who).await?;
+        if let Some((_, Err(refusal))) = prepared.first_mut() {
+            return Err(refusal.clone());
         }
+        if let Some((_, Ok(Prepared::Group(state)))) = prepared.first() {
+            return self.rerun_group(state, again, said).await;
+        }
+        self.submit_again(prepared, again, said).await
     }
 
-    /// The same of several jobs, as one submit. Each has its own outcome, in order; a group has one for the whole.
+    /// The same of several jobs, as one submit. Each has its own outcome, in order; a group has one for the whole. Those
+    /// that never ran because others failed come last.
     pub(crate) async fn rerun_many(
         self: &Arc<Self>,
         ids: &[JobId],
@@ -89,9 +92,21 @@ impl Core {
         who: &Who,
         said: &Credentials,
     ) -> Result<Submitted, Refusal> {
-        let (mut items, mut groups) = (Vec::with_capacity(ids.len()), Vec::new());
-        for (n, id) in ids.iter().enumerate() {
-            items.push(match self.prepare_again(*id, again, who).await {
+        let prepared = self.prepare_again(ids, again, who).await?;
+        self.submit_again(prepared, again, said).await
+    }
+
+    async fn submit_again(
+        self: &Arc<Self>,
+        prepared: AllPrepared,
+        again: &Again,
+        said: &Credentials,
+    ) -> Result<Submitted, Refusal> {
+        let mut ids = Vec::with_capacity(prepared.len());
+        let (mut items, mut groups) = (Vec::with_capacity(prepared.len()), Vec::new());
+        for (n, (id, prepared)) in prepared.into_iter().enumerate() {
+            ids.push(id);
+            items.push(match prepared {
                 Ok(Prepared::Job(spec)) => Ok(*spec),
                 Ok(Prepared::Group(state)) => {
                     groups.push((n, state));
@@ -106,7 +121,7 @@ impl Core {
             ..SubmitOptions::default()
         };
         let submitted = self.submit(items, said, how).await?;
-        let mut submitted = submitted.again(ids);
+        let mut submitted = submitted.again(&ids);
         for (n, state) in groups {
             let (status, whole) = match self.rerun_group(&state, again, said).await {
                 Ok(of_group) => (of_group.status, of_group.items.into_iter().next_back()),
@@ -123,21 +138,55 @@ impl Core {
         Ok(submitted)
     }
 
+    /// The jobs as they run again: what one says of another, it says of the one that runs instead.
     async fn prepare_again(
         &self,
-        id: JobId,
+        ids: &[JobId],
         again: &Again,
         who: &Who,
-    ) -> Result<Prepared, Refusal> {
+    ) -> Result<AllPrepared, Refusal> {
         let only_failed = again.only_failed;
-        let state = self.stored_job(id).await?.state;
-        may_rerun(&state, only_failed, who)?;
+        let mut room = BODIES_BYTES_MAX;
+        let mut olds = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(READ_JOBS) {
+            let found = self.store.get(ids).await?;
+            let states = ids.iter().zip(found).map(|(id, found)| {
+                let state = found.ok_or(JobError::Unknown(*id))?.state;
+                may_rerun(&state, only_failed, who)?;
+                Ok(state)
+            });
+            let states: Vec<Result<JobState, Refusal>> = states.collect();
+            let read = self.read_olds(states).await?;
+            for old in read.iter().flatten() {
+                take_room(&mut room, &old.spec)?;
+            }
+            olds.extend(ids.iter().copied().zip(read));
+        }
+        if only_failed {
+            let others = self.never_ran(&olds, who, &mut room).await?;
+            olds.extend(others.into_iter().map(|old| (old.state.job_id, Ok(old))));
+        }
+        let names = new_names(olds.iter().filter_map(|(_, old)| old.as_ref().ok()));
+        let mut prepared = Vec::with_capacity(olds.len());
+        for (id, old) in olds {
+            let job = match old.and_then(|old| Ok(old.among(&names)?)) {
+                Ok(old) => self.as_again(old, again).await,
+                Err(refusal) => Err(refusal),
+            };
+            prepared.push((id, job));
+        }
+        Ok(prepared)
+    }
+
+    /// A job as it runs again.
+    async fn as_again(&self, old: Old, again: &Again) -> Result<Prepared, Refusal> {
+        let Old { state, mut spec } = old;
+        let id = state.job_id;
         let sharding = state.shards.as_deref().cloned().unwrap_or_default();
         if sharding.is_group() {
             return Ok(Prepared::Group(Box::new(state)));
         }
-        let mut spec = self.spec_again(&state).await?;
-        if only_failed && state.shards.is_some() && !sharding.is_unplanned() {
+        if again.only_failed && state.shards.is_some() && !sharding.is_unplanned() {
             let (_, shards) = self.read_shards(id, sharding.count).await?;
             let failed: Vec<JobState> = shards
                 .into_iter()
@@ -161,26 +210,70 @@ impl Core {
         Ok(Prepared::Job(Box::new(spec)))
     }
 
-    /// The body of a job, as it can be submitted again.
-    async fn spec_again(&self, state: &JobState) -> Result<Spec, Refusal> {
-        let mut specs = self.specs_again(&[state.job_id]).await?;
-        let mut spec = specs.pop().ok_or(Refusal::Bug)?;
-        keep_inputs(&mut spec, state)?;
-        Ok(spec)
-    }
-
-    /// The same of several jobs, read together.
-    async fn specs_again(&self, ids: &[JobId]) -> Result<Vec<Spec>, Refusal> {
-        let bodies = self.store.get_bodies(ids).await?;
-        let again = ids.iter().zip(bodies).map(|(id, body)| {
-            let mut spec = body.ok_or(JobError::Unknown(*id))?;
+    /// Jobs with their bodies, as these can be submitted again.
+    async fn read_olds(
+        &self,
+        states: Vec<Result<JobState, Refusal>>,
+    ) -> Result<Vec<Result<Old, Refusal>>, Refusal> {
+        let ids: Vec<JobId> = states.iter().flatten().map(|state| state.job_id).collect();
+        let mut bodies = self.store.get_bodies(&ids).await?.into_iter();
+        let olds = states.into_iter().map(|state| {
+            let state = state?;
+            let body = bodies.next().flatten();
+            let mut spec = body.ok_or(JobError::Unknown(state.job_id))?;
             self.sealer.open_secrets(&mut spec)?;
             for field in OF_THEN {
                 spec.shift_remove(field);
             }
-            Ok(spec)
+            Ok(Old { state, spec })
         });
-        again.collect()
+        Ok(olds.collect())
+    }
+
+    /// The jobs of the same submits that never ran because some of these failed.
+    async fn never_ran(
+        &self,
+        failed: &[(JobId, Result<Old, Refusal>)],
+        who: &Who,
+        room: &mut usize,
+    ) -> Result<Vec<Old>, Refusal> {
+        let again = failed.iter().filter_map(|(_, old)| old.as_ref().ok());
+        let again: Vec<&Old> = again.collect();
+        let ids: BTreeSet<JobId> = failed.iter().map(|(id, _)| *id).collect();
+        let submits: BTreeSet<&String> = again.iter().map(|old| &old.state.submit_id).collect();
+        let submits: Vec<String> = submits.into_iter().cloned().collect();
+        // What just ended is to be found, too.
+        self.store.refresh().await?;
+        let mut others = Vec::new();
+        for submit_ids in submits.chunks(READ_JOBS) {
+            let mut search = Search {
+                submit_ids: submit_ids.to_vec(),
+                healths: unsuccessful(),
+                parts: Parts::NoShards,
+                order: SearchOrder::OldestFirst,
+                limit: u32::try_from(READ_JOBS).unwrap_or(u32::MAX),
+                ..Search::default()
+            };
+            loop {
+                let page = self.store.search(&search).await?;
+                search.after = page.jobs.last().map(|job| job.state.job_id);
+                let found = page.jobs.into_iter().map(|job| job.state);
+                let found = found.filter(|state| !ids.contains(&state.job_id));
+                let found = found.filter(|state| who.check_owns(state).is_ok());
+                let read = self.read_olds(found.map(Ok).collect()).await?;
+                for mut old in read.into_iter().flatten() {
+                    if old.state.stage != Stage::AbortWait {
+                        old.spec.retain(|field, _| field == "name");
+                    }
+                    take_room(room, &old.spec)?;
+                    others.push(old);
+                }
+                if !page.more {
+                    break;
+                }
+            }
+        }
+        Ok(never_ran(&again, others))
     }
 
     /// The tests of these shards that failed; of a shard that does not say which, all.
@@ -244,21 +337,23 @@ impl Core {
             Some(key) => format!("rerun-{}", hash_of(&[&id.to_string(), key])),
             None => format!("rerun-{}", self.next_ids(1)),
         };
-        let whole = self.spec_again(parent).await?;
-        let ids: Vec<JobId> = again.iter().map(|job| job.state.job_id).collect();
-        let specs = self.specs_again(&ids).await?;
+        let states = std::iter::once(parent).chain(again.iter().map(|job| &job.state));
+        let states = states.map(|state| Ok(state.clone())).collect();
+        let mut olds = self.read_olds(states).await?.into_iter();
+        let whole = olds.next().ok_or(Refusal::Bug)??.spec;
         let mut items = Vec::with_capacity(again.len());
-        for (job, mut spec) in again.iter().zip(specs) {
-            let n = job.state.shard.map_or(0, |place| place.n);
+        for old in olds {
+            let Old { state, mut spec } = old?;
+            let n = state.shard.map_or(0, |place| place.n);
             let mut joins = whole.get("group").cloned().unwrap_or_default();
             if let Some(joins) = joins.as_object_mut() {
                 joins.insert("id".to_owned(), json!(group));
                 joins.insert("shard".to_owned(), json!(n));
             }
-            keep_inputs(&mut spec, &job.state)?;
+            keep_inputs(&mut spec, &state, |_| None)?;
             spec.insert("group".to_owned(), joins);
             tell_the_same(&mut spec, &whole);
-            how.apply(&mut spec, job.state.job_id);
+            how.apply(&mut spec, state.job_id);
             items.push(Ok(spec));
         }
         let key = how.key.as_ref().map(|key| hash_of(&[&group, key]));
@@ -297,22 +392,6 @@ impl Again {
     }
 }
 
-/// The inputs that the job had, also those that other jobs left. A job that never got those has its own fields.
-fn keep_inputs(spec: &mut Spec, state: &JobState) -> Result<(), FieldError> {
-    let is_known = state.inputs_from().next().is_none();
-    if state.inputs.is_empty() || !is_known {
-        return Ok(());
-    }
-    let folders = Input::folders(spec)?;
-    let inputs = folders.into_iter().zip(&state.inputs);
-    let inputs = inputs.map(|(folder, id)| match folder.as_str() {
-        "" => json!(id),
-        folder => json!({ "id": id, "folder": folder }),
-    });
-    spec.insert("inputs".to_owned(), inputs.collect());
-    Ok(())
-}
-
 /// Sets a field, or with a dot in its name one of a section.
 fn set(spec: &mut Spec, name: &str, value: Value) {
     match name.split_once('.') {
@@ -325,6 +404,26 @@ fn set(spec: &mut Spec, name: &str, value: Value) {
             spec.insert(name.to_owned(), value);
         }
     }
+}
+
+/// The ends of jobs that did not succeed.
+fn unsuccessful() -> Vec<Health> {
+    let mut healths = Health::ALL.to_vec();
+    healths.retain(|health| *health != Health::Success);
+    healths
+}
+
+/// Takes the bytes of a body from those that are left for a request.
+fn take_room(room: &mut usize, spec: &Spec) -> Result<(), Refusal> {
+    let bytes = serde_json::to_vec(spec).map_or(usize::MAX, |text| text.len());
+    *room = room.checked_sub(bytes).ok_or_else(|| {
+        Refusal::new(
+            ErrorCode::TooLarge,
+            format!("the bodies of the jobs have more than {BODIES_BYTES_MAX} bytes"),
+            "run fewer jobs again at once",
+        )
+    })?;
+    Ok(())
 }
 
 /// A name for these words together.

@@ -16,6 +16,7 @@ use crate::{
     testing::{core, core_beside, core_over, embedded},
 };
 
+mod again;
 mod groups;
 
 /// Submits a job with these shards; its id.

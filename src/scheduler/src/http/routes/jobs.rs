@@ -47,8 +47,8 @@ use crate::{
 
 /// Most jobs in one cancel.
 const CANCEL_MAX: usize = 10_000;
-/// Most jobs that run again in one request.
-const RERUN_MAX: usize = 1_000;
+/// Most jobs that run again in one request: as many as a submit may have by default.
+const RERUN_MAX: usize = 10_000;
 /// Those that are cancelled side by side.
 const CANCEL_ABREAST: usize = 256;
 
