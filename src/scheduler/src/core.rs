@@ -54,6 +54,7 @@ use crate::{
         samples::Samples,
         seen_versions::Seen,
         sequences::Sequences,
+        starts::Starts,
         test_times::PendingTimes,
         timers::Timers,
         unknown_machines::UnknownMachines,
@@ -125,6 +126,8 @@ pub(crate) struct Waiting {
     pub(crate) test_times: PendingTimes,
     /// Waiting jobs that must soon be looked at.
     pub(crate) alarms: Alarms,
+    /// Waiting jobs whose time has just come.
+    pub(crate) starts: Starts,
     /// Webhooks that are soon due.
     pub(crate) webhooks: Webhooks,
     /// Timers that are soon due.

@@ -21,6 +21,7 @@ use crate::{
     lifecycle::{
         changed::Changed,
         engine_facts::{engine_version, facts, running},
+        sequence::may_pass_on,
     },
 };
 
@@ -141,7 +142,7 @@ impl Core {
         self.apply(&shared, &Source::Changed(before), &mut news);
         news.tell(&self.engine);
         self.jobs.changes.announce(after.job_id);
-        if after.stage.is_terminal() && !before.stage.is_terminal() {
+        if may_pass_on(before, after) {
             self.waiting.sequences.stirred(after);
         }
         if after.reused_from.is_some() && before.reused_from.is_none() {
@@ -260,8 +261,14 @@ impl Core {
             Source::Seen(_) | Source::Created | Source::Claimed => held,
         };
         match source {
-            Source::Seen(not_before) => self.tell_of(after, held, *not_before, news),
-            Source::Changed(_) => self.tell_of(after, held, Millis(0), news),
+            Source::Seen(not_before) => {
+                let not_before = self.with_others(state, None).max(*not_before);
+                self.tell_of(after, held, not_before, news);
+            }
+            Source::Changed(before) => {
+                let not_before = self.with_others(state, Some(before));
+                self.tell_of(after, held, not_before, news);
+            }
             Source::Created if state.ready => news.waiting.push(facts(after)),
             // The engine does not know the job, or claimed it.
             Source::Created | Source::Claimed => {}

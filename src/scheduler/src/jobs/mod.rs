@@ -11,6 +11,7 @@ pub(crate) mod reports;
 pub(crate) mod shards;
 pub(crate) mod speaker;
 pub(crate) mod specs;
+mod starts;
 pub(crate) mod stops;
 pub(crate) mod time_limits;
 pub(crate) mod vanished_writes;

@@ -41,6 +41,7 @@ pub(crate) mod run_times;
 pub(crate) mod samples;
 pub(crate) mod seen_versions;
 pub(crate) mod sequences;
+pub(crate) mod starts;
 pub(crate) mod test_times;
 pub(crate) mod timers;
 pub(crate) mod unknown_machines;

@@ -52,11 +52,15 @@ pub(crate) fn at_alarm(state: &JobState, now_ms: u64) -> Option<JobState> {
     ))
 }
 
+/// Whether a waiting job waits for no time, no other job and no person: at most for its turn in its sequence.
+pub(crate) fn is_ripe(state: &JobState) -> bool {
+    state.start_ms == 0 && state.waits.is_none() && state.held_by.is_empty()
+}
+
 /// Makes a waiting job ready, if it waits for nothing more.
 pub(crate) fn begin(mut state: JobState, now_ms: u64) -> JobState {
     let has_turn = state.sequence.is_empty() || state.sequence_turn;
-    let is_held_back = !state.held_by.is_empty();
-    let is_free = state.start_ms == 0 && state.waits.is_none() && has_turn && !is_held_back;
+    let is_free = is_ripe(&state) && has_turn;
     if is_free && state.shards.is_some() {
         return released(state, now_ms);
     }

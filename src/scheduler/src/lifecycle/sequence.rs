@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use fairlead_job::{JobId, Replace, Stage};
 use fairlead_store::JobState;
 
-use crate::lifecycle::{alarm::begin, parent::is_released, shards::taken_out};
+use crate::lifecycle::{
+    alarm::{begin, is_ripe},
+    parent::is_released,
+    shards::taken_out,
+};
 
 /// The time in which `per_minute` counts, ms.
 const MINUTE_MS: u64 = 60_000;
@@ -15,8 +19,10 @@ const MINUTE_MS: u64 = 60_000;
 pub(crate) struct Open<'a> {
     /// Those with a turn.
     pub(crate) with_turn: BTreeMap<JobId, &'a JobState>,
-    /// Those that wait for one, oldest first.
+    /// Those that wait for one and for nothing else, oldest first.
     pub(crate) waiting: Vec<&'a JobState>,
+    /// Those that wait for something else first, and have no place yet, oldest first.
+    pub(crate) unripe: Vec<&'a JobState>,
     /// When those with a turn that have ended began, UTC epoch ms.
     pub(crate) begun_ms: Vec<u64>,
 }
@@ -70,22 +76,25 @@ impl Open<'_> {
         (state.stage == Stage::Submit && best > state.priority).then_some(best)
     }
 
-    /// Members that the newest job with `replace` takes the place of, with that job: of other submits all that wait, or
-    /// of all the oldest ones, until no more are left than its limit allows.
+    /// Members that the newest job with `replace` that has a place replaces, with that job: of other submits all that
+    /// wait, or of all the oldest ones, until no more are left than its limit allows.
     pub(crate) fn replaced(&self) -> Option<(JobId, Vec<JobId>)> {
-        let all: BTreeMap<JobId, &JobState> = self
-            .waiting
-            .iter()
-            .chain(self.with_turn.values())
-            .map(|state| (state.job_id, *state))
+        let placed = self.waiting.iter().chain(self.with_turn.values());
+        let all: BTreeMap<JobId, (&JobState, bool)> = placed
+            .map(|state| (*state, true))
+            .chain(self.unripe.iter().map(|state| (*state, false)))
+            .map(|(state, is_placed)| (state.job_id, (state, is_placed)))
             .collect();
         let mut newest_first = all.values().rev().copied();
-        let newest = newest_first.find(|state| state.sequence_replace.is_some())?;
+        let replaces =
+            |(state, is_placed): &(&JobState, bool)| *is_placed && state.sequence_replace.is_some();
+        let (newest, _) = newest_first.find(replaces)?;
+        let newest_first = newest_first.map(|(state, _)| state);
         let is_own = |state: &JobState| {
             state.job_id == newest.job_id
                 || (!state.submit_id.is_empty() && state.submit_id == newest.submit_id)
         };
-        let own = all.values().filter(|state| is_own(state)).count();
+        let own = all.values().filter(|(state, _)| is_own(state)).count();
         let kept = match newest.sequence_replace {
             Some(Replace::All) => usize::from(newest.sequence_limit.max(1)).saturating_sub(own),
             Some(Replace::Waiting) | None => 0,
@@ -137,9 +146,29 @@ pub(crate) fn kept_on(keys: &[String], host: &str) -> Vec<String> {
     if kept.is_empty() { keys.to_vec() } else { kept }
 }
 
-/// The job with its turn; `None`: it has it, or waits no more.
+/// Whether a change of a member may pass a turn on: it ended, or took its place or left it.
+pub(crate) fn may_pass_on(before: &JobState, after: &JobState) -> bool {
+    let ends = after.stage.is_terminal() && !before.stage.is_terminal();
+    ends || (after.stage == Stage::Submit && is_ripe(before) != is_ripe(after))
+}
+
+/// Whether a member with a turn waits for other jobs or for a person. A try that failed keeps its turn until the next one.
+fn has_lapsed(state: &JobState) -> bool {
+    let waits_on = state.waits.is_some() || !state.held_by.is_empty();
+    state.stage == Stage::Submit && state.sequence_turn && waits_on && !is_released(state)
+}
+
+/// The job without the turn that it cannot use now; `None`: it has none, or can.
+pub(crate) fn without_turn(state: &JobState) -> Option<JobState> {
+    has_lapsed(state).then(|| JobState {
+        sequence_turn: false,
+        ..state.clone()
+    })
+}
+
+/// The job with its turn; `None`: it has it, waits for something else, or waits no more.
 pub(crate) fn with_turn(state: &JobState, host: &str, now_ms: u64) -> Option<JobState> {
-    if state.stage != Stage::Submit || state.sequence_turn {
+    if state.stage != Stage::Submit || state.sequence_turn || !is_ripe(state) {
         return None;
     }
     let mut next = state.clone();
@@ -178,7 +207,7 @@ mod tests {
         Open {
             with_turn: with_turn.iter().map(|it| (it.job_id, *it)).collect(),
             waiting: waiting.to_vec(),
-            begun_ms: Vec::new(),
+            ..Open::default()
         }
     }
 
@@ -287,5 +316,17 @@ mod tests {
         let later = member(5);
         let replaced = open(&[], &[&all, &later]).replaced();
         assert_eq!(replaced, None);
+        // One that has no place yet replaces nobody, and is replaced.
+        let unripe = |state| Open {
+            unripe: vec![state],
+            ..open(&[], &[&second])
+        };
+        assert_eq!(unripe(&newest).replaced(), None);
+        let early = member(1);
+        let replaced = Open {
+            unripe: vec![&early],
+            ..open(&[], &[&newest])
+        };
+        assert_eq!(replaced.replaced(), Some((newest.job_id, ids(&[1]))));
     }
 }

@@ -66,6 +66,11 @@ impl<K: Ord + Clone, V> DueQueue<K, V> {
         });
     }
 
+    /// Reads what is known of it.
+    pub(crate) fn look<R>(&self, key: &K, read: impl FnOnce(&V) -> R) -> Option<R> {
+        self.with(|known| known.entries.get(key).map(|entry| read(&entry.value)))
+    }
+
     /// There is nothing more to do for it, as of this version.
     pub(crate) fn forget(&self, key: &K, version: Version) {
         self.with(|known| {

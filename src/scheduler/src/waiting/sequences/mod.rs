@@ -1,10 +1,12 @@
 //! Sequences: the jobs of one account with the same `sequence` run one at a time, in the order of their submits (ids).
 //! Jobs with the same `concurrency` run beside each other, as many as their limits say.
 //!
-//! A member waits like a job that waits for others, until it has its turn. A small document by account and key names
-//! the jobs with a turn. When one of them has certainly ended, a compare-and-set passes its turn to the oldest member
-//! that has not ended. So no more run than may, however many replicas check. A replica that stores or ends a
-//! member checks at once. One replica also checks each sequence periodically, for whatever was missed.
+//! A member waits like a job that waits for others, until it has its turn. It takes its place once it waits for nothing
+//! else: no time, no other job, no person. So nobody with a turn waits for a member without one. A small document by
+//! account and key names the jobs with a turn. A compare-and-set passes the turn of one to the oldest member with a
+//! place. It does so once that one has certainly ended, or certainly waits for something else again. So no more run than
+//! may, however many replicas check. A replica that stores or ends a member, or gives it its place, checks at once. One replica also
+//! checks each sequence periodically, for whatever was missed.
 
 mod turns;
 

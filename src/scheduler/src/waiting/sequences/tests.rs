@@ -1,12 +1,18 @@
 //! Tests of turns in sequences, with several replicas over one store.
 
-use fairlead_job::{Health, JobId, Replace, Stage};
-use fairlead_store::JobState;
+use fairlead_job::{Health, JobId, Replace, Spec, Stage};
+use fairlead_store::{JobState, NewJob};
+use serde_json::json;
 
 use super::*;
 use crate::{
-    lifecycle::{attempt::ended, sequence::kept_on},
-    testing::{core, core_beside, state, store_job},
+    lifecycle::{
+        alarm::at_alarm,
+        attempt::ended,
+        hold::{held, let_go},
+        sequence::kept_on,
+    },
+    testing::{core, core_beside, state, store_job, waits},
 };
 
 fn member(n: u64) -> JobState {
@@ -234,4 +240,111 @@ async fn the_newest_cancels_older_ones_and_lends_its_priority() {
         assert_eq!(state.stage, Stage::Cancel, "{n}");
     }
     assert_eq!(ready(&core, &[4]).await, [true]);
+}
+
+async fn change(
+    core: &Arc<Core>,
+    id: u64,
+    next: impl Fn(&JobState) -> Option<JobState> + Send + Sync,
+) {
+    let changed = core.change(JobId::new(id), |state| Ok(next(state)));
+    assert!(changed.await.unwrap().is_change());
+}
+
+/// Looks at the sequence as often as this replica was stirred.
+async fn look(core: &Arc<Core>) {
+    let due = core.waiting.sequences.with(|known| known.take_due(0));
+    assert_eq!(due, [key()].into());
+    core.pass_on(&key()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_delayed_job_takes_its_place_when_its_time_has_come() {
+    let (_data, core) = core().await;
+    let delayed = |n, start_ms| JobState {
+        start_ms,
+        ..member(n)
+    };
+    store_job(&core, delayed(1, 5)).await;
+    assert_eq!(core.pass_on(&key()).await, Ok(true), "it waits");
+    assert_eq!(ready(&core, &[1]).await, [false]);
+    store_job(&core, delayed(2, 9)).await;
+    store_job(&core, member(3)).await;
+    core.pass_on(&key()).await.unwrap();
+    assert_eq!(ready(&core, &[1, 2, 3]).await, [false, false, true]);
+    change(&core, 1, |state| at_alarm(state, 7)).await;
+    look(&core).await;
+    assert_eq!(ready(&core, &[1, 2, 3]).await, [false, false, true]);
+    end(&core, 3).await;
+    look(&core).await;
+    assert_eq!(ready(&core, &[1, 2]).await, [true, false]);
+}
+
+#[tokio::test]
+async fn a_held_job_gives_its_turn_back() {
+    let (_data, a) = core().await;
+    let b = core_beside(&a);
+    for n in [1, 2] {
+        store_job(&a, member(n)).await;
+    }
+    a.pass_on(&key()).await.unwrap();
+    assert_eq!(ready(&a, &[1, 2]).await, [true, false]);
+    let read = a.stored_job(JobId::new(1)).await.unwrap();
+    change(&a, 1, |state| held(state, "ann")).await;
+    look(&a).await;
+    b.pass_on(&key()).await.unwrap();
+    assert_eq!(ready(&a, &[1, 2]).await, [false, true]);
+    change(&b, 1, |state| let_go(state, 9)).await;
+    look(&b).await;
+    assert_eq!(ready(&a, &[1, 2]).await, [false, true]);
+    // A replica that read it long ago gives it no turn beside the other one.
+    assert_eq!(a.give_turn(read, "").await, Ok(false));
+    assert_eq!(ready(&a, &[1, 2]).await, [false, true]);
+    end(&a, 2).await;
+    look(&a).await;
+    assert_eq!(ready(&a, &[1]).await, [true]);
+}
+
+/// They waited for each other for ever.
+#[tokio::test]
+async fn nobody_with_a_turn_waits_for_one_behind_it() {
+    let (_data, core) = core().await;
+    let on_2 = waits(&json!({"wait_on": {"2": null}}));
+    let first = JobState {
+        waits: Some(on_2.clone()),
+        ..member(1)
+    };
+    store_job(&core, first.clone()).await;
+    core.waiting.dependants.add(&first);
+    store_job(&core, member(2)).await;
+    // An older version gave this one its turn at once.
+    let of_old = JobState {
+        waits: Some(on_2),
+        sequence_turn: true,
+        ..member(3)
+    };
+    store_job(&core, of_old).await;
+    core.pass_on(&key()).await.unwrap();
+    assert_eq!(ready(&core, &[1, 2, 3]).await, [false, true, false]);
+    end(&core, 2).await;
+    core.sweep_dependants().await;
+    look(&core).await;
+    assert_eq!(ready(&core, &[1, 3]).await, [true, false]);
+}
+
+#[tokio::test]
+async fn however_many_are_delayed_one_with_a_place_is_found() {
+    let (_data, core) = core().await;
+    let delayed = (1..=1_500).map(|n| NewJob {
+        state: JobState {
+            start_ms: 5,
+            ..member(n)
+        },
+        body: Spec::new().into(),
+    });
+    let stored = core.store.submit(delayed.collect()).await;
+    assert!(stored.iter().all(Result::is_ok));
+    store_job(&core, member(2_000)).await;
+    core.pass_on(&key()).await.unwrap();
+    assert_eq!(ready(&core, &[1, 2_000]).await, [false, true]);
 }

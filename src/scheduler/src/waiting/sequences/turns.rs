@@ -10,14 +10,17 @@ use crate::{
     core::Core,
     known::sequences::{Key, SequenceTurn},
     lifecycle::{
-        sequence::{Open, is_recent, replaced_by, with_turn},
+        alarm::is_ripe,
+        sequence::{Open, is_recent, replaced_by, with_turn, without_turn},
         stages::HELD,
     },
     storage::small_doc::{DocError, Stored},
 };
 
-/// Members of one sequence that are looked at: the oldest ones. Those behind them are looked at later.
+/// Members of one page, and as many with a place are enough: the oldest ones. Those behind them are looked at later.
 const MEMBERS_MAX: u32 = 1_000;
+/// Pages of one look, if most members have no place yet.
+const PAGES_MAX: usize = 20;
 
 /// What a look at a sequence found.
 #[derive(Debug, Clone, Copy)]
@@ -62,10 +65,13 @@ impl Holders {
         for (id, job) in states {
             // One that begins somewhere although nobody is named counts, too.
             let has_begun = job.state.sequence_turn || job.state.stage != Stage::Submit;
-            if has_begun || self.ids.contains(id) {
+            let is_ripe = is_ripe(&job.state);
+            if has_begun || (is_ripe && self.ids.contains(id)) {
                 open.with_turn.insert(*id, &job.state);
-            } else {
+            } else if is_ripe {
                 open.waiting.push(&job.state);
+            } else {
+                open.unripe.push(&job.state);
             }
         }
         open
@@ -97,10 +103,12 @@ impl Core {
         let mut states: BTreeMap<JobId, StoredJob> =
             members.map(|job| (job.state.job_id, job)).collect();
         let open = named.sort(&states);
-        if open.with_turn.is_empty() && open.waiting.is_empty() {
+        if states.is_empty() {
             return Ok(Looked::Over);
         }
-        if Box::pin(self.replace(&open, &states)).await? {
+        let is_changed = Box::pin(self.take_turns_back(&states)).await?
+            || Box::pin(self.replace(&open, &states)).await?;
+        if is_changed {
             return Ok(Looked::Changed);
         }
         let now_ms = self.clock.wall_ms();
@@ -116,8 +124,8 @@ impl Core {
             .iter()
             .filter_map(|(id, state)| Some((*id, open.raised(state)?)))
             .collect();
-        let has_ended = named.ids.iter().any(|id| !states.contains_key(id));
-        if !told.is_empty() || has_ended {
+        let has_left = |id| !open.with_turn.contains_key(id);
+        if !told.is_empty() || named.ids.iter().any(has_left) {
             let since_ms = match &known {
                 Some(known) if turns.next.is_empty() => known.doc.at_ms,
                 _ => now_ms,
@@ -144,7 +152,8 @@ impl Core {
         Ok(Looked::of(is_settled))
     }
 
-    /// The jobs that a document names. `None`: one that had ended has not, for what was read vanished.
+    /// The jobs that a document names. `None`: one that had ended, or waited for something else, does not, for what was
+    /// read vanished.
     async fn look_at_holders(
         self: &Arc<Self>,
         known: Option<&Stored<SequenceTurn>>,
@@ -158,6 +167,10 @@ impl Core {
         named.ids = turn.holders();
         for holder in self.store.get(&named.ids).await?.into_iter().flatten() {
             if !holder.state.stage.is_terminal() {
+                let is_left = !holder.state.sequence_turn && !is_ripe(&holder.state);
+                if is_left && !Box::pin(self.are_proven(vec![holder.clone()])).await? {
+                    return Ok(None);
+                }
                 named.open.push(holder);
                 continue;
             }
@@ -174,6 +187,23 @@ impl Core {
             }
         }
         Ok(Some(named))
+    }
+
+    /// Takes turns back from members that wait for something else now; `true`: some had one.
+    async fn take_turns_back(
+        self: &Arc<Self>,
+        states: &BTreeMap<JobId, StoredJob>,
+    ) -> Result<bool, Refusal> {
+        let mut is_change = false;
+        let lapsed = states
+            .values()
+            .filter(|job| without_turn(&job.state).is_some());
+        for member in lapsed {
+            let back = |state: &JobState| Ok(without_turn(state));
+            let changed = self.change_known(member.clone(), back).await?;
+            is_change |= changed.is_change();
+        }
+        Ok(is_change)
     }
 
     /// Takes out the members that a newer one replaces; `true`: some were.
@@ -225,13 +255,21 @@ impl Core {
         }
     }
 
-    /// `false`: it has ended meanwhile.
-    async fn give_turn(self: &Arc<Self>, member: StoredJob, host: &str) -> Result<bool, Refusal> {
+    /// `false`: it changed meanwhile. Then another look may have seen it held and given its turn away, so it gets none
+    /// before the next look.
+    pub(super) async fn give_turn(
+        self: &Arc<Self>,
+        member: StoredJob,
+        host: &str,
+    ) -> Result<bool, Refusal> {
         let now_ms = self.clock.wall_ms();
-        let given = self
-            .change_known(member, |state| Ok(with_turn(state, host, now_ms)))
-            .await?;
-        Ok(!given.after.state.stage.is_terminal())
+        let mut is_as_read = true;
+        let give = |state: &JobState| {
+            let is_first = std::mem::take(&mut is_as_read);
+            Ok(is_first.then(|| with_turn(state, host, now_ms)).flatten())
+        };
+        let given = self.change_known(member, give).await?.after.state;
+        Ok(given.sequence_turn || given.stage.is_held())
     }
 
     pub(super) async fn read_sequence(
@@ -241,9 +279,9 @@ impl Core {
         self.docs.read(&key.id()).await
     }
 
-    /// The first members that have not ended, and the newest of all.
+    /// The first members that have not ended, as many as it takes to find enough with a place, and the newest of all.
     async fn members(&self, key: &Key) -> Result<Vec<StoredJob>, Refusal> {
-        let search = Search {
+        let mut search = Search {
             accounts: vec![key.account.clone()],
             sequences: vec![key.key.clone()],
             stages: std::iter::once(Stage::Submit).chain(HELD).collect(),
@@ -251,15 +289,27 @@ impl Core {
             limit: MEMBERS_MAX,
             ..Search::default()
         };
-        let mut page = self.store.search(&search).await?;
-        if page.more {
-            let newest = Search {
-                order: SearchOrder::NewestFirst,
-                limit: 1,
-                ..search
-            };
-            page.jobs.extend(self.store.search(&newest).await?.jobs);
+        let mut members: Vec<StoredJob> = Vec::new();
+        let mut placed = 0;
+        for _ in 0..PAGES_MAX {
+            let page = self.store.search(&search).await?;
+            search.after = page.jobs.last().map(|job| job.state.job_id);
+            placed += page.jobs.iter().filter(|job| is_ripe(&job.state)).count();
+            members.extend(page.jobs);
+            if !page.more {
+                return Ok(members);
+            }
+            if u32::try_from(placed).is_ok_and(|placed| placed >= MEMBERS_MAX) {
+                break;
+            }
         }
-        Ok(page.jobs)
+        let newest = Search {
+            order: SearchOrder::NewestFirst,
+            limit: 1,
+            after: None,
+            ..search
+        };
+        members.extend(self.store.search(&newest).await?.jobs);
+        Ok(members)
     }
 }
