@@ -14,6 +14,8 @@ use crate::{
 };
 
 const FIELD: &str = "needs";
+/// Of a circle, so much is shown.
+const CIRCLE_BYTES: usize = 200;
 
 /// What a job says of others of its submit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -142,12 +144,38 @@ pub fn link(jobs: &[Member<'_>]) -> Vec<Result<BTreeSet<usize>, FieldError>> {
             }
         }
     }
+    let circle = circle_among(&open, &linked);
+    let names = circle.into_iter();
+    let names = names.filter_map(|at| jobs.get(at)?.needs.name.as_deref());
+    let circle = names.collect::<Vec<&str>>().join(" needs ");
     for at in open.into_keys() {
         if let (Some(linked), Some(job)) = (linked.get_mut(at), jobs.get(at)) {
-            *linked = wait_for_each_other(job.needs);
+            *linked = wait_for_each_other(job.needs, &circle);
         }
     }
     linked
+}
+
+/// A circle of jobs each of which waits for one of them, its first job at both ends.
+fn circle_among(
+    open: &BTreeMap<usize, usize>,
+    linked: &[Result<BTreeSet<usize>, FieldError>],
+) -> Vec<usize> {
+    let parent_of = |at: &usize| {
+        let parents = linked.get(*at)?.as_ref().ok()?;
+        parents.iter().find(|it| open.contains_key(it)).copied()
+    };
+    let mut way: Vec<usize> = open.keys().take(1).copied().collect();
+    let mut seen: BTreeSet<usize> = way.iter().copied().collect();
+    // Whoever goes from one to the next comes into a circle.
+    while let Some(at) = way.last().and_then(parent_of) {
+        way.push(at);
+        if !seen.insert(at) {
+            let begin = way.iter().position(|it| *it == at).unwrap_or(0);
+            return way.split_off(begin);
+        }
+    }
+    way
 }
 
 fn parents_of(
@@ -190,10 +218,14 @@ fn one_is_refused<T>(needs: &Needs) -> Result<T, FieldError> {
     )
 }
 
-fn wait_for_each_other<T>(needs: &Needs) -> Result<T, FieldError> {
+fn wait_for_each_other<T>(needs: &Needs, circle: &str) -> Result<T, FieldError> {
+    let circle = crate::file::printable(circle, CIRCLE_BYTES);
     refuse(
         FIELD,
-        format!("{} and others wait for each other", listed(needs)),
+        format!(
+            "{} and others wait for each other in a circle: {circle}",
+            listed(needs)
+        ),
         "remove one of the dependencies",
     )
 }
@@ -267,7 +299,7 @@ mod tests {
             &[9],
         );
         for (at, word) in [
-            (0, "each other"),
+            (0, "each other in a circle: a needs b needs a"),
             (1, "each other"),
             (2, "each other"),
             (3, "'nobody'"),

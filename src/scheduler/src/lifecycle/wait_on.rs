@@ -133,6 +133,13 @@ pub(crate) fn decide(
     })
 }
 
+/// Says how jobs wait for each other, the first one for the first of `others`.
+pub(crate) fn words_of_circle(first: &str, others: impl Iterator<Item = JobId>) -> String {
+    let others: Vec<String> = others.map(|id| format!("job {id}")).collect();
+    let others = others.join(", which waits for ");
+    format!("a circle: {first} waits for {others}, which waits for {first}")
+}
+
 /// Whether the outputs of a job are among the inputs of another.
 fn takes_from(child: &JobState, parent: JobId) -> bool {
     child.inputs_from().any(|from| from == parent)
@@ -169,6 +176,7 @@ fn with_inputs(
     Ok(child)
 }
 
-fn aborted(child: &JobState, now_ms: u64, reason: &str) -> JobState {
+/// A waiting job that ends because what it waits for cannot be.
+pub(crate) fn aborted(child: &JobState, now_ms: u64, reason: &str) -> JobState {
     ended(child, Stage::AbortWait, Health::AbortWait, now_ms, reason)
 }

@@ -7,8 +7,10 @@
 
 use std::sync::Arc;
 
-use fairlead_job::{JobId, SHARDS_MAX};
-use fairlead_store::{DocKind, DocWrite, Expect, ItemError, NewJob, StoredJob, Version};
+use fairlead_job::{Fault, FieldError, JobId, SHARDS_MAX};
+use fairlead_store::{
+    DocKind, DocWrite, Expect, ItemError, JobState, NewJob, ShardPlace, StoredJob, Version,
+};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
@@ -19,6 +21,7 @@ use crate::{
     lifecycle::{
         parent::{closed, counted},
         shards::{joined, taken_out},
+        wait_on::words_of_circle,
     },
     storage::group_commit::only,
     submission::{
@@ -76,6 +79,33 @@ impl Core {
             outcomes.extend(same.buffer_unordered(ABREAST).collect::<Vec<_>>().await);
         }
         outcomes
+    }
+
+    /// Refuses jobs that would join a group which waits for them.
+    pub(super) async fn check_circles(&self, built: &mut BuiltJobs) -> Result<(), Refusal> {
+        for (outcome, asks) in built.asking() {
+            let (Ok(job), Some(joining)) = (&*outcome, &asks.joins) else {
+                continue;
+            };
+            if job.state.waits.is_none() {
+                continue;
+            }
+            let account = &joining.parent.state.account;
+            let Some(of) = self.find_group(account, &joining.group).await? else {
+                continue;
+            };
+            let place = job.state.shard.unwrap_or_default();
+            let member = JobState {
+                shard: Some(ShardPlace { of, ..place }),
+                ..job.state.clone()
+            };
+            let others = Box::pin(self.circle_of(&member)).await?;
+            if !others.is_empty() {
+                let ids = others.iter().map(|job| job.state.job_id);
+                *outcome = Err(circle(&joining.group, words_of_circle("this job", ids)).into());
+            }
+        }
+        Ok(())
     }
 
     async fn join_group(
@@ -292,6 +322,15 @@ impl Core {
         })
         .await?;
         Ok(())
+    }
+}
+
+fn circle(group: &str, words: String) -> FieldError {
+    FieldError {
+        field: "wait_on".to_owned(),
+        problem: words,
+        hint: format!("do not wait for what waits for group '{group}', or join another group"),
+        fault: Fault::Value,
     }
 }
 

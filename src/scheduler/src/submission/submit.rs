@@ -141,6 +141,7 @@ impl Core {
         let remarks = self.remark(&mut built, how.strict).await;
         self.check_devices(&mut built.jobs).await?;
         self.check_parents(&mut built.jobs).await?;
+        self.check_circles(&mut built).await?;
         self.check_inputs(&mut built.jobs, how.dry_run).await?;
         let waiting_for_none = built
             .asking()

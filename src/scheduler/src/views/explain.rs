@@ -59,6 +59,9 @@ pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, R
     if state.ready {
         explanation.reasons.extend(core.pools_say(state).await);
     }
+    if let Some(circle) = core.circle_words(state).await {
+        explanation.reasons.insert(0, circle);
+    }
     explanation.reasons.extend(peers);
     explanation.reasons.extend(from_then_on(state));
     explanation.reasons.extend(given_up(state));

@@ -112,6 +112,9 @@ impl Core {
             let parents: BTreeMap<_, _> = ids.into_iter().zip(found).collect();
             let now_ms = self.clock.wall_ms();
             let next = decide(&stored.state, &parents, now_ms);
+            if next.is_none() && Box::pin(self.end_circle(&stored)).await? {
+                continue;
+            }
             if !self.are_proven(relied_on(next.as_ref(), &parents)).await? {
                 continue;
             }
