@@ -30,10 +30,7 @@ mod tests {
             step_max: 5,
             target_ms: 0,
         };
-        let machine = |activity| Machine {
-            name: "m".to_owned(),
-            activity,
-        };
+        let machine = |activity| Machine::new("m", activity);
         let machines = [
             machine(Activity::Idle { since_ms: 0 }),
             machine(Activity::Boots { since_ms: 0 }),

@@ -1,17 +1,17 @@
 //! The law `queue_time`: so many machines that what waits begins within the horizon, and no more.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet, BinaryHeap},
+};
 
 use crate::{Activity, Boots, Machine, Need, Pool, RUN_UNKNOWN_MS, Work};
-
-/// Added to the boot time: a machine that is asked for now should be of use for so long within the horizon, ms.
-const USE_MIN_MS: u64 = 60_000;
 
 /// Thousandths of a machine.
 const WHOLE: u64 = 1_000;
 
-/// How many machines to ask for at `now_ms`. `others` are hosts of no pool that could run the same jobs. `mean_ms` is how
-/// long jobs of this pool take on average, if known.
+/// How many machines to ask for at `now_ms`. `others` are hosts of no pool. `mean_ms` is how long jobs of this pool take on
+/// average, if known. A machine counts only for work that it can run.
 pub fn queue_time(
     pool: &Pool,
     machines: &[Machine],
@@ -21,26 +21,23 @@ pub fn queue_time(
     mean_ms: Option<u64>,
     now_ms: u64,
 ) -> Need {
-    let boot_ms = boots.mean_ms;
-    let horizon_ms = pool.target_ms.max(boot_ms.saturating_add(USE_MIN_MS));
+    let horizon_ms = pool.horizon_ms(boots);
     let unknown_ms = mean_ms.unwrap_or(RUN_UNKNOWN_MS);
-    let takes_ms = |work: &Work| work.expected_ms.unwrap_or(unknown_ms);
-    let of_work = |work: &Work| takes_ms(work).saturating_mul(work.share.into()) / WHOLE;
-    let work_ms: u64 = waiting.iter().map(of_work).fold(0, u64::saturating_add);
-    let free_in: Vec<u64> = machines
-        .iter()
-        .chain(others)
-        .filter_map(|machine| free_in_ms(machine, boots, now_ms))
-        .collect();
-    let supply_ms: u64 = free_in
-        .iter()
-        .map(|free_in| horizon_ms.saturating_sub(*free_in))
-        .fold(0, u64::saturating_add);
-    let late = late(&free_in, waiting, takes_ms, horizon_ms);
-    let lacks = work_ms.saturating_sub(supply_ms);
-    let each = horizon_ms.saturating_sub(boot_ms).max(1);
-    let by_work = u32::try_from(lacks.div_ceil(each)).unwrap_or(u32::MAX);
-    let wanted = by_work.min(first_fit(late));
+    let takes_ms = |work: &Work| {
+        let takes_ms = work.expected_ms.unwrap_or(unknown_ms);
+        takes_ms.saturating_mul(work.share.into()) / WHOLE
+    };
+    let work_ms: u64 = waiting.iter().map(takes_ms).fold(0, u64::saturating_add);
+    let mut supply = Supply::of(machines.iter().chain(others), boots, horizon_ms, now_ms);
+    let shapes: BTreeSet<u32> = waiting.iter().map(|work| work.shape).collect();
+    let room_ms = supply.room_ms(&shapes);
+    let late = supply.late(waiting, takes_ms);
+    let shapes: BTreeSet<u32> = late.iter().map(|work| work.shape).collect();
+    let late_ms: u64 = late.iter().map(takes_ms).fold(0, u64::saturating_add);
+    let lacks_ms = late_ms.saturating_add(supply.over_ms(&shapes));
+    let each_ms = horizon_ms.saturating_sub(boots.mean_ms).max(1);
+    let by_work = u32::try_from(lacks_ms.div_ceil(each_ms)).unwrap_or(u32::MAX);
+    let wanted = by_work.min(first_fit(&late));
     let there = u32::try_from(machines.len()).unwrap_or(u32::MAX);
     let floor = pool.min.saturating_sub(there);
     let add = wanted
@@ -50,7 +47,11 @@ pub fn queue_time(
     Need {
         add,
         work_ms,
-        supply_ms,
+        supply_ms: if late.is_empty() {
+            room_ms
+        } else {
+            work_ms.saturating_sub(lacks_ms)
+        },
         horizon_ms,
         wanted,
     }
@@ -66,29 +67,97 @@ fn free_in_ms(machine: &Machine, boots: Boots, now_ms: u64) -> Option<u64> {
     }
 }
 
-/// What does not begin within the horizon, if each job in turn takes the machine that is free first. A job that takes a
-/// part of a machine counts as that part of its time.
-fn late<'a>(
-    free_in: &[u64],
-    waiting: &'a [Work],
-    takes_ms: impl Fn(&Work) -> u64,
+/// Machines that are free within the horizon: when each is, ms. Those that can run the same work stand together, by the
+/// shapes that they cannot run.
+struct Supply<'a> {
+    free_in: BTreeMap<&'a [u32], BinaryHeap<Reverse<u64>>>,
     horizon_ms: u64,
-) -> &'a [Work] {
-    let mut free: BinaryHeap<Reverse<u64>> = free_in.iter().copied().map(Reverse).collect();
-    let begins = |work: &Work| {
-        let Some(Reverse(at)) = free.pop().filter(|Reverse(at)| *at <= horizon_ms) else {
+}
+
+impl<'a> Supply<'a> {
+    fn of(
+        machines: impl Iterator<Item = &'a Machine>,
+        boots: Boots,
+        horizon_ms: u64,
+        now_ms: u64,
+    ) -> Self {
+        let mut free_in: BTreeMap<&[u32], BinaryHeap<Reverse<u64>>> = BTreeMap::new();
+        for machine in machines {
+            let at = free_in_ms(machine, boots, now_ms).filter(|at| *at <= horizon_ms);
+            if let Some(at) = at {
+                let alike = free_in.entry(&machine.unfit).or_default();
+                alike.push(Reverse(at));
+            }
+        }
+        Self {
+            free_in,
+            horizon_ms,
+        }
+    }
+
+    /// When the machines are free that can run one of these shapes.
+    fn of_use(&self, shapes: &BTreeSet<u32>) -> impl Iterator<Item = u64> {
+        let fit = |unfit: &[u32]| shapes.iter().any(|shape| runs(unfit, *shape));
+        let of_use = self.free_in.iter().filter(move |(unfit, _)| fit(unfit));
+        of_use.flat_map(|(_, free_in)| free_in.iter().map(|Reverse(at)| *at))
+    }
+
+    /// Time within the horizon of machines that can run one of these shapes.
+    fn room_ms(&self, shapes: &BTreeSet<u32>) -> u64 {
+        let left = |at| self.horizon_ms.saturating_sub(at);
+        self.of_use(shapes).map(left).fold(0, u64::saturating_add)
+    }
+
+    /// How far the jobs of such machines reach beyond the horizon, ms in all.
+    fn over_ms(&self, shapes: &BTreeSet<u32>) -> u64 {
+        let over = |at: u64| at.saturating_sub(self.horizon_ms);
+        self.of_use(shapes).map(over).fold(0, u64::saturating_add)
+    }
+
+    /// What does not begin within the horizon, if each job in turn takes the machine that is free first of those which can
+    /// run it. A job that takes a part of a machine counts as that part of its time.
+    fn late(&mut self, waiting: &[Work], takes_ms: impl Fn(&Work) -> u64) -> Vec<Work> {
+        let mut full: BTreeSet<u32> = BTreeSet::new();
+        let mut late = Vec::new();
+        for work in waiting {
+            let begins = !full.contains(&work.shape) && self.takes(work, takes_ms(work));
+            if !begins {
+                // Machines are free later and later.
+                full.insert(work.shape);
+                late.push(*work);
+            }
+        }
+        late
+    }
+
+    fn takes(&mut self, work: &Work, takes_ms: u64) -> bool {
+        let able = self
+            .free_in
+            .iter_mut()
+            .filter(|(unfit, _)| runs(unfit, work.shape));
+        // Of equal ones the machine that can run the least.
+        let first = able.min_by_key(|(unfit, free_in)| {
+            let at = free_in.peek().map_or(u64::MAX, |Reverse(at)| *at);
+            (at, Reverse(unfit.len()))
+        });
+        let Some((_, free_in)) = first else {
             return false;
         };
-        let takes = takes_ms(work).saturating_mul(work.share.into()) / WHOLE;
-        free.push(Reverse(at.saturating_add(takes)));
+        let Some(Reverse(at)) = free_in.peek().copied() else {
+            return false;
+        };
+        if at > self.horizon_ms {
+            return false;
+        }
+        free_in.pop();
+        free_in.push(Reverse(at.saturating_add(takes_ms)));
         true
-    };
-    let first = waiting
-        .iter()
-        .map(begins)
-        .take_while(|begins| *begins)
-        .count();
-    waiting.get(first..).unwrap_or_default()
+    }
+}
+
+/// Whether a machine that cannot run some shapes can run this one.
+fn runs(unfit: &[u32], shape: u32) -> bool {
+    unfit.binary_search(&shape).is_err()
 }
 
 /// Empty machines that hold all that waits at once, each job put into the first with room for it.
@@ -128,16 +197,14 @@ mod tests {
     };
 
     fn machine(activity: Activity) -> Machine {
-        Machine {
-            name: "m".to_owned(),
-            activity,
-        }
+        Machine::new("m", activity)
     }
 
     fn whole(seconds: u64) -> Work {
         Work {
             share: 1_000,
             expected_ms: Some(seconds * 1_000),
+            shape: 0,
         }
     }
 
@@ -154,6 +221,7 @@ mod tests {
         let unknown = Work {
             share: 1_000,
             expected_ms: None,
+            shape: 0,
         };
         assert_eq!(add(&POOL, &[], &[unknown; 4], 0), 4);
         let need = queue_time(&POOL, &[], &[], &[unknown; 4], BOOTS, Some(15_000), 0);
@@ -188,6 +256,32 @@ mod tests {
     }
 
     #[test]
+    fn a_host_counts_only_for_the_work_that_it_can_run() {
+        let tagged = |work: Work| Work { shape: 1, ..work };
+        let plain = Machine {
+            unfit: vec![1],
+            ..machine(Activity::Idle { since_ms: 0 })
+        };
+        let others = vec![plain; 4];
+        let need = |waiting: &[Work]| queue_time(&POOL, &[], &others, waiting, BOOTS, None, 0);
+        let alone = need(&[tagged(whole(30)); 10]);
+        assert_eq!((alone.add, alone.work_ms, alone.supply_ms), (5, 300_000, 0));
+        assert_eq!(need(&[whole(30); 10]).add, 0);
+        // What the hosts can run does not hide what they cannot, nor make it more.
+        let mut both = vec![whole(3_600); 4];
+        both.extend([tagged(whole(30)); 10]);
+        assert_eq!(need(&both).add, 5);
+        // A job that any of them can run leaves the others to those that need them.
+        let any = machine(Activity::Idle { since_ms: 0 });
+        let mixed = [any, others[0].clone()];
+        let waiting = [whole(3_600), tagged(whole(3_600))];
+        assert_eq!(
+            queue_time(&POOL, &[], &mixed, &waiting, BOOTS, None, 0).add,
+            0
+        );
+    }
+
+    #[test]
     fn machines_that_boot_count_until_they_hang() {
         let boots = vec![machine(Activity::Boots { since_ms: 0 }); 5];
         assert_eq!(add(&POOL, &boots, &[whole(3_600); 5], 10_000), 0);
@@ -200,6 +294,7 @@ mod tests {
         let quarter = Work {
             share: 250,
             expected_ms: Some(3_600_000),
+            shape: 0,
         };
         assert_eq!(add(&POOL, &[], &[quarter; 10], 0), 3);
     }

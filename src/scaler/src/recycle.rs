@@ -128,14 +128,8 @@ mod tests {
 
     #[test]
     fn idle_machines_make_room_down_to_the_floor() {
-        let idle = |name: &str, since_ms| Machine {
-            name: name.to_owned(),
-            activity: Activity::Idle { since_ms },
-        };
-        let busy = Machine {
-            name: "busy".to_owned(),
-            activity: Activity::Runs { left_ms: 5 },
-        };
+        let idle = |name: &str, since_ms| Machine::new(name, Activity::Idle { since_ms });
+        let busy = Machine::new("busy", Activity::Runs { left_ms: 5 });
         let machines = [idle("b", 50), idle("a", 10), busy];
         assert_eq!(make_room(&machines, 0, 1), ["a"]);
         assert_eq!(make_room(&machines, 0, 9), ["a", "b"]);

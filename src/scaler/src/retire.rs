@@ -54,14 +54,8 @@ mod tests {
             mean_ms: 100,
             p95_ms: 150,
         };
-        let idle = |name: &str, since_ms| Machine {
-            name: name.to_owned(),
-            activity: Activity::Idle { since_ms },
-        };
-        let busy = Machine {
-            name: "busy".to_owned(),
-            activity: Activity::Runs { left_ms: 5 },
-        };
+        let idle = |name: &str, since_ms| Machine::new(name, Activity::Idle { since_ms });
+        let busy = Machine::new("busy", Activity::Runs { left_ms: 5 });
         let machines = [idle("b", 50), idle("a", 10), idle("new", 150), busy];
         assert_eq!(retire(&pool, &machines, 0, boots, 200), ["a", "b"]);
         assert_eq!(retire(&pool, &machines[1..], 0, boots, 200), ["a"]);

@@ -19,6 +19,17 @@ pub struct Pool {
     pub target_ms: u64,
 }
 
+/// Added to the boot time: a machine that is asked for now should be of use for so long within the horizon, ms.
+const USE_MIN_MS: u64 = 60_000;
+
+impl Pool {
+    /// How far ahead it is looked, ms: what does not begin by then lacks a machine. No shorter than a boot and a minute.
+    pub fn horizon_ms(&self, boots: Boots) -> u64 {
+        let least_ms = boots.mean_ms.saturating_add(USE_MIN_MS);
+        self.target_ms.max(least_ms)
+    }
+}
+
 /// What a machine does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
@@ -47,13 +58,26 @@ pub fn left_ms(expected_ms: u64, elapsed_ms: u64) -> u64 {
     expected_ms.saturating_sub(elapsed_ms).max(expected_ms / 4)
 }
 
-/// A machine of a pool.
+/// A machine of a pool, or a host of none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     /// Its name.
     pub name: String,
     /// What it does.
     pub activity: Activity,
+    /// Shapes of work that it cannot run, ascending. See [`Work::shape`].
+    pub unfit: Vec<u32>,
+}
+
+impl Machine {
+    /// A machine that can run whatever waits.
+    pub fn new(name: impl Into<String>, activity: Activity) -> Self {
+        Self {
+            name: name.into(),
+            activity,
+            unfit: Vec::new(),
+        }
+    }
 }
 
 /// A job that lacks only a machine, or soon will.
@@ -63,6 +87,8 @@ pub struct Work {
     pub share: u32,
     /// How long it is expected to take, ms; none: the mean of the pool, else [`RUN_UNKNOWN_MS`].
     pub expected_ms: Option<u64>,
+    /// The number of its shape: jobs of one shape can run on the same machines.
+    pub shape: u32,
 }
 
 /// How long machines of a pool take from the request to their first question.
@@ -98,7 +124,7 @@ pub struct Need {
     pub add: u32,
     /// What waits, ms of a whole machine.
     pub work_ms: u64,
-    /// What the machines can take of it within the horizon, ms.
+    /// What the machines that can run it take of it within the horizon, ms.
     pub supply_ms: u64,
     /// How far it looks ahead, ms.
     pub horizon_ms: u64,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fairlead_content::ContentStore;
-use fairlead_dispatch::Millis;
+use fairlead_dispatch::{Engine, EngineConfig, Millis};
 use fairlead_job::{IdMaker, JobId, Spec, Stage, TboxType, Waits};
 use fairlead_store::{
     EmbeddedStore, EventFind, EventRecord, JobState, JobStore, NewJob, StoredJob,
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Clock, Config, Parts,
-    base::{errors::Refusal, peer_link::HttpPeers, providers::Programs, sealing::Sealer},
+    base::{errors::Refusal, mailbox::Message, peer_link::HttpPeers, providers::Programs, sealing::Sealer},
     core::Core,
     known::{accounts::Credentials, live_jobs::Sight},
     submission::built_jobs::BuiltJobs,
@@ -97,6 +97,24 @@ pub(crate) fn core_over(store: Arc<dyn JobStore>, config: Config, clock: Clock) 
     let url = "http://127.0.0.1:1".to_owned();
     let stop = CancellationToken::new();
     Arc::new(Core::new(config, parts, url, sealer, &stop))
+}
+
+/// Gives it an engine that answers questions, and does nothing of what it decides. Its policy is that of now.
+pub(crate) fn answer_questions(core: &Arc<Core>) {
+    let core = Arc::clone(core);
+    let mut engine = Engine::new(EngineConfig::default(), core.policy());
+    tokio::spawn(async move {
+        loop {
+            core.engine.arrived().await;
+            for message in core.engine.take() {
+                let now = core.clock.now();
+                match message {
+                    Message::Event(event) => engine.on(now, *event, &mut Vec::new()),
+                    Message::Question(question) => question(&engine, now),
+                }
+            }
+        }
+    });
 }
 
 /// Another replica's over the same store, by the same clock.

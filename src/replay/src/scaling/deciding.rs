@@ -94,6 +94,7 @@ impl World<'_> {
                         .map(|shard| Work {
                             share: 1_000,
                             expected_ms: self.expected_ms(of, *shard),
+                            shape: 0,
                         })
                         .collect();
                     let mean_ms = mean_ms.map(|ms| of.bias.corrected_ms(self.wrong_ms(ms)));
@@ -129,17 +130,15 @@ impl World<'_> {
         let machine = |id: &usize| {
             let vm = &self.vms[*id];
             let since_ms = vm.since_ms;
-            Machine {
-                name: id.to_string(),
-                activity: match vm.state {
-                    State::Boots => Activity::Boots { since_ms },
-                    State::Idle => Activity::Idle { since_ms },
-                    State::Runs { shard, .. } => Activity::Runs {
-                        left_ms: self.left_ms(of, shard, since_ms),
-                    },
-                    State::Gone => Activity::Closed,
+            let activity = match vm.state {
+                State::Boots => Activity::Boots { since_ms },
+                State::Idle => Activity::Idle { since_ms },
+                State::Runs { shard, .. } => Activity::Runs {
+                    left_ms: self.left_ms(of, shard, since_ms),
                 },
-            }
+                State::Gone => Activity::Closed,
+            };
+            Machine::new(id.to_string(), activity)
         };
         of.there.iter().map(machine).collect()
     }

@@ -3,3 +3,4 @@
 pub(crate) mod boot_store;
 pub(crate) mod feasibility;
 pub(crate) mod reserved;
+pub(crate) mod shapes;

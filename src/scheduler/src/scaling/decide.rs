@@ -326,13 +326,12 @@ mod tests {
     const NOW_MS: u64 = 1_000_000;
 
     fn picture(name: &str, machines: &[Activity], jobs: usize) -> Picture {
-        let named = machines.iter().enumerate().map(|(n, activity)| Machine {
-            name: format!("{name}--{n}"),
-            activity: *activity,
-        });
+        let named = machines.iter().enumerate();
+        let named = named.map(|(n, activity)| Machine::new(format!("{name}--{n}"), *activity));
         let hour = Work {
             share: 1_000,
             expected_ms: Some(3_600_000),
+            shape: 0,
         };
         Picture {
             name: name.to_owned(),
@@ -345,7 +344,7 @@ mod tests {
             others: Vec::new(),
             waiting: Waiting {
                 work: vec![hour; jobs],
-                mean_ms: None,
+                ..Waiting::default()
             },
             boots: Boots {
                 mean_ms: 100_000,

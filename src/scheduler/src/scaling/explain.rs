@@ -1,47 +1,95 @@
 //! Explains how pools deal with a job that waits.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use fairlead_scaler::{Activity, Machine, left_ms};
+use fairlead_scaler::{Activity, Machine, Work, left_ms, queue_time};
 use fairlead_store::JobState;
 
+use super::machines::{Kind, Look, share};
 use crate::{
+    base::errors::Refusal,
     core::Core,
     known::pools::{FleetDoc, PoolDoc},
-    placement::feasibility::fits_template,
+    placement::shapes::{Place, Shape},
 };
+
+/// A pool that could run a job, as it is now.
+struct Asked {
+    pool: PoolDoc,
+    fleet: FleetDoc,
+    machines: Vec<Machine>,
+    /// Whether the machines and hosts that there are would begin this job in time, if it were the only one.
+    is_served: bool,
+}
 
 impl Core {
     /// What each pool that could run the job does about it. A store that does not answer says nothing.
     pub(crate) async fn pools_say(&self, state: &JobState) -> Vec<String> {
+        let shape = Shape::of(state);
         let mut words = Vec::new();
+        // A job is one of the first pool that could run it and decides.
+        let mut first: Option<String> = None;
         for (name, pool) in self.lab.pools.all() {
-            if !fits_template(state, &name, &pool.template(&name)) {
+            let place = Place::empty(&name, &pool.template(&name), Vec::new());
+            if !shape.fits(&place) {
                 continue;
             }
-            let Ok(read) = self.docs.read::<FleetDoc>(&name).await else {
-                continue;
-            };
-            let fleet = read.map(|read| read.doc).unwrap_or_default();
-            let machines = self.machines_of(0, &BTreeMap::new(), &pool, &fleet).await;
-            if let Ok(machines) = machines {
-                words.push(self.pool_says(&name, &pool, &fleet, &machines));
+            let could = format!("a machine of pool {name} could run it");
+            if pool.paused {
+                words.push(format!("{could}, but the pool is paused"));
+            } else if let Some(first) = &first {
+                words.push(format!("{could}, but pool {first} is asked first"));
+            } else {
+                first = Some(name.clone());
+                let asked = Box::pin(self.look_for(state, &shape, &name, pool)).await;
+                words.extend(asked.ok().map(|asked| self.pool_says(&could, &asked)));
             }
         }
         words
     }
 
-    fn pool_says(
+    async fn look_for(
         &self,
+        state: &JobState,
+        shape: &Shape,
         name: &str,
-        pool: &PoolDoc,
-        fleet: &FleetDoc,
-        machines: &[Machine],
-    ) -> String {
-        let could = format!("a machine of pool {name} could run it");
-        if pool.paused {
-            return format!("{could}, but the pool is paused");
-        }
+        pool: PoolDoc,
+    ) -> Result<Asked, Refusal> {
+        let read = self.docs.read::<FleetDoc>(name).await?;
+        let fleet = read.map(|read| read.doc).unwrap_or_default();
+        let boots = fleet.boot_times(&pool);
+        let limits = pool.limits();
+        let look = Look {
+            shapes: std::slice::from_ref(shape),
+            horizon_ms: limits.horizon_ms(boots),
+            ..Look::default()
+        };
+        let machines = self.machines_of(&look, name, &pool, &fleet).await?;
+        let own: BTreeSet<String> = fleet.machines.keys().cloned().collect();
+        let others = self.others_of(&look, &own).await;
+        let now_ms = self.clock.wall_ms();
+        let times = self.run_times_of(vec![Kind::of(state, name, now_ms)]).await;
+        let work = Work {
+            share: share(state, pool.machine.memory_mb, pool.machine.cpus),
+            expected_ms: times.first().and_then(|times| times.mean_ms),
+            shape: 0,
+        };
+        let need = queue_time(&limits, &machines, &others, &[work], boots, None, now_ms);
+        Ok(Asked {
+            pool,
+            fleet,
+            machines,
+            is_served: need.wanted == 0,
+        })
+    }
+
+    fn pool_says(&self, could: &str, asked: &Asked) -> String {
+        let Asked {
+            pool,
+            fleet,
+            machines,
+            is_served,
+        } = asked;
         let boots = fleet.boot_times(pool);
         let now_ms = self.clock.wall_ms();
         let ready_in = machines
@@ -58,6 +106,12 @@ impl Core {
             let many = ready_in.len();
             return format!("{could}: {many} boot, and the next is ready in about {first} s");
         }
+        if *is_served {
+            let seconds = pool.limits().horizon_ms(boots).div_ceil(1_000);
+            return format!(
+                "{could}, but none is asked for this job alone: a host or machine that is there could begin it within {seconds} s"
+            );
+        }
         let there = machines.len();
         if !fleet.problem.is_empty() {
             return format!("{could}, but its provider failed: {}", fleet.problem);
@@ -71,5 +125,53 @@ impl Core {
         }
         let seconds = boots.mean_ms.div_ceil(1_000);
         format!("{could}: it has {there} machines, and a new one takes about {seconds} s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_job::TboxType;
+    use fairlead_store::Version;
+
+    use super::*;
+    use crate::{
+        known::hosts::Host,
+        testing::{answer_questions, core, state},
+    };
+
+    #[tokio::test]
+    async fn a_machine_is_promised_only_if_no_host_that_is_there_could_begin_the_job() {
+        let (_data, core) = core().await;
+        answer_questions(&core);
+        let tags = vec!["special".to_owned()];
+        let mut pool = PoolDoc::unsaid();
+        pool.machine.kinds = vec!["dc".to_owned()];
+        pool.machine.arch = "x86_64".to_owned();
+        pool.machine.memory_mb = 2_048;
+        pool.machine.tags = tags.clone();
+        let version = Version {
+            primary_term: 1,
+            seq_no: 1,
+        };
+        for name in ["first", "second"] {
+            let pool = Some(pool.clone());
+            core.lab.pools.with(|docs| docs.wrote(name, version, pool));
+        }
+        let plain = Host {
+            kinds: vec![TboxType::Dc],
+            arch: "x86_64".to_owned(),
+            memory_mb: 2_048,
+            waiting: 1,
+            ..Host::default()
+        };
+        core.lab.hosts.update("plain", |host| *host = plain).unwrap();
+        let says = async |job: &JobState| core.pools_say(job).await.join("; ");
+        let words = says(&state(1)).await;
+        let alone = "a machine of pool first could run it, but none is asked for this job alone";
+        assert!(words.starts_with(alone), "{words}");
+        assert!(words.ends_with("pool first is asked first"), "{words}");
+        let tagged = JobState { tags, ..state(2) };
+        let words = says(&tagged).await;
+        assert!(words.contains("this replica has no provider"), "{words}");
     }
 }

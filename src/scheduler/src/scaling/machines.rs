@@ -7,11 +7,14 @@ use fairlead_job::TboxType;
 use fairlead_scaler::{Activity, Machine, RUN_UNKNOWN_MS, Wear, left_ms};
 use fairlead_store::{JobState, StoreError};
 
-use super::memory::Scaler;
 use crate::{
     core::Core,
-    known::pools::{FleetDoc, FleetMachine, PoolDoc},
+    known::{
+        hosts::Host,
+        pools::{FleetDoc, FleetMachine, PoolDoc},
+    },
     lifecycle::engine_facts::class_of,
+    placement::shapes::{Place, Shape},
 };
 
 /// Thousandths of a machine.
@@ -31,6 +34,19 @@ pub(super) struct Kind {
 pub(super) struct Times {
     pub(super) mean_ms: Option<u64>,
     left_ms: Option<u64>,
+}
+
+/// For what machines are looked at.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Look<'a> {
+    /// They are idle since then at the earliest, UTC epoch ms.
+    pub(super) since_ms: u64,
+    /// Those that are idle since they were met at the earliest: when that was, UTC epoch ms.
+    pub(super) met: Option<&'a BTreeMap<String, u64>>,
+    /// What waits for them.
+    pub(super) shapes: &'a [Shape],
+    /// Jobs that end within so long leave their room to what waits, ms.
+    pub(super) horizon_ms: u64,
 }
 
 impl Kind {
@@ -88,99 +104,111 @@ impl Core {
         asked.await.unwrap_or_else(|| vec![unknown; many])
     }
 
-    /// The machines of a pool that count: those that do not retire. They are idle since `since_ms` at the earliest, or since
-    /// they were met. One that is tried out boots as long as that takes.
+    /// The machines of a pool that count: those that do not retire. One that is tried out boots as long as that takes.
     pub(super) async fn machines_of(
         &self,
-        since_ms: u64,
-        met: &BTreeMap<String, u64>,
-        pool: &PoolDoc,
+        look: &Look<'_>,
+        pool: &str,
+        of: &PoolDoc,
         fleet: &FleetDoc,
     ) -> Result<Vec<Machine>, StoreError> {
         let tried = self.tried_of(fleet).await?;
         let counts = fleet.machines.iter().filter(|(_, one)| !one.retires());
+        let template = of.template(pool);
         let mut machines = Vec::new();
         for (name, one) in counts {
-            let activity = if one.met_ms == 0 || tried.contains(name) {
-                Activity::Boots {
-                    since_ms: one.asked_ms,
-                }
-            } else {
-                let since_ms = met.get(name).copied().unwrap_or(since_ms);
-                self.activity(name, pool.machine.memory_mb, pool.machine.cpus, since_ms)
-                    .await
-            };
-            machines.push(Machine {
-                name: name.clone(),
-                activity,
-            });
+            if one.met_ms == 0 || tried.contains(name) {
+                let since_ms = one.asked_ms;
+                machines.push(Machine::new(name, Activity::Boots { since_ms }));
+                continue;
+            }
+            let met = look.met.and_then(|met| met.get(name)).copied();
+            let since_ms = met.unwrap_or(look.since_ms);
+            let look = Look { since_ms, ..*look };
+            machines.push(self.look_at(&look, name, &template).await);
         }
         Ok(machines)
     }
 
-    /// Hosts of no pool that could run jobs of this one, and live.
+    /// Hosts of no pool that live, and could run some of what waits.
     pub(super) async fn others_of(
         &self,
-        scaler: &Scaler,
-        name: &str,
-        pool: &PoolDoc,
+        look: &Look<'_>,
         fleets: &BTreeSet<String>,
     ) -> Vec<Machine> {
-        let keys = pool.template(name).keys(name);
+        let wanted: BTreeSet<&String> = look.shapes.iter().flat_map(Shape::keys).collect();
         let now_ms = self.clock.wall_ms();
-        let mut found: BTreeMap<String, (u32, Option<u32>)> = BTreeMap::new();
-        self.lab.hosts.each(|host, known| {
-            let offers = known.keys(host).iter().any(|key| keys.contains(key));
-            if offers && !fleets.contains(host) && known.is_heard(now_ms) {
-                found.insert(host.to_owned(), (known.memory_mb, known.cpus));
+        let mut found: BTreeMap<String, Host> = BTreeMap::new();
+        self.lab.hosts.each(|name, host| {
+            let counts = !fleets.contains(name) && host.is_heard(now_ms);
+            if counts && host.keys(name).iter().any(|key| wanted.contains(key)) {
+                found.insert(name.to_owned(), host.clone());
             }
         });
         let mut others = Vec::new();
-        for (name, (memory_mb, cpus)) in found {
-            let activity = self.activity(&name, memory_mb, cpus, scaler.since_ms).await;
-            others.push(Machine { name, activity });
+        for (name, host) in found {
+            let machine = self.look_at(look, &name, &host).await;
+            if machine.unfit.len() < look.shapes.len() {
+                others.push(machine);
+            }
         }
         others
     }
 
-    /// What a host that has asked for work does. `since_ms`: it is idle since then at the earliest.
-    async fn activity(
-        &self,
-        name: &str,
-        memory_mb: u32,
-        cpus: Option<u32>,
-        since_ms: u64,
-    ) -> Activity {
-        let host = self.lab.hosts.get(name);
-        if self.lab.cordons.of(name).is_some() || host.is_some_and(|host| host.is_loaded()) {
-            return Activity::Closed;
+    /// What a machine that has asked for work does, and which of the shapes it cannot run. `host`: what it has.
+    async fn look_at(&self, look: &Look<'_>, name: &str, host: &Host) -> Machine {
+        let is_loaded = self.lab.hosts.get(name).is_some_and(|one| one.is_loaded());
+        if is_loaded || self.lab.cordons.of(name).is_some() {
+            return Machine::new(name, Activity::Closed);
+        }
+        let jobs = self.jobs.live.of_host(name);
+        let states: Vec<&JobState> = jobs.iter().map(|live| &live.stored.state).collect();
+        let left_ms = self.left_of(&states).await;
+        let activity = if states.is_empty() {
+            let last_ms = self.lab.pools.last_job(name).end_ms;
+            Activity::Idle {
+                since_ms: look.since_ms.max(last_ms),
+            }
+        } else {
+            // A host with room counts as one that is free the sooner.
+            let left = states.iter().zip(&left_ms).map(|(state, left_ms)| {
+                let share = u64::from(share(state, host.memory_mb, host.cpus));
+                left_ms.saturating_mul(share).div_euclid(WHOLE)
+            });
+            Activity::Runs {
+                left_ms: left.fold(0, u64::saturating_add),
+            }
+        };
+        let mut machine = Machine::new(name, activity);
+        if !look.shapes.is_empty() {
+            let mut place = Place::empty(name, host, self.served_accounts(name));
+            for (state, left_ms) in states.iter().zip(left_ms) {
+                if left_ms > look.horizon_ms {
+                    place = place.beside(state);
+                }
+            }
+            machine.unfit = place.unfit(look.shapes);
+        }
+        machine
+    }
+
+    /// How much longer each of these jobs has its host, ms.
+    async fn left_of(&self, jobs: &[&JobState]) -> Vec<u64> {
+        if jobs.is_empty() {
+            return Vec::new();
         }
         let now_ms = self.clock.wall_ms();
-        let jobs = self.jobs.live.of_host(name);
-        if jobs.is_empty() {
-            let last_ms = self.lab.pools.last_job(name).end_ms;
-            return Activity::Idle {
-                since_ms: since_ms.max(last_ms),
-            };
-        }
-        let kinds = jobs.iter().map(|live| {
-            let state = &live.stored.state;
-            Kind::of(state, &state.host_group, now_ms)
-        });
+        let kinds = jobs
+            .iter()
+            .map(|state| Kind::of(state, &state.host_group, now_ms));
         let times = self.run_times_of(kinds.collect()).await;
-        // A host with room counts as one that is free the sooner.
-        let left = jobs.iter().zip(times).map(|(live, times)| {
-            let state = &live.stored.state;
+        let left = jobs.iter().zip(times).map(|(state, times)| {
             let elapsed_ms = now_ms.saturating_sub(state.dispatch_ms);
-            let left = times
+            times
                 .left_ms
-                .unwrap_or_else(|| left_ms(times.mean_ms.unwrap_or(RUN_UNKNOWN_MS), elapsed_ms));
-            let share = u64::from(share(state, memory_mb, cpus));
-            left.saturating_mul(share).div_euclid(WHOLE)
+                .unwrap_or_else(|| left_ms(times.mean_ms.unwrap_or(RUN_UNKNOWN_MS), elapsed_ms))
         });
-        Activity::Runs {
-            left_ms: left.fold(0, u64::saturating_add),
-        }
+        left.collect()
     }
 
     /// What tells whether a machine is replaced. `activity`: what it does.
@@ -205,8 +233,20 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_job::Stage;
+
     use super::*;
-    use crate::testing::state;
+    use crate::testing::{answer_questions, core, state, store_job};
+
+    fn host() -> Host {
+        Host {
+            kinds: vec![TboxType::Dc],
+            arch: "x86_64".to_owned(),
+            memory_mb: 4_096,
+            waiting: 1,
+            ..Host::default()
+        }
+    }
 
     #[test]
     fn a_job_takes_the_largest_part_of_a_machine() {
@@ -224,5 +264,69 @@ mod tests {
             ..job
         };
         assert_eq!(share(&whole, 4_000, Some(4)), 1_000);
+    }
+
+    #[tokio::test]
+    async fn hosts_of_no_pool_count_by_what_they_could_run() {
+        let (_data, core) = core().await;
+        let tags = vec!["special".to_owned()];
+        let tagged = Host {
+            tags: tags.clone(),
+            ..host()
+        };
+        for (name, host) in [("plain", host()), ("tagged", tagged), ("kept", host())] {
+            core.lab.hosts.update(name, |known| *known = host).unwrap();
+        }
+        let asked = fairlead_api::HostReserve {
+            accounts: vec!["ann".to_owned()],
+            until: "+1h".to_owned(),
+            reason: String::new(),
+        };
+        core.reserve_host("kept", &asked, "root").await.unwrap();
+        let shapes = [state(1), JobState { tags, ..state(2) }].map(|job| Shape::of(&job));
+        let others = async |shapes: &[Shape]| {
+            let look = Look {
+                shapes,
+                ..Look::default()
+            };
+            let others = core.others_of(&look, &BTreeSet::new()).await;
+            let named = others.into_iter().map(|one| (one.name, one.unfit));
+            named.collect::<Vec<_>>()
+        };
+        let unfit = |name: &str, unfit: &[u32]| (name.to_owned(), unfit.to_vec());
+        let all = [unfit("plain", &[1]), unfit("tagged", &[])];
+        assert_eq!(others(&shapes).await, all);
+        assert_eq!(others(&shapes[1..]).await, [unfit("tagged", &[])]);
+        assert_eq!(others(&[]).await, []);
+    }
+
+    #[tokio::test]
+    async fn a_busy_host_has_room_for_what_fits_beside_its_jobs() {
+        let (_data, core) = core().await;
+        answer_questions(&core);
+        core.lab.hosts.update("h", |known| *known = host()).unwrap();
+        let job = JobState {
+            stage: Stage::Running,
+            host: "h".to_owned(),
+            dispatch_ms: core.clock.wall_ms(),
+            ..state(1)
+        };
+        core.observe(&store_job(&core, job).await);
+        let mut whole = state(2);
+        whole.memory_mb = 4_096;
+        let shapes = [state(3), whole].map(|job| Shape::of(&job));
+        let unfit = async |horizon_ms: u64| {
+            let look = Look {
+                shapes: &shapes,
+                horizon_ms,
+                ..Look::default()
+            };
+            core.others_of(&look, &BTreeSet::new())
+                .await
+                .remove(0)
+                .unfit
+        };
+        assert_eq!(unfit(RUN_UNKNOWN_MS / 2).await, [1]);
+        assert_eq!(unfit(2 * RUN_UNKNOWN_MS).await, [0; 0]);
     }
 }

@@ -8,6 +8,7 @@ use fairlead_api::{
 use fairlead_scaler::Activity;
 use fairlead_store::{DocFind, Version};
 
+use super::machines::Look;
 use crate::{
     base::{
         errors::{PoolError, Refusal, excerpt},
@@ -106,7 +107,9 @@ impl Core {
     async fn view_of_pool(&self, name: String, pool: PoolDoc) -> Result<PoolView, Refusal> {
         let fleet = self.docs.read::<FleetDoc>(&name).await?;
         let fleet = fleet.map(|read| read.doc).unwrap_or_default();
-        let doing = self.machines_of(0, &BTreeMap::new(), &pool, &fleet).await?;
+        let doing = self
+            .machines_of(&Look::default(), &name, &pool, &fleet)
+            .await?;
         let doing = doing
             .into_iter()
             .map(|machine| (machine.name, machine.activity));

@@ -3,14 +3,16 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use fairlead_api::PoolDecision;
-use fairlead_scaler::{Machine, Seed, Wear};
+use fairlead_scaler::Seed;
 use fairlead_store::{ItemError, StoreError};
 use futures_util::{StreamExt, stream};
 
 use super::{
     decide::{Picture, Plan, decide},
     fleet::{Reconciled, apply, reconcile},
+    machines::Look,
     memory::{Remembered, Scaler},
+    work::Waiting,
 };
 use crate::{
     base::{errors::Refusal, providers::ProviderMachine},
@@ -38,8 +40,6 @@ struct Looked {
     /// As it is stored; none: it is not yet.
     stored: Option<Stored<FleetDoc>>,
     fleet: FleetDoc,
-    machines: Vec<Machine>,
-    wear: Vec<Wear>,
     /// What the list of the provider said.
     found: Reconciled,
 }
@@ -110,25 +110,11 @@ impl Core {
             }
         };
         self.note_news(&mut fleet, remembered);
-        let met = remembered.met.clone();
-        let machines = self
-            .machines_of(scaler.since_ms, &met, &pool, &fleet)
-            .await?;
-        let wear = machines.iter().map(|machine| {
-            let known = fleet
-                .machines
-                .get(&machine.name)
-                .cloned()
-                .unwrap_or_default();
-            self.wear_of(&machine.name, &known, machine.activity)
-        });
         Ok(Looked {
-            wear: wear.collect(),
             name,
             pool,
             stored,
             fleet,
-            machines,
             found,
         })
     }
@@ -220,28 +206,53 @@ impl Core {
         let mut waiting = self.waiting_for(&pools, &boot_ms.collect()).await?;
         let machines = looked.iter().flat_map(|one| one.fleet.machines.keys());
         let fleets: BTreeSet<String> = machines.cloned().collect();
-        let is_minute = scaler.round.is_multiple_of(SEED_EVERY);
-        let now_ms = self.clock.wall_ms();
         let mut pictures = Vec::new();
         for one in looked {
-            let others = self.others_of(scaler, &one.name, &one.pool, &fleets).await;
-            let remembered = scaler.of(&one.name, one.pool.min);
-            let retiring = one.fleet.machines.values().filter(|it| it.retires());
-            pictures.push(Picture {
-                name: one.name.clone(),
-                pool: one.pool.clone(),
-                machines: one.machines.clone(),
-                wear: one.wear.clone(),
-                others,
-                waiting: waiting.remove(&one.name).unwrap_or_default(),
-                boots: boots(one),
-                retiring: u32::try_from(retiring.count()).unwrap_or(u32::MAX),
-                step_left: remembered.step_left(one.pool.max_step, now_ms),
-                low: remembered.low,
-                is_minute,
-            });
+            let waiting = waiting.remove(&one.name).unwrap_or_default();
+            pictures.push(self.picture(scaler, one, waiting, &fleets).await?);
         }
         Ok(pictures)
+    }
+
+    async fn picture(
+        &self,
+        scaler: &mut Scaler,
+        one: &Looked,
+        waiting: Waiting,
+        fleets: &BTreeSet<String>,
+    ) -> Result<Picture, StoreError> {
+        let (pool, fleet) = (&one.pool, &one.fleet);
+        let boots = fleet.boot_times(pool);
+        let since_ms = scaler.since_ms;
+        let is_minute = scaler.round.is_multiple_of(SEED_EVERY);
+        let remembered = scaler.of(&one.name, pool.min);
+        let look = Look {
+            since_ms,
+            met: Some(&remembered.met),
+            shapes: &waiting.shapes,
+            horizon_ms: pool.limits().horizon_ms(boots),
+        };
+        let machines = self.machines_of(&look, &one.name, pool, fleet).await?;
+        let others = self.others_of(&look, fleets).await;
+        let wear = machines.iter().map(|machine| {
+            let known = fleet.machines.get(&machine.name);
+            let known = known.cloned().unwrap_or_default();
+            self.wear_of(&machine.name, &known, machine.activity)
+        });
+        let retiring = fleet.machines.values().filter(|it| it.retires());
+        Ok(Picture {
+            name: one.name.clone(),
+            pool: pool.clone(),
+            wear: wear.collect(),
+            machines,
+            others,
+            waiting,
+            boots,
+            retiring: u32::try_from(retiring.count()).unwrap_or(u32::MAX),
+            step_left: remembered.step_left(pool.max_step, self.clock.wall_ms()),
+            low: remembered.low,
+            is_minute,
+        })
     }
 
     /// Stores a decision, then what it makes of the pool, and has it done.

@@ -81,6 +81,7 @@ mod tests {
             cordons::{Check, Cordon},
             pools::{FleetMachine, PoolDoc},
         },
+        scaling::machines::Look,
         testing::{core_over, embedded, state, store_job},
     };
 
@@ -128,7 +129,7 @@ mod tests {
         let does = async || {
             let pool = PoolDoc::unsaid();
             let machines = core
-                .machines_of(0, &BTreeMap::new(), &pool, &fleet(5))
+                .machines_of(&Look::default(), "vms", &pool, &fleet(5))
                 .await;
             machines.unwrap().remove(0).activity
         };

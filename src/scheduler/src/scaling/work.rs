@@ -1,6 +1,6 @@
 //! Jobs that lack only a machine: those that wait, or begin within a boot, and runs of timers, each in one pool.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry};
 
 use fairlead_job::{JobId, Stage};
 use fairlead_scaler::Work;
@@ -14,7 +14,7 @@ use crate::{
         pools::PoolDoc,
         timers::{Run, Stored, Timer},
     },
-    placement::feasibility::fits_template,
+    placement::shapes::{Place, Shape},
 };
 
 /// Jobs of each account in a queue that are read.
@@ -30,6 +30,8 @@ const SOON_MAX: u32 = 1_000;
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     pub(super) work: Vec<Work>,
+    /// What it wants of its machines, by the numbers that the work has.
+    pub(super) shapes: Vec<Shape>,
     /// How long its jobs take on average, ms, as far as it is known of any.
     pub(super) mean_ms: Option<u64>,
 }
@@ -60,6 +62,7 @@ impl Core {
         let mut all = BTreeMap::new();
         for ((name, host), page) in templates.iter().zip(pages) {
             let until_ms = now_ms.saturating_add(boot_ms.get(*name).copied().unwrap_or(0));
+            let place = Place::empty(name, host, Vec::new());
             let begins = |state: &JobState| {
                 let is_due = state.stage == Stage::Submit && state.waits.is_none();
                 is_due && (1..=until_ms).contains(&state.start_ms)
@@ -70,7 +73,7 @@ impl Core {
                 .iter()
                 .map(|job| &job.state)
                 .chain(later.filter(|state| begins(state)))
-                .filter(|state| fits_template(state, name, host))
+                .filter(|state| Shape::of(state).fits(&place))
                 .filter(|state| taken.insert(state.job_id) && allowed.takes(state))
                 .collect();
             let kinds = jobs.iter().map(|state| Kind::of(state, name, now_ms));
@@ -78,18 +81,26 @@ impl Core {
             let known: Vec<u64> = times.iter().filter_map(|times| times.mean_ms).collect();
             let sum = known.iter().fold(0_u64, |sum, ms| sum.saturating_add(*ms));
             let mean_ms = sum.checked_div(u64::try_from(known.len()).unwrap_or(0));
+            let (numbers, shapes) = numbered(&jobs);
             let mut work: Vec<Work> = jobs
                 .iter()
                 .zip(times)
-                .map(|(state, times)| Work {
+                .zip(numbers)
+                .map(|((state, times), shape)| Work {
                     share: share(state, host.memory_mb, host.cpus),
                     expected_ms: times.mean_ms,
+                    shape,
                 })
                 .collect();
             if page.more {
                 work.extend(self.beyond(host, name, &work));
             }
-            all.insert((*name).clone(), Waiting { work, mean_ms });
+            let waiting = Waiting {
+                work,
+                shapes,
+                mean_ms,
+            };
+            all.insert((*name).clone(), waiting);
         }
         Ok(all)
     }
@@ -140,20 +151,31 @@ impl Core {
         Ok(runs.collect())
     }
 
-    /// Jobs that were counted and not read: as large as the others are on average.
+    /// Jobs that were counted and not read: as the others are.
     fn beyond(&self, host: &Host, name: &str, work: &[Work]) -> Vec<Work> {
         let keys = host.keys(name);
         let counted = self.lab.pools.waiting(&keys);
         let read = u64::try_from(work.len()).unwrap_or(u64::MAX);
         let more = counted.saturating_sub(read).min(BEYOND_MAX);
-        let sum: u64 = work.iter().map(|one| u64::from(one.share)).sum();
-        let share = sum.checked_div(read).unwrap_or(1_000).clamp(1, 1_000);
-        let one = Work {
-            share: u32::try_from(share).unwrap_or(1_000),
-            expected_ms: None,
-        };
-        vec![one; usize::try_from(more).unwrap_or(0)]
+        let more = usize::try_from(more).unwrap_or(0);
+        work.iter().copied().cycle().take(more).collect()
     }
+}
+
+/// The number of the shape of each job, and the shapes by their numbers.
+fn numbered(jobs: &[&JobState]) -> (Vec<u32>, Vec<Shape>) {
+    let mut known: HashMap<Shape, u32> = HashMap::new();
+    let mut shapes = Vec::new();
+    let number = |state: &&JobState| match known.entry(Shape::of(state)) {
+        Entry::Occupied(known) => *known.get(),
+        Entry::Vacant(new) => {
+            let number = u32::try_from(shapes.len()).unwrap_or(u32::MAX);
+            shapes.push(new.key().clone());
+            *new.insert(number)
+        }
+    };
+    let numbers = jobs.iter().map(number).collect();
+    (numbers, shapes)
 }
 
 fn find(name: &str, host: &Host) -> Find {
@@ -266,12 +288,12 @@ mod tests {
         pool.machine.kinds = vec!["dc".to_owned()];
         pool.machine.arch = "x86_64".to_owned();
         pool.machine.memory_mb = 2_048;
-        let template = pool.template("vms");
+        let template = Place::empty("vms", &pool.template("vms"), Vec::new());
         let due = async |boot_ms: u64| -> Vec<u64> {
             let runs = core.runs_until(NOW_MS + boot_ms).await.unwrap();
             let fit = |state: &JobState| {
                 let is_free = state.stage == Stage::Submit && state.waits.is_none();
-                is_free && fits_template(state, "vms", &template)
+                is_free && Shape::of(state).fits(&template)
             };
             assert!(runs.iter().all(fit), "{runs:?}");
             assert!(runs.iter().all(|run| share(run, 2_048, None) == 500));
