@@ -10,6 +10,7 @@
 )]
 #![forbid(unsafe_code)]
 
+mod admission;
 mod affinity;
 mod ahead;
 mod cache;
@@ -52,6 +53,7 @@ mod serve;
 mod shape;
 mod wait_report;
 
+pub use admission::Admission;
 pub use counted::NAMES_MAX;
 pub use engine::Engine;
 

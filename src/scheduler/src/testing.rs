@@ -12,7 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Clock, Config, Parts,
-    base::{errors::Refusal, mailbox::Message, peer_link::HttpPeers, providers::Programs, sealing::Sealer},
+    base::{
+        errors::Refusal, mailbox::Message, peer_link::HttpPeers, providers::Programs,
+        sealing::Sealer,
+    },
     core::Core,
     known::{accounts::Credentials, live_jobs::Sight},
     submission::built_jobs::BuiltJobs,

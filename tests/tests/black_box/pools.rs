@@ -11,6 +11,7 @@ on_both_stores!(
     a_burst_gets_machines_that_go_again,
     a_provider_that_fails_is_told_and_bad_pools_are_refused,
     jobs_pack_so_that_machines_fall_idle,
+    jobs_that_no_host_runs_and_that_may_begin_get_machines,
 );
 
 /// How long machines may take to come, run jobs and go, seconds: decisions are made every 15 s.
@@ -213,4 +214,38 @@ async fn jobs_pack_so_that_machines_fall_idle(store: Store) {
     }
     let first = used.first().cloned();
     assert_eq!(used, vec![first.unwrap_or_default(); 5]);
+}
+
+/// Beside an idle host that cannot run them, and jobs of a paused queue.
+async fn jobs_that_no_host_runs_and_that_may_begin_get_machines(store: Store) {
+    let site = Site::new();
+    let scheduler = Scheduler::start_with(store, &["--providers", &site.providers()]).await;
+    site.serve(&[scheduler.url()]);
+    let http = scheduler.http();
+    let mut asking = JoinSet::new();
+    asks(&http, &mut asking, Testbox::dc(&http, "plain", 1 << 10)).await;
+    let later = json!({"users": "all", "paused": true});
+    let set_queue = http.post("/scheduler/v1/queues/later", &later).await;
+    assert_eq!(set_queue.status, 200, "{}", set_queue.text);
+    let machine = json!({"kinds": ["dc"], "arch": "x86_64", "memory_mb": 512, "tags": ["special"]});
+    set(&http, "vms", json!({"machine": machine})).await;
+    let job = jobs::with(
+        jobs::dc("alice"),
+        &json!({"need_memory": "512m", "arch": "x86_64", "tags": ["special"]}),
+    );
+    let paused = jobs::with(job.clone(), &json!({"queue": "later"}));
+    let ids = http.submit(&jobs::times(4, &paused)).await;
+    let explained = http
+        .get(&format!("/scheduler/v1/jobs/{}/explain", ids[0]))
+        .await;
+    let words = "none is asked for while no job of its queue and account may start";
+    assert!(explained.text.contains(words), "{}", explained.text);
+    http.submit(&jobs::times(2, &job)).await;
+    let first = until("the pool decides", LIMIT_S, async || {
+        let decisions = http.get("/scheduler/v1/pools/vms/decisions").await.json();
+        decisions.as_array()?.last().cloned()
+    })
+    .await;
+    let added = first["added"].as_array().map(Vec::len);
+    assert_eq!((&first["waiting"], added), (&json!(2), Some(2)), "{first}");
 }

@@ -157,3 +157,47 @@ fn waiting_jobs_are_summed_up_by_queue_and_by_what_keeps_them_back() {
         "{all:?}"
     );
 }
+
+#[test]
+fn what_may_begin_is_told_as_it_would_be_dispatched() {
+    let mut policy = of_account("a", hard(2));
+    policy.queue_limits.insert("one".to_owned(), hard(1));
+    policy.account_limits.insert("spent".to_owned(), {
+        Allowance {
+            spent: true,
+            ..Allowance::default()
+        }
+    });
+    let paused = QueuePolicy {
+        paused: true,
+        ..QueuePolicy::default()
+    };
+    policy.queues.insert("later".to_owned(), paused);
+    let mut lab = lab(policy.clone());
+    let asked = |engine: &Engine, jobs: &[(&str, &str)]| {
+        let mut admission = engine.admission();
+        let one = |(queue, account): &(&str, &str)| admission.admit(queue, account);
+        jobs.iter().map(one).collect::<Vec<bool>>()
+    };
+    let jobs = [
+        ("a", "a"),
+        ("a/3", "a"),
+        ("b", "a"),
+        ("one", "b"),
+        ("one", "c"),
+        ("later", "b"),
+        ("spent", "spent"),
+        ("b", "b"),
+    ];
+    let admitted = [true, true, false, true, false, false, false, true];
+    assert_eq!(asked(&lab.engine, &jobs), admitted);
+    // What hosts have uses limits up.
+    lab.learn([queued("one", job(1, "a"))]);
+    let offer = lab.offer(host(1));
+    assert_eq!(lab.claims(), [(1, offer.0)]);
+    let admitted = [true, false, false, false, false, false, false, true];
+    assert_eq!(asked(&lab.engine, &jobs), admitted);
+    policy.paused = true;
+    lab.on(Event::PolicyChanged(policy));
+    assert_eq!(asked(&lab.engine, &jobs), [false; 8]);
+}

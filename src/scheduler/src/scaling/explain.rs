@@ -26,6 +26,7 @@ impl Core {
     /// What each pool that could run the job does about it. A store that does not answer says nothing.
     pub(crate) async fn pools_say(&self, state: &JobState) -> Vec<String> {
         let shape = Shape::of(state);
+        let may_begin = self.admission().await.admits(&state.queue, &state.account);
         let mut words = Vec::new();
         // A job is one of the first pool that could run it and decides.
         let mut first: Option<String> = None;
@@ -37,6 +38,10 @@ impl Core {
             let could = format!("a machine of pool {name} could run it");
             if pool.paused {
                 words.push(format!("{could}, but the pool is paused"));
+            } else if !may_begin {
+                words.push(format!(
+                    "{could}, but none is asked for while no job of its queue and account may start"
+                ));
             } else if let Some(first) = &first {
                 words.push(format!("{could}, but pool {first} is asked first"));
             } else {
@@ -130,6 +135,7 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_dispatch::{Event, Policy};
     use fairlead_job::TboxType;
     use fairlead_store::Version;
 
@@ -173,5 +179,12 @@ mod tests {
         let tagged = JobState { tags, ..state(2) };
         let words = says(&tagged).await;
         assert!(words.contains("this replica has no provider"), "{words}");
+        let paused = Policy {
+            paused: true,
+            ..Policy::default()
+        };
+        core.engine.tell(Event::PolicyChanged(paused));
+        let words = says(&tagged).await;
+        assert!(words.contains("none is asked for while no job"), "{words}");
     }
 }

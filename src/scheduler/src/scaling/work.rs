@@ -1,10 +1,12 @@
-//! Jobs that lack only a machine: those that wait, or begin within a boot, and runs of timers, each in one pool.
+//! Jobs that lack only a machine, each in one pool: those that wait or begin within a boot, and runs of timers. A job that
+//! may go to no host does not count.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry};
 
+use fairlead_dispatch::Admission;
 use fairlead_job::{JobId, Stage};
 use fairlead_scaler::Work;
-use fairlead_store::{DocKind, Find, JobState, StoreError};
+use fairlead_store::{DocKind, Find, JobState, Page, StoreError, StoredJob};
 
 use super::machines::{Kind, share};
 use crate::{
@@ -21,6 +23,8 @@ use crate::{
 const JOBS_EACH: u32 = 100;
 /// Pairs of queue and account that are read.
 const PAIRS_MAX: u32 = 64;
+/// Finds that read on until one of the jobs may begin, at most.
+const PAGES_MAX: usize = 16;
 /// Jobs that are counted beyond those that are read, at most.
 const BEYOND_MAX: u64 = 100_000;
 /// Alarms and timers that are read for jobs that begin soon.
@@ -37,7 +41,8 @@ pub(super) struct Waiting {
 }
 
 impl Core {
-    /// What waits for each pool, by name. `boot_ms`: how long a boot takes in each.
+    /// What waits for each pool, by name, and may begin: the engine would let it go to a host. `boot_ms`: how long a boot
+    /// takes in each.
     pub(super) async fn waiting_for(
         &self,
         pools: &[(String, PoolDoc)],
@@ -57,52 +62,86 @@ impl Core {
         let soon_ms = now_ms.saturating_add(longest_ms);
         let soon = self.store.alarms(soon_ms, SOON_MAX).await?;
         let runs = self.runs_until(soon_ms).await?;
-        let mut allowed = Allowed::of(self);
+        let mut admission = self.admission().await;
         let mut taken: BTreeSet<JobId> = BTreeSet::new();
         let mut all = BTreeMap::new();
-        for ((name, host), page) in templates.iter().zip(pages) {
+        for (((name, host), find), page) in templates.iter().zip(finds).zip(pages) {
+            let page = self.find_behind(find, page, &admission).await?;
             let until_ms = now_ms.saturating_add(boot_ms.get(*name).copied().unwrap_or(0));
             let place = Place::empty(name, host, Vec::new());
-            let begins = |state: &JobState| {
+            let begins = |state: &&JobState| {
                 let is_due = state.stage == Stage::Submit && state.waits.is_none();
                 is_due && (1..=until_ms).contains(&state.start_ms)
             };
-            let later = soon.jobs.iter().map(|job| &job.state).chain(&runs);
-            let jobs: Vec<&JobState> = page
-                .jobs
-                .iter()
-                .map(|job| &job.state)
-                .chain(later.filter(|state| begins(state)))
-                .filter(|state| Shape::of(state).fits(&place))
-                .filter(|state| taken.insert(state.job_id) && allowed.takes(state))
-                .collect();
-            let kinds = jobs.iter().map(|state| Kind::of(state, name, now_ms));
-            let times = self.run_times_of(kinds.collect()).await;
-            let known: Vec<u64> = times.iter().filter_map(|times| times.mean_ms).collect();
-            let sum = known.iter().fold(0_u64, |sum, ms| sum.saturating_add(*ms));
-            let mean_ms = sum.checked_div(u64::try_from(known.len()).unwrap_or(0));
-            let (numbers, shapes) = numbered(&jobs);
-            let mut work: Vec<Work> = jobs
-                .iter()
-                .zip(times)
-                .zip(numbers)
-                .map(|((state, times), shape)| Work {
-                    share: share(state, host.memory_mb, host.cpus),
-                    expected_ms: times.mean_ms,
-                    shape,
-                })
-                .collect();
-            if page.more {
-                work.extend(self.beyond(host, name, &work));
-            }
-            let waiting = Waiting {
-                work,
-                shapes,
-                mean_ms,
+            let mut takes = |state: &&JobState| {
+                Shape::of(state).fits(&place)
+                    && taken.insert(state.job_id)
+                    && admission.admit(&state.queue, &state.account)
             };
+            let ready = page.jobs.iter().map(|job| &job.state);
+            let mut jobs: Vec<&JobState> = ready.filter(&mut takes).collect();
+            let known = jobs.len();
+            let later = soon.jobs.iter().map(|job| &job.state).chain(&runs);
+            jobs.extend(later.filter(begins).filter(&mut takes));
+            let mut waiting = self.work_of(name, host, &jobs).await;
+            let beyond = self.beyond(&page, known, &host.keys(name));
+            let again = jobs.iter().zip(waiting.work.clone()).take(known);
+            let again = again.cycle().take(beyond);
+            let again = again.filter(|(state, _)| admission.admit(&state.queue, &state.account));
+            waiting.work.extend(again.map(|(_, work)| work));
             all.insert((*name).clone(), waiting);
         }
         Ok(all)
+    }
+
+    /// Which jobs the engine would let go to hosts now.
+    pub(super) async fn admission(&self) -> Admission {
+        let asked = self.engine.ask(|engine, _| engine.admission());
+        asked.await.unwrap_or_default()
+    }
+
+    /// What is found behind a page as long as none of it may begin: a find reads some pairs of queue and account only, and
+    /// these may be paused.
+    async fn find_behind(
+        &self,
+        mut find: Find,
+        mut page: Page,
+        admission: &Admission,
+    ) -> Result<Page, StoreError> {
+        let may_begin = |job: &StoredJob| admission.admits(&job.state.queue, &job.state.account);
+        for _ in 1..PAGES_MAX {
+            if page.next.is_none() || page.jobs.iter().any(may_begin) {
+                break;
+            }
+            find.after = page.next.take();
+            let mut found = self.store.find(std::slice::from_ref(&find)).await?;
+            let next = found.pop().unwrap_or_default();
+            page.jobs.extend(next.jobs);
+            page.next = next.next;
+        }
+        Ok(page)
+    }
+
+    /// What these jobs are for machines of a pool.
+    async fn work_of(&self, pool: &str, host: &Host, jobs: &[&JobState]) -> Waiting {
+        let now_ms = self.clock.wall_ms();
+        let kinds = jobs.iter().map(|state| Kind::of(state, pool, now_ms));
+        let times = self.run_times_of(kinds.collect()).await;
+        let known: Vec<u64> = times.iter().filter_map(|times| times.mean_ms).collect();
+        let sum = known.iter().fold(0_u64, |sum, ms| sum.saturating_add(*ms));
+        let mean_ms = sum.checked_div(u64::try_from(known.len()).unwrap_or(0));
+        let (numbers, shapes) = numbered(jobs);
+        let work = jobs.iter().zip(times).zip(numbers);
+        let work = work.map(|((state, times), shape)| Work {
+            share: share(state, host.memory_mb, host.cpus),
+            expected_ms: times.mean_ms,
+            shape,
+        });
+        Waiting {
+            work: work.collect(),
+            shapes,
+            mean_ms,
+        }
     }
 
     /// The jobs of timers that are due until then, each with the time as its start. Of each timer only the next run counts,
@@ -151,14 +190,16 @@ impl Core {
         Ok(runs.collect())
     }
 
-    /// Jobs that were counted and not read: as the others are.
-    fn beyond(&self, host: &Host, name: &str, work: &[Work]) -> Vec<Work> {
-        let keys = host.keys(name);
-        let counted = self.lab.pools.waiting(&keys);
-        let read = u64::try_from(work.len()).unwrap_or(u64::MAX);
-        let more = counted.saturating_sub(read).min(BEYOND_MAX);
-        let more = usize::try_from(more).unwrap_or(0);
-        work.iter().copied().cycle().take(more).collect()
+    /// How many jobs are counted beyond those that were read, if as many of them as of those may begin.
+    fn beyond(&self, page: &Page, known: usize, keys: &[String]) -> usize {
+        if !page.more {
+            return 0;
+        }
+        let number = |many: usize| u64::try_from(many).unwrap_or(u64::MAX);
+        let read = number(page.jobs.len());
+        let more = self.lab.pools.waiting(keys).saturating_sub(read);
+        let more = more.saturating_mul(number(known)).checked_div(read);
+        usize::try_from(more.unwrap_or(0).min(BEYOND_MAX)).unwrap_or(0)
     }
 }
 
@@ -194,50 +235,19 @@ fn find(name: &str, host: &Host) -> Find {
     }
 }
 
-/// How many more jobs of each account may run, of those with a limit.
-struct Allowed(BTreeMap<String, u64>);
-
-impl Allowed {
-    fn of(core: &Core) -> Self {
-        let limits = core.people.accounts.limits().into_iter();
-        let mut left: BTreeMap<String, u64> = limits
-            .filter_map(|(account, limits)| Some((account, limits.running.hard?)))
-            .collect();
-        if !left.is_empty() {
-            for id in core.jobs.live.ids() {
-                let live = core.jobs.live.get(id);
-                if let Some(left) = live.and_then(|live| left.get_mut(&live.stored.state.account)) {
-                    *left = left.saturating_sub(1);
-                }
-            }
-        }
-        Self(left)
-    }
-
-    fn takes(&mut self, state: &JobState) -> bool {
-        match self.0.get_mut(&state.account) {
-            None => true,
-            Some(0) => false,
-            Some(left) => {
-                *left = left.saturating_sub(1);
-                true
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use fairlead_job::Spec;
-    use fairlead_store::Expect;
+    use fairlead_store::{Expect, Version};
     use serde_json::json;
 
     use super::*;
     use crate::{
         Clock, Config, Pause,
-        testing::{core_over, embedded, state, store_job},
+        known::queues::Set,
+        testing::{answer_questions, core, core_over, embedded, state, store_job},
     };
 
     /// 2026-11-21T02:36:00Z.
@@ -304,5 +314,53 @@ mod tests {
         assert_eq!(due(40_000).await, [0; 0]);
         assert_eq!(due(100_000).await, [50_000, 60_000], "soon and ended");
         assert_eq!(due(200_000).await, [50_000, 60_000, 150_000]);
+    }
+
+    #[tokio::test]
+    async fn jobs_that_may_not_begin_ask_for_no_machine() {
+        let (_data, core) = core().await;
+        core.people.queues.with(|known| {
+            let version = |seq_no| Version {
+                primary_term: 1,
+                seq_no,
+            };
+            let later = Set {
+                paused: true,
+                ..Set::default()
+            };
+            known.wrote("later", version(1), Some(later));
+            let mut one = Set::default();
+            one.limits.running.hard = Some(2);
+            known.wrote("one", version(2), Some(one));
+        });
+        answer_questions(&core);
+        // A fixed host has one of the two that may run.
+        let held = JobState {
+            stage: Stage::Running,
+            host: "fixed".to_owned(),
+            queue: "one".to_owned(),
+            ready: false,
+            ..state(1)
+        };
+        core.observe(&store_job(&core, held).await);
+        // More pairs of queue and account than a find reads, and none of their jobs may begin.
+        let paused = (10..).take(100).map(|id| ("later".to_owned(), id));
+        let limited = (200..).take(5).map(|id| ("one".to_owned(), id));
+        for (queue, id) in paused.chain(limited) {
+            let job = JobState {
+                queue,
+                account: format!("account{id}"),
+                arch: "x86_64".to_owned(),
+                ..state(id)
+            };
+            store_job(&core, job).await;
+        }
+        let mut pool = PoolDoc::unsaid();
+        pool.machine.kinds = vec!["dc".to_owned()];
+        pool.machine.arch = "x86_64".to_owned();
+        pool.machine.memory_mb = 2_048;
+        let pools = [("vms".to_owned(), pool)];
+        let waiting = core.waiting_for(&pools, &BTreeMap::new()).await.unwrap();
+        assert_eq!(waiting["vms"].work.len(), 1, "{waiting:?}");
     }
 }
