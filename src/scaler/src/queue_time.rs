@@ -193,7 +193,7 @@ mod tests {
     };
     const BOOTS: Boots = Boots {
         mean_ms: 120_000,
-        p95_ms: 150_000,
+        deadline_ms: 300_000,
     };
 
     fn machine(activity: Activity) -> Machine {

@@ -52,7 +52,7 @@ mod tests {
         };
         let boots = Boots {
             mean_ms: 100,
-            p95_ms: 150,
+            deadline_ms: 300,
         };
         let idle = |name: &str, since_ms| Machine::new(name, Activity::Idle { since_ms });
         let busy = Machine::new("busy", Activity::Runs { left_ms: 5 });

@@ -96,15 +96,15 @@ pub struct Work {
 pub struct Boots {
     /// The mean, ms.
     pub mean_ms: u64,
-    /// What 95 of 100 take at most, ms.
-    pub p95_ms: u64,
+    /// For how long a machine counts as one that boots, ms. After that it hangs.
+    pub deadline_ms: u64,
 }
 
 impl Default for Boots {
     fn default() -> Self {
         Self {
             mean_ms: BOOT_UNKNOWN_MS,
-            p95_ms: BOOT_UNKNOWN_MS,
+            deadline_ms: 2 * BOOT_UNKNOWN_MS,
         }
     }
 }
@@ -112,8 +112,7 @@ impl Default for Boots {
 impl Boots {
     /// How long until a machine that boots for `age_ms` asks for work, ms; none: it hangs, and nothing is expected of it.
     pub(crate) fn left_ms(self, age_ms: u64) -> Option<u64> {
-        let is_late = age_ms > self.p95_ms.saturating_mul(2);
-        (!is_late).then_some(left_ms(self.mean_ms, age_ms))
+        (age_ms <= self.deadline_ms).then_some(left_ms(self.mean_ms, age_ms))
     }
 }
 

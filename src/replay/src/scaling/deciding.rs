@@ -115,14 +115,17 @@ impl World<'_> {
         let (shortest, longest) = self.scaling.boot_ms;
         let said = Boots {
             mean_ms: shortest.midpoint(longest),
-            p95_ms: longest,
+            deadline_ms: longest.saturating_mul(2),
         };
         if of.boots.samples() < BOOTS_MIN {
             return said;
         }
         Boots {
             mean_ms: of.boots.mean_ms().unwrap_or(said.mean_ms),
-            p95_ms: of.boots.quantile_ms(950).unwrap_or(said.p95_ms),
+            deadline_ms: of
+                .boots
+                .quantile_ms(950)
+                .map_or(said.deadline_ms, |ms| ms.saturating_mul(2)),
         }
     }
 

@@ -47,6 +47,10 @@ impl Core {
                 waiting: host.waiting,
                 seen: Some(now),
                 seen_ms: wall_ms,
+                first_ms: match host.first_ms {
+                    0 => wall_ms,
+                    first_ms => first_ms,
+                },
                 version: host.version,
                 // It may be another machine since.
                 stored: host.stored && !turn.new_session && host.facts == said.facts,

@@ -15,7 +15,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     base::errors::{HostError, excerpt},
     known::facts::{self, Facts},
-    storage::small_doc::{SmallDoc, SmallDocs},
+    storage::{
+        doc_fields::is_zero,
+        small_doc::{SmallDoc, SmallDocs},
+    },
 };
 
 /// A host that was heard of so lately is not gone, ms. Jobs of one that is gone are lost sooner.
@@ -75,6 +78,9 @@ pub(crate) struct Host {
     pub(crate) seen: Option<Millis>,
     /// The same for people.
     pub(crate) seen_ms: u64,
+    /// When it first asked for work, UTC epoch ms; 0: not yet, or before that was noted.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) first_ms: u64,
     /// What the engine was told of it last.
     #[serde(skip)]
     pub(crate) about: Arc<About>,
@@ -172,6 +178,14 @@ impl Host {
     }
 }
 
+/// The earlier one of two times, of which 0 is none.
+fn earlier(one: u64, other: u64) -> u64 {
+    match one.min(other) {
+        0 => one.max(other),
+        first => first,
+    }
+}
+
 /// Both, each text once.
 fn union<'t>(said: &[String], more: impl Iterator<Item = &'t String>) -> Vec<String> {
     let mut all = said.to_vec();
@@ -252,6 +266,7 @@ impl Hosts {
             stored: true,
             version: Some(version),
             seen_ms: known.seen_ms.max(registered.seen_ms),
+            first_ms: earlier(known.first_ms, registered.first_ms),
             ..registered
         };
     }

@@ -25,6 +25,10 @@ pub(crate) const MACHINES_MAX: u32 = 10_000;
 pub(crate) const DECISIONS_KEPT_MS: u64 = 30 * 86_400_000;
 /// Boots that are measured before they are believed.
 const BOOTS_MIN: u32 = 5;
+/// A machine that boots is given at least so long, ms, and else twice what the slowest boots take.
+const HANGS_MS: u64 = 300_000;
+/// If machines hang again and again, the next ones get twice as long, so often at most: perhaps they are slow.
+const DOUBLED_MAX: u32 = 4;
 /// Hosts whose last job is remembered, at most.
 const ENDS_MAX: usize = 50_000;
 /// The document of what holds for all pools. No pool has this name.
@@ -128,6 +132,9 @@ pub(crate) struct FleetMachine {
     pub(crate) token: String,
     /// When it was asked for, UTC epoch ms.
     pub(crate) asked_ms: u64,
+    /// When its provider last failed to make it; 0: it did not. Its boot began later.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) failed_ms: u64,
     /// When its provider first had it in a list; 0: not yet.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) listed_ms: u64,
@@ -161,6 +168,22 @@ impl FleetMachine {
         self.retired_ms > 0
     }
 
+    /// Since when it boots, UTC epoch ms: one that its provider has not made yet begins now.
+    pub(crate) fn boots_since(&self, now_ms: u64) -> u64 {
+        let is_made = self.listed_ms > 0 || self.met_ms > 0;
+        if is_made {
+            self.asked_ms.max(self.listed_ms)
+        } else {
+            now_ms
+        }
+    }
+
+    /// How long it had taken to boot when it first asked for work, ms; none: that is not known.
+    pub(crate) fn boot_ms(&self, first_ms: u64) -> Option<u64> {
+        let began_ms = self.asked_ms.max(self.failed_ms);
+        first_ms.checked_sub(began_ms).filter(|took_ms| *took_ms > 0)
+    }
+
     /// As its provider knows it.
     pub(crate) fn provided(&self, name: &str) -> ProviderMachine {
         ProviderMachine {
@@ -191,6 +214,9 @@ pub(crate) struct FleetDoc {
     pub(crate) suspects: u32,
     /// Counts of boot times by bucket.
     pub(crate) boots: Vec<(u8, u16)>,
+    /// How often machines were given up that did not boot, since the last one that did.
+    #[serde(skip_serializing_if = "is_none")]
+    pub(crate) hung: u32,
     /// Why the provider failed last; empty: it did not.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) problem: String,
@@ -205,11 +231,16 @@ impl FleetDoc {
     pub(crate) fn boot_times(&self, pool: &PoolDoc) -> Boots {
         let measured = Histogram::from_counts(self.boots.iter().copied());
         let said_ms = pool.boot_s.saturating_mul(1_000);
-        let known = measured.samples() >= BOOTS_MIN;
-        let of = |ms: Option<u64>| ms.filter(|_| known).unwrap_or(said_ms);
+        let is_known = measured.samples() >= BOOTS_MIN;
+        let slowest_ms = measured.quantile_ms(950).unwrap_or(0);
+        let (mean_ms, slow_ms) = match measured.mean_ms() {
+            Some(mean_ms) if is_known => (mean_ms, slowest_ms),
+            _ => (said_ms, slowest_ms.max(said_ms)),
+        };
+        let deadline_ms = HANGS_MS.max(slow_ms.saturating_mul(2));
         Boots {
-            mean_ms: of(measured.mean_ms()),
-            p95_ms: of(measured.quantile_ms(950)),
+            mean_ms,
+            deadline_ms: deadline_ms.saturating_mul(1 << self.hung.saturating_sub(1).min(DOUBLED_MAX)),
         }
     }
 
@@ -220,6 +251,7 @@ impl FleetDoc {
 
     /// A machine asked for work for the first time.
     pub(crate) fn note_boot(&mut self, took_ms: u64) {
+        self.hung = 0;
         let mut times = Histogram::from_counts(self.boots.drain(..));
         times.note(took_ms);
         self.boots = times.counts().collect();
@@ -351,6 +383,41 @@ mod tests {
         }
         let boots = fleet.boot_times(&pool);
         assert!(boots.mean_ms.abs_diff(20_000) < 2_000, "{boots:?}");
+    }
+
+    #[test]
+    fn a_boot_has_the_time_that_real_boots_take() {
+        let pool = PoolDoc {
+            boot_s: 5,
+            ..PoolDoc::unsaid()
+        };
+        let mut fleet = FleetDoc::default();
+        let deadline_s = |fleet: &FleetDoc| fleet.boot_times(&pool).deadline_ms / 1_000;
+        assert_eq!(deadline_s(&fleet), 300);
+        // Machines that hang may only be slow.
+        for (hung, seconds) in [(1, 300), (2, 600), (3, 1_200), (9, 4_800)] {
+            fleet.hung = hung;
+            assert_eq!(deadline_s(&fleet), seconds);
+        }
+        fleet.note_boot(1_000_000);
+        assert_eq!(fleet.hung, 0);
+        assert!(deadline_s(&fleet).abs_diff(2_000) < 300, "{fleet:?}");
+    }
+
+    #[test]
+    fn a_boot_lasts_from_the_request_or_its_last_failure_to_the_first_question() {
+        let machine = FleetMachine {
+            asked_ms: 1_000,
+            ..FleetMachine::default()
+        };
+        assert_eq!(machine.boot_ms(4_000), Some(3_000));
+        // A machine that somebody else made was there before.
+        assert_eq!(machine.boot_ms(900), None);
+        let late = FleetMachine {
+            failed_ms: 61_000,
+            ..machine
+        };
+        assert_eq!(late.boot_ms(64_000), Some(3_000));
     }
 
     #[test]

@@ -40,10 +40,12 @@ impl Core {
         let (name, asked) = (name.to_owned(), pool.asked(name));
         self.tasks.spawn(async move {
             let mut problem = String::new();
+            let mut not_made = Vec::new();
             if !wanted.is_empty()
                 && let Err(failed) = core.providers.increase(&asked, &wanted).await
             {
                 problem = failed;
+                not_made = wanted;
             }
             let ending = core.retired(&name, retiring).await;
             if !ending.is_empty()
@@ -53,7 +55,7 @@ impl Core {
             }
             if !problem.is_empty() {
                 tracing::warn!(pool = name, problem, "a provider failed; it is asked again");
-                core.note_problem(&name, problem).await;
+                core.note_problem(&name, problem, &not_made).await;
             }
             calls.lock().remove(&name);
         });
@@ -104,9 +106,18 @@ impl Core {
         .await
     }
 
-    async fn note_problem(&self, pool: &str, problem: String) {
+    async fn note_problem(&self, pool: &str, problem: String, not_made: &[ProviderMachine]) {
+        let now_ms = self.clock.wall_ms();
         let noted = self
-            .change_fleet(pool, |fleet| fleet.problem.clone_from(&problem))
+            .change_fleet(pool, |fleet| {
+                fleet.problem.clone_from(&problem);
+                for failed in not_made {
+                    let machine = fleet.machines.get_mut(&failed.name);
+                    if let Some(machine) = machine.filter(|one| one.listed_ms == 0) {
+                        machine.failed_ms = now_ms;
+                    }
+                }
+            })
             .await;
         if let Err(error) = noted {
             tracing::warn!(pool, %error, "a failed call could not be noted");
@@ -137,5 +148,37 @@ impl Core {
         if let Err(error) = forgotten {
             tracing::warn!(pool, host = name, %error, "the documents of a machine that is gone could not be removed");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{known::pools::FleetMachine, testing::core};
+
+    #[tokio::test]
+    async fn a_machine_that_could_not_be_made_begins_to_boot_later() {
+        let (_data, core) = core().await;
+        let machine = |listed_ms| FleetMachine {
+            asked_ms: 1,
+            listed_ms,
+            ..FleetMachine::default()
+        };
+        let mut fleet = FleetDoc::default();
+        for (name, listed_ms) in [("asked", 0), ("made", 5)] {
+            fleet.machines.insert(name.to_owned(), machine(listed_ms));
+        }
+        core.docs.put("vms", None, Some(&fleet)).await.unwrap();
+        let wanted: Vec<ProviderMachine> = fleet
+            .machines
+            .iter()
+            .map(|(name, one)| one.provided(name))
+            .collect();
+        core.note_problem("vms", "no capacity".to_owned(), &wanted)
+            .await;
+        let read = core.docs.read::<FleetDoc>("vms").await.unwrap().unwrap();
+        assert_eq!(read.doc.problem, "no capacity");
+        let failed = |name: &str| read.doc.machines[name].failed_ms > 0;
+        assert!(failed("asked") && !failed("made"));
     }
 }

@@ -348,7 +348,7 @@ mod tests {
             },
             boots: Boots {
                 mean_ms: 100_000,
-                p95_ms: 150_000,
+                deadline_ms: 300_000,
             },
             retiring: 0,
             step_left: 100,

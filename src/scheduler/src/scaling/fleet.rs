@@ -11,7 +11,7 @@ use crate::{
 
 /// A machine that was in so many lists no more is gone: lists of providers lag.
 const MISSED_MAX: u32 = 2;
-/// A machine that its provider never listed is given up after so long, ms, or twice the time of a boot.
+/// A machine that its provider never listed is given up after so long, ms, or when a boot would have to be over.
 const NEVER_LISTED_MS: u64 = 600_000;
 /// Longest name of a host, bytes.
 const NAME_MAX: usize = 128;
@@ -56,7 +56,7 @@ pub(super) fn reconcile(
             continue;
         }
         let is_over = if machine.listed_ms == 0 {
-            let patience_ms = NEVER_LISTED_MS.max(boots.p95_ms.saturating_mul(2));
+            let patience_ms = NEVER_LISTED_MS.max(boots.deadline_ms);
             now_ms.saturating_sub(machine.asked_ms) > patience_ms
         } else {
             let misses = missed.entry(machine.token.clone()).or_default();
@@ -130,7 +130,7 @@ mod tests {
 
     const BOOTS: Boots = Boots {
         mean_ms: 100_000,
-        p95_ms: 150_000,
+        deadline_ms: 300_000,
     };
 
     fn listed(token: &str, name: &str) -> ProviderMachine {

@@ -118,7 +118,7 @@ impl Core {
         let mut machines = Vec::new();
         for (name, one) in counts {
             if one.met_ms == 0 || tried.contains(name) {
-                let since_ms = one.asked_ms;
+                let since_ms = one.boots_since(self.clock.wall_ms());
                 machines.push(Machine::new(name, Activity::Boots { since_ms }));
                 continue;
             }

@@ -19,7 +19,7 @@ use crate::{
     core::Core,
     known::{
         ids::id_of_texts,
-        pools::{DECISIONS_KEPT_MS, DecisionDoc, FleetDoc, PoolDoc, decision_id},
+        pools::{DECISIONS_KEPT_MS, DecisionDoc, FleetDoc, FleetMachine, PoolDoc, decision_id},
     },
     storage::small_doc::Stored,
 };
@@ -30,8 +30,6 @@ const ABREAST: usize = 8;
 const SEED_EVERY: u64 = 4;
 /// Characters of a token.
 const TOKEN_CHARS: usize = 12;
-/// Machines that did not ask for work for so long after they were asked for are ended, ms, or twice the time of a boot.
-const HANGS_MS: u64 = 300_000;
 
 /// A pool in a round.
 struct Looked {
@@ -143,11 +141,12 @@ impl Core {
         for (name, machine) in &mut fleet.machines {
             let host = self.lab.hosts.get(name);
             // Each machine has a name of its own, so whoever asked under it is this one, whatever clocks say.
-            let has_asked = host.is_some_and(|host| host.seen_ms > 0);
+            let has_asked = host.as_ref().is_some_and(|host| host.seen_ms > 0);
             if machine.met_ms == 0 && has_asked {
                 machine.met_ms = now_ms.max(1);
                 remembered.met.insert(name.clone(), now_ms);
-                boots.push(now_ms.saturating_sub(machine.asked_ms));
+                let first_ms = host.map_or(0, |host| host.first_ms);
+                boots.extend(machine.boot_ms(first_ms));
             }
             if machine.met_ms > 0 && self.lab.cordons.of(name).is_none() {
                 machine.is_tried = false;
@@ -264,8 +263,8 @@ impl Core {
     ) -> Result<(), Refusal> {
         let now_ms = self.clock.wall_ms();
         if !looked.pool.paused {
-            plan.retire
-                .extend(hung(&looked.fleet, &looked.pool, now_ms));
+            let hung = hung(&mut looked.fleet, &looked.pool, now_ms);
+            plan.retire.extend(hung);
         }
         let number = looked.fleet.decision.saturating_add(1);
         let added = new_machines(&looked.name, &looked.fleet.word, number, plan.add);
@@ -412,25 +411,28 @@ fn new_machines(pool: &str, word: &str, number: u64, many: u32) -> Vec<(String, 
     (0..many).map(one).collect()
 }
 
-/// Machines that do not boot.
-fn hung(fleet: &FleetDoc, pool: &PoolDoc, now_ms: u64) -> Vec<(String, String)> {
-    let patience_ms = HANGS_MS.max(fleet.boot_times(pool).p95_ms.saturating_mul(2));
+/// Machines that do not boot, and why they are given up.
+fn hung(fleet: &mut FleetDoc, pool: &PoolDoc, now_ms: u64) -> Vec<(String, String)> {
+    let patience_ms = fleet.boot_times(pool).deadline_ms;
     let boots = fleet
         .machines
         .iter()
         .filter(|(_, one)| one.met_ms == 0 && !one.retires());
-    let hung = boots.filter(|(_, one)| now_ms.saturating_sub(one.asked_ms) > patience_ms);
+    let age_ms = |one: &FleetMachine| now_ms.saturating_sub(one.boots_since(now_ms));
+    let hung = boots.filter(|(_, one)| age_ms(one) > patience_ms);
     let why = format!(
         "it did not ask for work within {} s",
         patience_ms.div_euclid(1_000)
     );
-    hung.map(|(name, _)| (name.clone(), why.clone())).collect()
+    let hung: Vec<(String, String)> = hung.map(|(name, _)| (name.clone(), why.clone())).collect();
+    fleet.hung = fleet.hung.saturating_add(u32::from(!hung.is_empty()));
+    hung
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::known::pools::FleetMachine;
+    use crate::{known::hosts::Host, testing::core};
     use fairlead_scaler::BOOT_UNKNOWN_MS;
 
     #[test]
@@ -449,19 +451,43 @@ mod tests {
     fn a_machine_that_hangs_is_ended() {
         let pool = PoolDoc::unsaid();
         let mut fleet = FleetDoc::default();
-        let asked = |asked_ms, met_ms| FleetMachine {
-            asked_ms,
+        let listed = |listed_ms, met_ms| FleetMachine {
+            asked_ms: 1,
+            listed_ms,
             met_ms,
             ..FleetMachine::default()
         };
-        fleet.machines.insert("hangs".to_owned(), asked(1, 0));
-        fleet.machines.insert("boots".to_owned(), asked(2, 0));
-        fleet.machines.insert("runs".to_owned(), asked(1, 5));
+        fleet.machines.insert("hangs".to_owned(), listed(1, 0));
+        fleet.machines.insert("boots".to_owned(), listed(2, 0));
+        fleet.machines.insert("not-made".to_owned(), listed(0, 0));
+        fleet.machines.insert("runs".to_owned(), listed(1, 5));
         let patience_ms = 2 * BOOT_UNKNOWN_MS;
-        let hung: Vec<String> = hung(&fleet, &pool, patience_ms + 2)
+        let hung: Vec<String> = hung(&mut fleet, &pool, patience_ms + 2)
             .into_iter()
             .map(|(name, _)| name)
             .collect();
-        assert_eq!(hung, ["hangs"]);
+        assert_eq!((hung, fleet.hung), (vec!["hangs".to_owned()], 1));
+    }
+
+    #[tokio::test]
+    async fn a_boot_ends_with_the_first_request_and_not_with_the_round() {
+        let (_data, core) = core().await;
+        let said = Host {
+            seen_ms: core.clock.wall_ms(),
+            first_ms: 4_000,
+            ..Host::default()
+        };
+        core.lab.hosts.update("m", |host| *host = said).unwrap();
+        let machine = FleetMachine {
+            asked_ms: 1_000,
+            ..FleetMachine::default()
+        };
+        let mut fleet = FleetDoc::default();
+        fleet.machines.insert("m".to_owned(), machine);
+        let mut measured = fleet.clone();
+        measured.note_boot(3_000);
+        core.note_news(&mut fleet, &mut Remembered::default());
+        assert_eq!(fleet.boots, measured.boots);
+        assert!(fleet.machines["m"].met_ms > 4_000);
     }
 }
