@@ -1,8 +1,11 @@
 //! Which replica decides: the one that the document of all pools names, as long as it counts on.
+//!
+//! It counts on beside its rounds, for a provider may take long.
 
 use std::{sync::Arc, time::Duration};
 
 use fairlead_store::ItemError;
+use tokio::sync::watch;
 
 use super::memory::{Scaler, Seen};
 use crate::{
@@ -14,34 +17,64 @@ use crate::{
 
 /// Time between two rounds.
 const EVERY: Duration = Duration::from_secs(15);
-/// A replica that did not count on for so long decides no more, ms.
-const SILENT_MS: u64 = 45_000;
+/// Time between two looks at who decides. Who decides counts on at each.
+const BEAT: Duration = Duration::from_secs(3);
+/// A replica that did not count on for so long decides no more, ms: another does at most a beat later.
+const SILENT_MS: u64 = 10_000;
 
 impl Core {
     /// Decides for the pools while it is this replica's turn, until it stops.
     pub(crate) async fn watch_pools(self: Arc<Self>) {
-        let mut scaler = Scaler::default();
+        let (tell, turn) = watch::channel(false);
+        let rounds = Box::pin(Arc::clone(&self).hold_rounds(turn));
+        tokio::select! {
+            biased;
+            () = self.draining.cancelled() => {}
+            () = self.look_whose_turn(tell) => {}
+            () = rounds => {}
+        }
+    }
+
+    /// Tells whether it is this replica's turn.
+    async fn look_whose_turn(&self, tell: watch::Sender<bool>) {
+        let mut seen = Seen::default();
+        // Hosts that are always there ask again by then.
+        self.clock.sleep(EVERY).await;
         loop {
+            self.clock.sleep(BEAT).await;
+            let decides = if self.has_pools() {
+                self.decides(&mut seen).await.unwrap_or_else(|error| {
+                    tracing::warn!(%error, "it could not be told which replica decides for the pools");
+                    false
+                })
+            } else {
+                false
+            };
+            let is_news =
+                tell.send_if_modified(|known| std::mem::replace(known, decides) != decides);
+            if is_news && decides {
+                tracing::info!("this replica decides for the pools from now on");
+            }
+        }
+    }
+
+    /// A round at once when it becomes this replica's turn, and then every 15 s.
+    async fn hold_rounds(self: Arc<Self>, mut turn: watch::Receiver<bool>) {
+        let mut scaler = Scaler::default();
+        while turn.wait_for(|decides| *decides).await.is_ok() {
+            scaler.holds(self.clock.wall_ms());
+            if let Err(error) = Box::pin(self.scale(&mut scaler)).await {
+                tracing::warn!(%error, "the pools could not be looked at; they are looked at again");
+            }
             tokio::select! {
                 biased;
-                () = self.draining.cancelled() => return,
-                () = self.clock.sleep(EVERY) => {}
-            }
-            if !self.has_pools() {
-                scaler = Scaler::default();
-                continue;
-            }
-            match self.decides(&mut scaler).await {
-                Ok(true) => {
-                    if let Err(error) = Box::pin(self.scale(&mut scaler)).await {
-                        tracing::warn!(%error, "the pools could not be looked at; they are looked at again");
+                ended = turn.wait_for(|decides| !*decides) => {
+                    if ended.is_err() {
+                        return;
                     }
-                }
-                Ok(false) => scaler.rests(),
-                Err(error) => {
                     scaler.rests();
-                    tracing::warn!(%error, "it could not be told which replica decides for the pools");
                 }
+                () = self.clock.sleep(EVERY) => {}
             }
         }
     }
@@ -54,14 +87,13 @@ impl Core {
             .any(|(_, pool)| self.providers.has(&pool.provider))
     }
 
-    /// Whether this replica decides, from now to the next round.
-    async fn decides(&self, scaler: &mut Scaler) -> Result<bool, Refusal> {
+    /// Whether this replica decides, from now to the next look.
+    async fn decides(&self, seen: &mut Seen) -> Result<bool, Refusal> {
         let read = self.docs.read::<FleetDoc>(ALL_POOLS).await?;
         let now = self.clock.now();
         let (holder, beat) = read.as_ref().map_or((String::new(), 0), |read| {
             (read.doc.holder.clone(), read.doc.beat)
         });
-        let seen = &mut scaler.seen;
         let is_ours = holder == self.others.run;
         if !is_ours && !holder.is_empty() {
             if (&seen.holder, seen.beat) != (&holder, beat) {
@@ -76,14 +108,7 @@ impl Core {
                 return Ok(false);
             }
         }
-        let is_held = self.count_on(read, beat).await?;
-        if is_held && !is_ours {
-            tracing::info!("this replica decides for the pools from now on");
-        }
-        if is_held {
-            scaler.holds(self.clock.wall_ms());
-        }
-        Ok(is_held)
+        Ok(self.count_on(read, beat).await?)
     }
 
     async fn count_on(&self, over: Option<Stored<FleetDoc>>, beat: u64) -> Result<bool, ItemError> {
@@ -94,9 +119,41 @@ impl Core {
         };
         match self.docs.put(ALL_POOLS, over.as_ref(), Some(&doc)).await {
             Ok(_) => Ok(true),
-            // Perhaps it is in: the next round reads it.
+            // Perhaps it is in: the next look reads it.
             Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Clock, Config, Pause,
+        testing::{core_beside, core_over, embedded},
+    };
+
+    #[tokio::test(start_paused = true)]
+    async fn another_replica_decides_ten_seconds_after_the_last_beat() {
+        let data = tempfile::tempdir().unwrap();
+        let config = Config::embedded(data.path().to_owned());
+        let clock = Clock::simulated(1_000, Arc::new(Pause::default()));
+        let one = core_over(embedded(&data), config, clock);
+        let other = core_beside(&one);
+        let (mut its, mut others) = (Seen::default(), Seen::default());
+        for _ in 0..5 {
+            assert!(one.decides(&mut its).await.unwrap());
+            assert!(!other.decides(&mut others).await.unwrap());
+            one.clock.sleep(BEAT).await;
+        }
+        // It counts on no more.
+        let mut waited = BEAT;
+        while !other.decides(&mut others).await.unwrap() {
+            other.clock.sleep(BEAT).await;
+            waited += BEAT;
+        }
+        assert!(waited < EVERY, "{waited:?}");
+        assert!(!one.decides(&mut its).await.unwrap());
     }
 }

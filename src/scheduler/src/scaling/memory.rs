@@ -24,7 +24,6 @@ pub(super) struct Seen {
 /// What the replica that decides remembers.
 #[derive(Debug, Default)]
 pub(super) struct Scaler {
-    pub(super) seen: Seen,
     /// Since when it decides, UTC epoch ms; 0: it does not.
     pub(super) since_ms: u64,
     pub(super) round: u64,
