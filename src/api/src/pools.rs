@@ -47,7 +47,9 @@ pub struct PoolChange {
     /// How long a machine takes until it asks for work, seconds, until that was measured. A new pool has 180.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_s: Option<u64>,
-    /// How long a job should wait at most, seconds. A new pool has 0: as long as a machine takes to boot, and a minute.
+    /// How long a job should wait at most, seconds. A new pool has 0: as long as a machine takes to boot, and a minute. The
+    /// law `queue_time` reaches no shorter time: [`PoolView::horizon_s`] tells what acts. By the law `seed` what waits is worked
+    /// off in this time, 300 if it is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_s: Option<u64>,
     /// Which law decides: `queue_time`, the default, or `seed`.
@@ -62,6 +64,17 @@ pub struct PoolChange {
     /// After which time a machine is replaced, seconds; 0, the default: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_age_s: Option<u64>,
+    /// How long after a change of their number no idle machine retires, seconds. A new pool has 0, or 600 by the law `seed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cooldown_s: Option<u64>,
+    /// In how many decisions one after the other too little must be in use before idle machines retire, 1 to 1,000. A new
+    /// pool has 1, or 3 by the law `seed`, which decides once a minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low_rounds: Option<u32>,
+    /// Idle machines retire only while less of the pool is in use, percent, 1 to 100. A new pool has 100, or 30 by the law
+    /// `seed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low_use_percent: Option<u32>,
     /// Whether nothing is asked for and nothing retired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
@@ -86,6 +99,8 @@ pub struct PoolView {
     pub max_step: u32,
     /// How long jobs should wait at most, seconds.
     pub target_s: u64,
+    /// How far ahead its law looks, seconds: `target_s`, unless that is less than a boot allows.
+    pub horizon_s: u64,
     /// Which law decides.
     pub law: String,
     /// See [`PoolChange::max_idle_s`].
@@ -94,6 +109,12 @@ pub struct PoolView {
     pub max_jobs: u32,
     /// See [`PoolChange::max_age_s`].
     pub max_age_s: u64,
+    /// See [`PoolChange::cooldown_s`].
+    pub cooldown_s: u64,
+    /// See [`PoolChange::low_rounds`].
+    pub low_rounds: u32,
+    /// See [`PoolChange::low_use_percent`].
+    pub low_use_percent: u32,
     /// Whether nothing is asked for and nothing retired.
     pub paused: bool,
     /// How long a machine takes until it asks for work, seconds: measured, or as was said.

@@ -77,7 +77,7 @@ struct SetArgs {
     /// Time that a machine takes until it asks for work, until that was measured. A new pool has 3m
     #[arg(long, value_name = "TIME", value_parser = amounts::length_ms)]
     boot: Option<u64>,
-    /// Longest time that a job should wait. A new pool has the time of a boot and a minute
+    /// Longest time that a job should wait, no less than a boot and a minute. A new pool has these
     #[arg(long, value_name = "TIME", value_parser = amounts::length_ms)]
     target: Option<u64>,
     /// Law that decides: `queue_time` or `seed`
@@ -92,6 +92,15 @@ struct SetArgs {
     /// Time after which a machine is replaced; 0s: never
     #[arg(long, value_name = "TIME", value_parser = amounts::length_ms)]
     max_age: Option<u64>,
+    /// Time after a change of their number in which no idle machine retires. By the law `seed` 10m
+    #[arg(long, value_name = "TIME", value_parser = amounts::length_ms)]
+    cooldown: Option<u64>,
+    /// Number of decisions in a row with little in use before idle machines retire. By the law `seed` 3
+    #[arg(long, value_name = "N")]
+    low_rounds: Option<u32>,
+    /// Part in use, in percent, below which idle machines retire. By the law `seed` 30
+    #[arg(long, value_name = "PERCENT")]
+    low_use: Option<u32>,
     /// Ask for no machines, and retire none
     #[arg(long, conflicts_with = "resume")]
     pause: bool,
@@ -128,6 +137,9 @@ impl SetArgs {
             max_idle_s: seconds(self.max_idle),
             max_jobs: self.max_jobs,
             max_age_s: seconds(self.max_age),
+            cooldown_s: seconds(self.cooldown),
+            low_rounds: self.low_rounds,
+            low_use_percent: self.low_use,
             paused: (self.pause || self.resume).then_some(self.pause),
         };
         if change == PoolChange::default() {
@@ -152,7 +164,12 @@ pub(crate) async fn run(args: &PoolsArgs, context: &Context) -> anyhow::Result<u
         Some(What::Set(set)) => {
             let change = set.change()?;
             let set = client.set_pool(&set.name, &change).await;
-            set.map_err(Failure::from)?;
+            let pool = set.map_err(Failure::from)?;
+            if let Some(words) = what_acts(&pool) {
+                context
+                    .output
+                    .remark(&format!("pool {}: {words}", harmless(&pool.name)));
+            }
         }
         Some(What::Delete { name }) => client.delete_pool(name).await.map_err(Failure::from)?,
     }
@@ -205,6 +222,19 @@ fn table(pools: &[PoolView], paper: Paper) -> String {
     grid.render(paper)
 }
 
+/// The time that acts instead of a target that is too short, in words; none: the target acts.
+fn what_acts(pool: &PoolView) -> Option<String> {
+    let time = |seconds: u64| clock::length(seconds.saturating_mul(1_000));
+    let is_raised = pool.target_s > 0 && pool.horizon_s > pool.target_s;
+    is_raised.then(|| {
+        format!(
+            "the target of {} is below what a boot allows, and {} act instead",
+            time(pool.target_s),
+            time(pool.horizon_s)
+        )
+    })
+}
+
 /// A pool, then its machines.
 fn text(pool: &PoolView, paper: Paper) -> String {
     let machine = &pool.machine;
@@ -238,9 +268,15 @@ fn text(pool: &PoolView, paper: Paper) -> String {
         format!("boot       {} ({} measured)", time(pool.boot_s), pool.boots),
         format!(
             "target     {}",
-            or_words(pool.target_s, "the time of a boot, and a minute")
+            what_acts(pool).unwrap_or_else(|| time(pool.horizon_s))
         ),
         format!("law        {}", harmless(&pool.law)),
+        format!(
+            "shrinks    {} after a change, after {} decisions with less than {} % in use",
+            time(pool.cooldown_s),
+            pool.low_rounds,
+            pool.low_use_percent
+        ),
         format!(
             "idle       {}",
             or_words(pool.max_idle_s, "the time of a boot")
@@ -353,7 +389,14 @@ mod tests {
             ["vms", "site", "0", "10", "2", "1", "1", "0", "1"]
         );
         assert!(table.contains("no quota"));
-        let text = text(&pool, Paper::PIPE);
-        assert!(text.contains("vms--retires"), "{text}");
+        let shown = text(&pool, Paper::PIPE);
+        assert!(shown.contains("vms--retires"), "{shown}");
+        let raised = PoolView {
+            target_s: 10,
+            horizon_s: 150,
+            ..pool
+        };
+        let shown = text(&raised, Paper::PIPE);
+        assert!(shown.contains("below what a boot allows"), "{shown}");
     }
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use fairlead_dispatch::{Histogram, JobKind, RunTimes};
-use fairlead_scaler::{Bias, RUN_UNKNOWN_MS, Seed, SeedRules, left_ms};
+use fairlead_scaler::{Bias, Lull, RUN_UNKNOWN_MS, left_ms};
 use serde::Serialize;
 
 use crate::{arrivals::Arrival, chance::Chance};
@@ -49,7 +49,7 @@ pub struct Scaling {
     pub quota: u32,
     /// Machines that each group keeps.
     pub min: u32,
-    /// How long shards should wait at most, ms.
+    /// How long shards should wait at most, ms. The law `seed` has its own 300 s.
     pub target_ms: u64,
     /// Estimates are wrong by this factor.
     pub estimate_factor: f64,
@@ -117,7 +117,7 @@ struct Group {
     boots: Histogram,
     runs: Histogram,
     bias: Bias,
-    seed: Seed,
+    lull: Lull,
     /// Whether its last change was to more.
     grew: Option<bool>,
     flips: u64,
@@ -191,7 +191,7 @@ impl<'a> World<'a> {
         let mut events = BinaryHeap::new();
         for (n, arrival) in arrivals.iter().enumerate() {
             let group = *by_name.entry(&arrival.group).or_insert_with(|| {
-                groups.push(Group::new(&arrival.group, scaling.min));
+                groups.push(Group::new(&arrival.group));
                 groups.len() - 1
             });
             let suite = suites
@@ -371,11 +371,7 @@ impl<'a> World<'a> {
 }
 
 impl Group {
-    fn new(name: &str, min: u32) -> Self {
-        let rules = SeedRules {
-            min,
-            ..SeedRules::default()
-        };
+    fn new(name: &str) -> Self {
         Self {
             name: Arc::from(name),
             waiting: VecDeque::new(),
@@ -384,7 +380,7 @@ impl Group {
             boots: Histogram::default(),
             runs: Histogram::default(),
             bias: Bias::default(),
-            seed: Seed::new(rules),
+            lull: Lull::default(),
             grew: None,
             flips: 0,
         }

@@ -9,6 +9,7 @@ mod queue_time;
 mod recycle;
 mod retire;
 mod seed;
+mod shrink;
 mod state;
 
 pub use bias::Bias;
@@ -16,7 +17,8 @@ pub use queue_length::queue_length;
 pub use queue_time::queue_time;
 pub use recycle::{DAMPING_MS, Reason, Recycling, Wear, make_room};
 pub use retire::retire;
-pub use seed::{Seed, SeedRules};
+pub use seed::{SEED_SHRINKING, SEED_TIME_MS, SeedRules, seed};
+pub use shrink::{Lull, Shrinking};
 pub use state::{
     Activity, BOOT_UNKNOWN_MS, Boots, Machine, Need, Pool, RUN_UNKNOWN_MS, Work, left_ms,
 };

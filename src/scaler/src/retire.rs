@@ -32,8 +32,11 @@ pub(crate) fn idle_over(
         .filter(|(since_ms, _)| is_meant(*since_ms))
         .collect();
     idle.sort_unstable();
+    // One that boots takes no place yet.
+    let boots = |machine: &&Machine| matches!(machine.activity, Activity::Boots { .. });
+    let there = machines.iter().filter(|machine| !boots(machine)).count();
     let floor = usize::try_from(min).unwrap_or(usize::MAX);
-    let over = machines.len().saturating_sub(floor);
+    let over = there.saturating_sub(floor);
     let gone = idle.into_iter().take(over);
     gone.map(|(_, name)| name.to_owned()).collect()
 }
@@ -61,5 +64,8 @@ mod tests {
         assert_eq!(retire(&pool, &machines[1..], 0, boots, 200), ["a"]);
         assert_eq!(retire(&pool, &machines, 1, boots, 200), [""; 0]);
         assert_eq!(retire(&pool, &machines[..2], 0, boots, 200), [""; 0]);
+        let boots_yet = Machine::new("boots", Activity::Boots { since_ms: 0 });
+        let more = [&machines[..2], &[boots_yet]].concat();
+        assert_eq!(retire(&pool, &more, 0, boots, 200), [""; 0]);
     }
 }

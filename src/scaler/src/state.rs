@@ -78,6 +78,14 @@ impl Machine {
             unfit: Vec::new(),
         }
     }
+
+    /// Whether it can run jobs now, or runs some.
+    pub fn is_able(&self) -> bool {
+        match self.activity {
+            Activity::Idle { .. } | Activity::Runs { .. } => true,
+            Activity::Boots { .. } | Activity::Closed => false,
+        }
+    }
 }
 
 /// A job that lacks only a machine, or soon will.

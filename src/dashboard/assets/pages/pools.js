@@ -32,7 +32,7 @@ function PoolRow({ pool }) {
       ${count(pool.min)} to ${count(pool.max)}</td><td><${States} machines=${pool.machines} /></td><td>
       ${pool.machine.group} · ${memory(pool.machine.memory_mb)} · ${pool.machine.cpus} CPUs</td>
     <td class="num" title=${pool.boots ? `mean of ${plural(pool.boots, 'boot')}` : 'as was said'}>${span(pool.boot_s * 1000)}</td><td class="num">
-          ${span(pool.target_s * 1000)}</td><td class=${pool.problem ? 'bad' : ''}>${pool.problem ? `✗ ${pool.problem}` : ''}</td></tr>`;
+          ${span(pool.horizon_s * 1000)}</td><td class=${pool.problem ? 'bad' : ''}>${pool.problem ? `✗ ${pool.problem}` : ''}</td></tr>`;
 }
 
 function Pools() {
@@ -78,7 +78,7 @@ function Pool({ name }) {
     return html`<${Title} kind="Pool">${name}</${Title}>
     ${loaded.error.value ? html`<${Problem} error=${loaded.error.value} retry=${loaded.again} />` : html`<${Skeleton} />`}`;
   return html`<${Title} kind="Pool">${name}</${Title}><p class="subtitle">
-      ${plural(pool.machines.length, 'machine')}, ${count(pool.min)} to ${count(pool.max)} · law ${pool.law} · jobs should wait at most ${span(pool.target_s * 1000)}
+      ${plural(pool.machines.length, 'machine')}, ${count(pool.min)} to ${count(pool.max)} · law ${pool.law} · jobs should wait at most ${span(pool.horizon_s * 1000)}
       ${pool.paused ? ' · paused' : ''}</p>${pool.problem && html`<div class="banner bad"><span><b>✗</b> ${pool.problem}</span></div>`}
     <${Panel} title="Decisions" note="newest first"><${Decisions} name=${name} /></${Panel}>
     <${Panel} title="Machines">${

@@ -2,7 +2,9 @@
 
 use std::cmp::Reverse;
 
-use fairlead_scaler::{Activity, Boots, Machine, Pool, Work, queue_length, queue_time, retire};
+use fairlead_scaler::{
+    Activity, Boots, Machine, Pool, SeedRules, Work, queue_length, queue_time, retire, seed,
+};
 
 use super::{BOOTS_MIN, Event, Group, Law, SEED_EVERY, State, Vm, World, scaled};
 
@@ -75,9 +77,12 @@ impl World<'_> {
                     return 0;
                 }
                 let mean_ms = mean_ms.map(|ms| scaled(ms, self.scaling.estimate_factor));
-                self.groups[group]
-                    .seed
-                    .decide(waiting, there, busy, mean_ms, now)
+                let rules = SeedRules {
+                    min: self.scaling.min,
+                    ..SeedRules::default()
+                };
+                let lull = &mut self.groups[group].lull;
+                seed(&rules, lull, waiting, there, busy, mean_ms, now)
             }
             Law::QueueTime | Law::QueueLength => {
                 let pool = Pool {

@@ -6,7 +6,9 @@ use dashmap::DashMap;
 use fairlead_api::{PoolDecision, PoolMachine};
 use fairlead_dispatch::Histogram;
 use fairlead_job::TboxType;
-use fairlead_scaler::{BOOT_UNKNOWN_MS, Boots, Pool, Recycling};
+use fairlead_scaler::{
+    BOOT_UNKNOWN_MS, Boots, Pool, Recycling, SEED_SHRINKING, SEED_TIME_MS, SeedRules, Shrinking,
+};
 use fairlead_store::DocKind;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -39,6 +41,19 @@ pub(crate) const QUEUE_TIME: &str = "queue_time";
 /// The law of the documents that the project comes from.
 pub(crate) const SEED: &str = "seed";
 
+/// By the law `queue_time` machines go as soon as they were idle for long enough, where nothing is said.
+const AT_ONCE: Shrinking = Shrinking {
+    cooldown_ms: 0,
+    rounds: 1,
+    low_use: 1_000,
+};
+/// A pool lends idle machines after a minute with little in use, where nothing is said.
+const LENDS: Shrinking = Shrinking {
+    cooldown_ms: 0,
+    rounds: 4,
+    low_use: 300,
+};
+
 /// What an admin says of a pool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -54,6 +69,15 @@ pub(crate) struct PoolDoc {
     pub(crate) max_idle_s: u64,
     pub(crate) max_jobs: u32,
     pub(crate) max_age_s: u64,
+    /// How long after a change none goes. Absent: as the law has it, like the two below.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cooldown_s: Option<u64>,
+    /// In how many decisions in a row little must be in use before machines go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) low_rounds: Option<u32>,
+    /// Below which part in use machines go, percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) low_use_percent: Option<u32>,
     pub(crate) paused: bool,
     /// Of the document of all pools: most machines of all together. Absent: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,6 +108,59 @@ impl PoolDoc {
             max: self.max,
             step_max: self.max_step,
             target_ms: self.target_s.saturating_mul(1_000),
+        }
+    }
+
+    /// Whether the law `seed` decides.
+    pub(crate) fn is_seed(&self) -> bool {
+        self.law == SEED
+    }
+
+    /// When its machines may go.
+    pub(crate) fn shrinking(&self) -> Shrinking {
+        let usual = if self.is_seed() {
+            SEED_SHRINKING
+        } else {
+            AT_ONCE
+        };
+        let percent = |percent: u32| percent.saturating_mul(10);
+        Shrinking {
+            cooldown_ms: (self.cooldown_s).map_or(usual.cooldown_ms, |s| s.saturating_mul(1_000)),
+            rounds: self.low_rounds.unwrap_or(usual.rounds),
+            low_use: self.low_use_percent.map_or(usual.low_use, percent),
+        }
+    }
+
+    /// When others may have its idle machines, whatever the law.
+    pub(crate) fn lending(&self) -> Shrinking {
+        Shrinking {
+            cooldown_ms: 0,
+            rounds: self.low_rounds.unwrap_or(LENDS.rounds),
+            low_use: self
+                .low_use_percent
+                .map_or(LENDS.low_use, |all| all.saturating_mul(10)),
+        }
+    }
+
+    /// The numbers of the law `seed`.
+    pub(crate) fn seed_rules(&self) -> SeedRules {
+        SeedRules {
+            time_ms: match self.target_s {
+                0 => SEED_TIME_MS,
+                target_s => target_s.saturating_mul(1_000),
+            },
+            shrinking: self.shrinking(),
+            min: self.min,
+            ..SeedRules::default()
+        }
+    }
+
+    /// How far its law looks ahead, ms.
+    pub(crate) fn horizon_ms(&self, boots: Boots) -> u64 {
+        if self.is_seed() {
+            self.seed_rules().time_ms
+        } else {
+            self.limits().horizon_ms(boots)
         }
     }
 
@@ -181,7 +258,9 @@ impl FleetMachine {
     /// How long it had taken to boot when it first asked for work, ms; none: that is not known.
     pub(crate) fn boot_ms(&self, first_ms: u64) -> Option<u64> {
         let began_ms = self.asked_ms.max(self.failed_ms);
-        first_ms.checked_sub(began_ms).filter(|took_ms| *took_ms > 0)
+        first_ms
+            .checked_sub(began_ms)
+            .filter(|took_ms| *took_ms > 0)
     }
 
     /// As its provider knows it.
@@ -240,7 +319,8 @@ impl FleetDoc {
         let deadline_ms = HANGS_MS.max(slow_ms.saturating_mul(2));
         Boots {
             mean_ms,
-            deadline_ms: deadline_ms.saturating_mul(1 << self.hung.saturating_sub(1).min(DOUBLED_MAX)),
+            deadline_ms: deadline_ms
+                .saturating_mul(1 << self.hung.saturating_sub(1).min(DOUBLED_MAX)),
         }
     }
 
@@ -364,80 +444,4 @@ impl Pools {
 }
 
 #[cfg(test)]
-mod tests {
-    use fairlead_store::Version;
-
-    use super::*;
-
-    #[test]
-    fn boots_are_believed_once_some_were_measured() {
-        let pool = PoolDoc {
-            boot_s: 100,
-            ..PoolDoc::unsaid()
-        };
-        let mut fleet = FleetDoc::default();
-        for n in 0..5 {
-            assert_eq!(fleet.boots_measured(), n);
-            assert_eq!(fleet.boot_times(&pool).mean_ms, 100_000);
-            fleet.note_boot(20_000);
-        }
-        let boots = fleet.boot_times(&pool);
-        assert!(boots.mean_ms.abs_diff(20_000) < 2_000, "{boots:?}");
-    }
-
-    #[test]
-    fn a_boot_has_the_time_that_real_boots_take() {
-        let pool = PoolDoc {
-            boot_s: 5,
-            ..PoolDoc::unsaid()
-        };
-        let mut fleet = FleetDoc::default();
-        let deadline_s = |fleet: &FleetDoc| fleet.boot_times(&pool).deadline_ms / 1_000;
-        assert_eq!(deadline_s(&fleet), 300);
-        // Machines that hang may only be slow.
-        for (hung, seconds) in [(1, 300), (2, 600), (3, 1_200), (9, 4_800)] {
-            fleet.hung = hung;
-            assert_eq!(deadline_s(&fleet), seconds);
-        }
-        fleet.note_boot(1_000_000);
-        assert_eq!(fleet.hung, 0);
-        assert!(deadline_s(&fleet).abs_diff(2_000) < 300, "{fleet:?}");
-    }
-
-    #[test]
-    fn a_boot_lasts_from_the_request_or_its_last_failure_to_the_first_question() {
-        let machine = FleetMachine {
-            asked_ms: 1_000,
-            ..FleetMachine::default()
-        };
-        assert_eq!(machine.boot_ms(4_000), Some(3_000));
-        // A machine that somebody else made was there before.
-        assert_eq!(machine.boot_ms(900), None);
-        let late = FleetMachine {
-            failed_ms: 61_000,
-            ..machine
-        };
-        assert_eq!(late.boot_ms(64_000), Some(3_000));
-    }
-
-    #[test]
-    fn a_machine_of_a_pool_is_known_by_its_group() {
-        let pools = Pools::default();
-        let version = Version {
-            primary_term: 1,
-            seq_no: 1,
-        };
-        pools.with(|docs| docs.wrote("vms", version, Some(PoolDoc::unsaid())));
-        pools.job_over("vms--a", 7);
-        pools.job_over("box--a", 8);
-        assert_eq!(pools.used_last("vms--a", "vms"), Some(7));
-        assert_eq!(pools.used_last("vms--b", "vms"), Some(0));
-        assert_eq!(pools.used_last("box--a", "box"), None);
-    }
-
-    #[test]
-    fn the_newest_decision_comes_first() {
-        assert!(decision_id("p", 2) < decision_id("p", 1));
-        assert!(decision_id("p", 1_000_000) < decision_id("p", 999_999));
-    }
-}
+mod tests;

@@ -1,16 +1,11 @@
 //! How many machines each pool asks for and which retire, all pools together. Pure.
 
 use fairlead_scaler::{
-    Activity, Boots, Machine, Need, Reason, Seed, Wear, make_room, queue_time, retire,
+    Activity, Boots, Lull, Machine, Need, Reason, Wear, make_room, queue_time, retire, seed,
 };
 
 use super::work::Waiting;
-use crate::known::pools::{PoolDoc, SEED};
-
-/// Below this part of its machines in use a pool lends idle ones, thousandths.
-const LOW_USE: u64 = 300;
-/// In so many rounds in a row, or idle for one boot.
-const LOW_ROUNDS: u32 = 4;
+use crate::known::pools::PoolDoc;
 
 /// A pool as it is now.
 #[derive(Debug)]
@@ -29,8 +24,10 @@ pub(super) struct Picture {
     pub(super) retiring: u32,
     /// Machines that it may ask for in this minute.
     pub(super) step_left: u32,
-    /// In how many rounds in a row little of it was in use, before this one.
-    pub(super) low: u32,
+    /// How it was when its law decided last.
+    pub(super) lull: Lull,
+    /// How it was in the last rounds, for pools that lack machines.
+    pub(super) lends: Lull,
     /// Whether the law `seed` decides in this round: once a minute.
     pub(super) is_minute: bool,
 }
@@ -43,6 +40,8 @@ pub(super) struct Plan {
     /// Names, and why.
     pub(super) retire: Vec<(String, String)>,
     pub(super) counts: Counts,
+    /// Whether other pools may have its idle machines.
+    may_lend: bool,
     /// Jobs that lack only a machine.
     pub(super) waiting: u64,
     pub(super) sentence: String,
@@ -80,54 +79,86 @@ impl Picture {
         u32::try_from(self.machines.len()).unwrap_or(u32::MAX)
     }
 
-    /// Whether little of it is in use.
-    pub(super) fn is_low(&self) -> bool {
-        let busy = u64::from(Counts::of(&self.machines).busy);
-        busy.saturating_mul(1_000) < LOW_USE.saturating_mul(u64::from(self.there()))
-    }
-
-    /// Whether other pools may have its idle machines.
-    fn lends(&self, now_ms: u64) -> bool {
+    /// Whether other pools may have its idle machines. Asked once a round.
+    fn may_lend(&mut self, counts: Counts, now_ms: u64) -> bool {
+        let boot_ms = self.boots.mean_ms;
         let is_idle = |machine: &Machine| match machine.activity {
-            Activity::Idle { since_ms } => now_ms.saturating_sub(since_ms) >= self.boots.mean_ms,
+            Activity::Idle { since_ms } => now_ms.saturating_sub(since_ms) >= boot_ms,
             Activity::Boots { .. } | Activity::Runs { .. } | Activity::Closed => false,
         };
         let waits = !self.waiting.work.is_empty();
-        !waits && !self.pool.paused && (self.low >= LOW_ROUNDS || self.machines.iter().any(is_idle))
+        let (rules, there) = (self.pool.lending(), self.there());
+        let is_low = self.lends.allows(rules, waits, counts.busy, there, now_ms);
+        !waits && !self.pool.paused && (is_low || self.machines.iter().any(is_idle))
     }
 
-    /// The machines that are replaced, and why.
-    fn worn(&self) -> Vec<(String, String)> {
+    /// Why each machine is to be replaced, if it is; beside the machines.
+    fn worn(&self) -> Vec<Option<Reason>> {
         let rules = self.pool.recycling();
         let waits = !self.waiting.work.is_empty();
-        let machines = self.machines.iter().zip(&self.wear);
-        let worn = machines.filter_map(|(machine, wear)| {
-            let why = match rules.reason(*wear, waits)? {
-                Reason::Unhealthy => "it failed by its own fault, or is silent".to_owned(),
-                Reason::Jobs => format!("it has run {} jobs", wear.jobs),
-                Reason::Age => format!("it is {} s old", wear.age_ms.div_euclid(1_000)),
+        let wear = self.wear.iter();
+        wear.map(|wear| rules.reason(*wear, waits)).collect()
+    }
+
+    /// The machines that are not to be replaced.
+    fn staying(&self) -> Vec<Machine> {
+        let machines = self.machines.iter().zip(self.worn());
+        let staying = machines.filter(|(_, worn)| worn.is_none());
+        staying.map(|(machine, _)| machine.clone()).collect()
+    }
+
+    /// The machines that are replaced now, and why. A worn one goes only when its successor can run jobs, as far as the floor
+    /// needs one; if there can be none, it goes first. `asked`: machines that are asked for now.
+    fn replaced(&self, asked: u32) -> Vec<(String, String)> {
+        if self.pool.paused {
+            return Vec::new();
+        }
+        let number = |many: usize| u32::try_from(many).unwrap_or(u32::MAX);
+        let staying = self.staying();
+        let able = staying.iter().filter(|machine| machine.is_able()).count();
+        let boots = Counts::of(&staying).booting.saturating_add(asked) > 0;
+        let lacks = self.pool.min.saturating_sub(number(able));
+        let mut kept = if boots {
+            lacks
+        } else {
+            lacks.saturating_sub(1)
+        };
+        let worn = self.machines.iter().zip(&self.wear).zip(self.worn());
+        let mut gone = Vec::new();
+        for ((machine, wear), reason) in worn {
+            let why = match reason {
+                None => continue,
+                Some(Reason::Unhealthy) => "it failed by its own fault, or is silent".to_owned(),
+                Some(_) if kept > 0 => {
+                    kept -= 1;
+                    continue;
+                }
+                Some(Reason::Jobs) => format!("it has run {} jobs", wear.jobs),
+                Some(Reason::Age) => format!("it is {} s old", wear.age_ms.div_euclid(1_000)),
             };
-            Some((machine.name.clone(), why))
-        });
-        worn.collect()
+            gone.push((machine.name.clone(), why));
+        }
+        gone
     }
 
     /// What the law says, before the quota.
-    fn plan(&self, law: &mut Seed, now_ms: u64) -> Plan {
+    fn plan(&mut self, now_ms: u64) -> Plan {
         let counts = Counts::of(&self.machines);
         let mut plan = Plan {
             counts,
+            may_lend: self.may_lend(counts, now_ms),
             waiting: u64::try_from(self.waiting.work.len()).unwrap_or(u64::MAX),
             ..Plan::default()
         };
         if self.pool.paused {
             return plan;
         }
-        plan.retire = self.worn();
-        let waiting = &self.waiting;
-        // Those that retire still live.
+        let staying = self.staying();
+        let worn = self.machines.len().saturating_sub(staying.len());
+        // Those that retire still live, and those that are worn are no part of the floor.
         let limits = fairlead_scaler::Pool {
             step_max: self.step_left,
+            min: (self.pool.min).saturating_add(u32::try_from(worn).unwrap_or(u32::MAX)),
             max: self.pool.max.saturating_sub(self.retiring),
             ..self.pool.limits()
         };
@@ -135,62 +166,71 @@ impl Picture {
             &limits,
             &self.machines,
             &self.others,
-            &waiting.work,
+            &self.waiting.work,
             self.boots,
-            waiting.mean_ms,
+            self.waiting.mean_ms,
             now_ms,
         );
-        let (gone, why) = if self.pool.law == SEED {
-            self.by_seed(&mut plan.need, &limits, law, now_ms)
+        let (gone, why) = if self.pool.is_seed() {
+            self.by_seed(&mut plan.need, &limits, &staying, now_ms)
         } else {
-            self.idle(&limits, now_ms)
+            self.idle(plan.need.add > 0, &staying, now_ms)
         };
         let gone = gone.into_iter().map(|name| (name, why.clone()));
-        plan.retire.extend(gone);
-        plan.retire.sort_unstable();
-        plan.retire.dedup_by(|(one, _), (other, _)| one == other);
+        plan.retire = gone.collect();
         plan.add = plan.need.add;
         plan
     }
 
     /// What the law `seed` says. Machines that go, and why.
     fn by_seed(
-        &self,
+        &mut self,
         need: &mut Need,
         limits: &fairlead_scaler::Pool,
-        law: &mut Seed,
+        staying: &[Machine],
         now_ms: u64,
     ) -> (Vec<String>, String) {
-        need.add = 0;
+        let there = self.there();
+        let room = limits.max.saturating_sub(there);
+        let rules = self.pool.seed_rules();
+        need.horizon_ms = rules.time_ms;
+        need.add = limits.min.saturating_sub(there).min(room);
         let why = "little of the pool is in use".to_owned();
         if !self.is_minute {
             return (Vec::new(), why);
         }
         let busy = Counts::of(&self.machines).busy;
-        let waiting = &self.waiting;
-        let many = waiting.work.len();
-        let change = law.decide(many, self.there(), busy, waiting.mean_ms, now_ms);
-        let room = limits.max.saturating_sub(self.there());
+        let (many, mean_ms) = (self.waiting.work.len(), self.waiting.mean_ms);
+        let change = seed(&rules, &mut self.lull, many, there, busy, mean_ms, now_ms);
         let more = u32::try_from(change).unwrap_or(0);
-        need.add = more.min(limits.step_max).min(room);
+        need.add = need.add.max(more.min(limits.step_max).min(room));
         let fewer = u32::try_from(change.saturating_neg()).unwrap_or(0);
-        (make_room(&self.machines, limits.min, fewer), why)
+        (make_room(staying, self.pool.min, fewer), why)
     }
 
     /// Machines that were idle for long, and why they go.
-    fn idle(&self, limits: &fairlead_scaler::Pool, now_ms: u64) -> (Vec<String>, String) {
+    fn idle(&mut self, grows: bool, staying: &[Machine], now_ms: u64) -> (Vec<String>, String) {
         let idle_ms = self.pool.recycling().max_idle_ms.max(self.boots.mean_ms);
         let patience = Boots {
             mean_ms: idle_ms,
             ..self.boots
         };
-        let waiting = self.waiting.work.len();
-        let gone = retire(limits, &self.machines, waiting, patience, now_ms);
         let seconds = idle_ms.div_euclid(1_000);
-        (
-            gone,
-            format!("it was idle for {seconds} s while nothing waited"),
-        )
+        let why = format!("it was idle for {seconds} s while nothing waited");
+        let (waiting, busy) = (self.waiting.work.len(), Counts::of(&self.machines).busy);
+        if grows {
+            self.lull.changes(now_ms);
+            return (Vec::new(), why);
+        }
+        let (rules, there) = (self.pool.shrinking(), self.there());
+        if !(self.lull).allows(rules, waiting > 0, busy, there, now_ms) {
+            return (Vec::new(), why);
+        }
+        let gone = retire(&self.pool.limits(), staying, waiting, patience, now_ms);
+        if !gone.is_empty() {
+            self.lull.changes(now_ms);
+        }
+        (gone, why)
     }
 
     fn sentence(&self, plan: &Plan, quota: Option<u32>) -> String {
@@ -209,6 +249,13 @@ impl Picture {
         if plan.add > 0 {
             words.push(format!("{} machines are asked for", plan.add));
         }
+        let gone = |machine: &Machine| plan.retire.iter().any(|(name, _)| *name == machine.name);
+        let worn = self.machines.iter().zip(self.worn());
+        let worn = worn.filter(|(machine, worn)| worn.is_some() && !gone(machine));
+        let worn = worn.count();
+        if worn > 0 {
+            words.push(format!("{worn} worn machines end once others can run jobs"));
+        }
         if plan.is_short {
             let wanted = plan.need.wanted.max(plan.need.add);
             let limit = quota.map_or_else(
@@ -224,30 +271,26 @@ impl Picture {
     }
 }
 
-/// Decides for all pools together. `laws`: beside each picture, what the law `seed` remembers of it.
-pub(super) fn decide(
-    pictures: &[Picture],
-    laws: &mut [Seed],
-    quota: u32,
-    now_ms: u64,
-) -> Vec<Plan> {
-    let plans = pictures
-        .iter()
-        .zip(laws)
-        .map(|(picture, law)| picture.plan(law, now_ms));
+/// Decides for all pools together.
+pub(super) fn decide(pictures: &mut [Picture], quota: u32, now_ms: u64) -> Vec<Plan> {
+    let plans = pictures.iter_mut().map(|picture| picture.plan(now_ms));
     let mut plans: Vec<Plan> = plans.collect();
     let there: u32 = pictures
         .iter()
         .map(|picture| picture.there().saturating_add(picture.retiring))
         .fold(0, u32::saturating_add);
     let granted = grant(pictures, &plans, quota.saturating_sub(there));
+    for ((picture, plan), granted) in pictures.iter().zip(&mut plans).zip(&granted) {
+        plan.retire.extend(picture.replaced(*granted));
+        plan.retire.sort_unstable();
+    }
     let short: Vec<u32> = plans
         .iter()
         .zip(&granted)
         .map(|(plan, granted)| plan.add.saturating_sub(*granted))
         .collect();
     let lacks: u32 = short.iter().copied().fold(0, u32::saturating_add);
-    lend(pictures, &mut plans, &short, lacks, now_ms);
+    lend(pictures, &mut plans, &short, lacks);
     let all = pictures
         .iter()
         .zip(plans.iter_mut())
@@ -257,7 +300,7 @@ pub(super) fn decide(
         plan.add = *granted;
         let by_quota = *short > 0;
         plan.is_short =
-            by_quota || (!picture.pool.paused && wanted > plan.add && picture.pool.law != SEED);
+            by_quota || (!picture.pool.paused && wanted > plan.add && !picture.pool.is_seed());
         plan.sentence = picture.sentence(plan, by_quota.then_some(quota));
     }
     plans
@@ -289,7 +332,7 @@ fn grant(pictures: &[Picture], plans: &[Plan], mut left: u32) -> Vec<u32> {
 }
 
 /// Idle machines of pools that lack nothing retire, so that others get theirs.
-fn lend(pictures: &[Picture], plans: &mut [Plan], short: &[u32], lacks: u32, now_ms: u64) {
+fn lend(pictures: &[Picture], plans: &mut [Plan], short: &[u32], lacks: u32) {
     let retiring: u32 = pictures.iter().map(|picture| picture.retiring).sum();
     let going: u32 = plans
         .iter()
@@ -304,7 +347,7 @@ fn lend(pictures: &[Picture], plans: &mut [Plan], short: &[u32], lacks: u32, now
         if lacks == 0 {
             return;
         }
-        if *short > 0 || !picture.lends(now_ms) {
+        if *short > 0 || !plan.may_lend {
             continue;
         }
         let stays = |machine: &&Machine| !plan.retire.iter().any(|(name, _)| *name == machine.name);
@@ -318,143 +361,4 @@ fn lend(pictures: &[Picture], plans: &mut [Plan], short: &[u32], lacks: u32, now
 }
 
 #[cfg(test)]
-mod tests {
-    use fairlead_scaler::{SeedRules, Work};
-
-    use super::*;
-
-    const NOW_MS: u64 = 1_000_000;
-
-    fn picture(name: &str, machines: &[Activity], jobs: usize) -> Picture {
-        let named = machines.iter().enumerate();
-        let named = named.map(|(n, activity)| Machine::new(format!("{name}--{n}"), *activity));
-        let hour = Work {
-            share: 1_000,
-            expected_ms: Some(3_600_000),
-            shape: 0,
-        };
-        Picture {
-            name: name.to_owned(),
-            pool: PoolDoc {
-                min: 0,
-                ..PoolDoc::unsaid()
-            },
-            machines: named.collect(),
-            wear: vec![Wear::default(); machines.len()],
-            others: Vec::new(),
-            waiting: Waiting {
-                work: vec![hour; jobs],
-                ..Waiting::default()
-            },
-            boots: Boots {
-                mean_ms: 100_000,
-                deadline_ms: 300_000,
-            },
-            retiring: 0,
-            step_left: 100,
-            low: 0,
-            is_minute: true,
-        }
-    }
-
-    fn decided(pictures: &[Picture], quota: u32) -> Vec<Plan> {
-        let mut laws = vec![Seed::new(SeedRules::default()); pictures.len()];
-        decide(pictures, &mut laws, quota, NOW_MS)
-    }
-
-    const IDLE: Activity = Activity::Idle { since_ms: 0 };
-    const FRESH: Activity = Activity::Idle { since_ms: NOW_MS };
-    const BUSY: Activity = Activity::Runs { left_ms: 9_000_000 };
-
-    #[test]
-    fn a_pool_asks_for_what_waits_and_says_why() {
-        let [plan] = &decided(&[picture("a", &[BUSY], 3)], u32::MAX)[..] else {
-            panic!("one plan")
-        };
-        assert_eq!((plan.add, plan.is_short, plan.retire.len()), (3, false, 0));
-        assert_eq!(
-            plan.sentence,
-            "3 jobs wait with 10800 s of work, and the machines take 0 s within 160 s; 3 machines are asked for"
-        );
-        let many = &decided(&[picture("a", &[], 30)], u32::MAX)[0];
-        assert_eq!((many.add, many.is_short), (10, true));
-        assert!(
-            many.sentence
-                .ends_with("30 were wanted, and max 10 or max_step 100 allows no more")
-        );
-    }
-
-    #[test]
-    fn a_machine_that_retires_counts_until_it_is_gone() {
-        let mut full = picture("a", &[BUSY, BUSY], 5);
-        (full.pool.max, full.retiring) = (4, 1);
-        assert_eq!(decided(&[full], u32::MAX)[0].add, 1);
-        let mut floor = picture("a", &[BUSY], 0);
-        (floor.pool.min, floor.pool.max, floor.retiring) = (4, 4, 2);
-        assert_eq!(decided(&[floor], u32::MAX)[0].add, 1);
-    }
-
-    #[test]
-    fn a_paused_pool_does_nothing() {
-        let mut paused = picture("a", &[IDLE], 0);
-        paused.pool.paused = true;
-        let plan = &decided(&[paused], u32::MAX)[0];
-        assert_eq!((plan.add, plan.retire.len()), (0, 0));
-    }
-
-    #[test]
-    fn the_quota_is_shared_and_the_floors_come_first() {
-        let mut floor = picture("c", &[], 0);
-        floor.pool.min = 2;
-        let pools = [picture("a", &[], 8), picture("b", &[], 8), floor];
-        let adds: Vec<u32> = decided(&pools, 9).iter().map(|plan| plan.add).collect();
-        assert_eq!(adds, [4, 3, 2]);
-    }
-
-    #[test]
-    fn an_idle_pool_makes_room_for_one_that_lacks_machines_and_never_below_its_floor() {
-        // Idle for long it retires anyway; one that was just used stays, unless others need the room.
-        let mut lender = picture("a", &[FRESH, FRESH, BUSY], 0);
-        lender.low = LOW_ROUNDS;
-        let alone = &decided(&[picture("a", &[FRESH, FRESH], 0)], 2)[0];
-        assert_eq!(alone.retire.len(), 0);
-        let plans = decided(&[lender, picture("b", &[], 1)], 3);
-        assert_eq!(plans[1].add, 0);
-        assert!(plans[1].is_short && plans[1].sentence.contains("the quota of 3 machines"));
-        let why = "it makes room for pool b".to_owned();
-        assert_eq!(plans[0].retire, [("a--0".to_owned(), why)]);
-        let mut at_floor = picture("a", &[FRESH, FRESH], 0);
-        (at_floor.low, at_floor.pool.min) = (LOW_ROUNDS, 2);
-        let plans = decided(&[at_floor, picture("b", &[], 1)], 2);
-        assert_eq!(plans[0].retire.len(), 0);
-        // Those that go already are enough.
-        let mut going = picture("a", &[FRESH], 0);
-        (going.low, going.retiring) = (LOW_ROUNDS, 1);
-        let plans = decided(&[going, picture("b", &[], 1)], 2);
-        assert_eq!(plans[0].retire.len(), 0);
-    }
-
-    #[test]
-    fn idle_machines_retire_only_while_nothing_waits() {
-        let plan = &decided(&[picture("a", &[IDLE, FRESH, BUSY], 0)], u32::MAX)[0];
-        let names: Vec<&str> = plan.retire.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["a--0"]);
-        let plan = &decided(&[picture("a", &[IDLE, BUSY], 5)], u32::MAX)[0];
-        assert_eq!(plan.retire.len(), 0);
-        let mut patient = picture("a", &[IDLE], 0);
-        patient.pool.max_idle_s = 2_000;
-        assert_eq!(decided(&[patient], u32::MAX)[0].retire.len(), 0);
-    }
-
-    #[test]
-    fn an_unhealthy_machine_is_replaced_even_if_jobs_wait() {
-        let mut ill = picture("a", &[Activity::Closed], 1);
-        ill.wear[0] = Wear {
-            is_unhealthy: true,
-            idle_ms: Some(0),
-            ..Wear::default()
-        };
-        let plan = &decided(&[ill], u32::MAX)[0];
-        assert_eq!((plan.add, plan.retire.len()), (1, 1));
-    }
-}
+mod tests;

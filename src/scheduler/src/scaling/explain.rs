@@ -20,6 +20,8 @@ struct Asked {
     machines: Vec<Machine>,
     /// Whether the machines and hosts that there are would begin this job in time, if it were the only one.
     is_served: bool,
+    /// Whether all pools together have as many machines as they may.
+    is_quota_used: bool,
 }
 
 impl Core {
@@ -66,7 +68,7 @@ impl Core {
         let limits = pool.limits();
         let look = Look {
             shapes: std::slice::from_ref(shape),
-            horizon_ms: limits.horizon_ms(boots),
+            horizon_ms: pool.horizon_ms(boots),
             ..Look::default()
         };
         let machines = self.machines_of(&look, name, &pool, &fleet).await?;
@@ -85,7 +87,19 @@ impl Core {
             fleet,
             machines,
             is_served: need.wanted == 0,
+            is_quota_used: self.is_quota_used().await?,
         })
+    }
+
+    async fn is_quota_used(&self) -> Result<bool, Refusal> {
+        let quota = self.lab.pools.quota();
+        if quota == u32::MAX {
+            return Ok(false);
+        }
+        let fleets = self.docs.list::<FleetDoc>().await?;
+        let machines = fleets.iter().map(|(_, fleet)| fleet.doc.machines.len());
+        let machines = machines.fold(0, usize::saturating_add);
+        Ok(machines >= usize::try_from(quota).unwrap_or(usize::MAX))
     }
 
     fn pool_says(&self, could: &str, asked: &Asked) -> String {
@@ -94,6 +108,7 @@ impl Core {
             fleet,
             machines,
             is_served,
+            is_quota_used,
         } = asked;
         let boots = fleet.boot_times(pool);
         let now_ms = self.clock.wall_ms();
@@ -112,7 +127,7 @@ impl Core {
             return format!("{could}: {many} boot, and the next is ready in about {first} s");
         }
         if *is_served {
-            let seconds = pool.limits().horizon_ms(boots).div_ceil(1_000);
+            let seconds = pool.horizon_ms(boots).div_ceil(1_000);
             return format!(
                 "{could}, but none is asked for this job alone: a host or machine that is there could begin it within {seconds} s"
             );
@@ -123,6 +138,10 @@ impl Core {
         }
         if there >= usize::try_from(pool.max).unwrap_or(usize::MAX) {
             return format!("{could}: the pool has its {there} machines, which is its max");
+        }
+        if *is_quota_used {
+            let quota = self.lab.pools.quota();
+            return format!("{could}, but all pools have the {quota} machines of their quota");
         }
         if !self.providers.has(&pool.provider) {
             let provider = &pool.provider;
@@ -170,7 +189,10 @@ mod tests {
             waiting: 1,
             ..Host::default()
         };
-        core.lab.hosts.update("plain", |host| *host = plain).unwrap();
+        core.lab
+            .hosts
+            .update("plain", |host| *host = plain)
+            .unwrap();
         let says = async |job: &JobState| core.pools_say(job).await.join("; ");
         let words = says(&state(1)).await;
         let alone = "a machine of pool first could run it, but none is asked for this job alone";
@@ -179,6 +201,14 @@ mod tests {
         let tagged = JobState { tags, ..state(2) };
         let words = says(&tagged).await;
         assert!(words.contains("this replica has no provider"), "{words}");
+        let quota = Some(PoolDoc {
+            quota: Some(0),
+            ..PoolDoc::default()
+        });
+        let all = crate::known::pools::ALL_POOLS;
+        core.lab.pools.with(|docs| docs.wrote(all, version, quota));
+        let words = says(&tagged).await;
+        assert!(words.contains("the 0 machines of their quota"), "{words}");
         let paused = Policy {
             paused: true,
             ..Policy::default()

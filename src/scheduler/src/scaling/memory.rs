@@ -6,7 +6,7 @@ use std::{
 };
 
 use fairlead_dispatch::Millis;
-use fairlead_scaler::{Seed, SeedRules};
+use fairlead_scaler::Lull;
 use parking_lot::Mutex;
 
 /// Within so many ms a pool asks for `max_step` machines at most.
@@ -33,11 +33,12 @@ pub(super) struct Scaler {
 }
 
 /// What it remembers of a pool.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Remembered {
-    pub(super) seed: Seed,
-    /// In how many rounds in a row little of it was in use.
-    pub(super) low: u32,
+    /// Before its law's last decision.
+    pub(super) lull: Lull,
+    /// Before its last round, for other pools.
+    pub(super) lends: Lull,
     /// When how many machines were asked for, UTC epoch ms.
     pub(super) asked: VecDeque<(u64, u32)>,
     /// How many lists lacked a machine, by token.
@@ -64,20 +65,8 @@ impl Scaler {
         self.pools.clear();
     }
 
-    pub(super) fn of(&mut self, pool: &str, min: u32) -> &mut Remembered {
-        let new = || Remembered {
-            seed: Seed::new(SeedRules {
-                min,
-                ..SeedRules::default()
-            }),
-            low: 0,
-            asked: VecDeque::new(),
-            missed: BTreeMap::new(),
-            counted: BTreeMap::new(),
-            met: BTreeMap::new(),
-            said: String::new(),
-        };
-        self.pools.entry(pool.to_owned()).or_insert_with(new)
+    pub(super) fn of(&mut self, pool: &str) -> &mut Remembered {
+        self.pools.entry(pool.to_owned()).or_default()
     }
 }
 
@@ -98,7 +87,7 @@ mod tests {
     #[test]
     fn a_pool_asks_for_its_step_within_a_minute() {
         let mut scaler = Scaler::default();
-        let pool = scaler.of("p", 0);
+        let pool = scaler.of("p");
         pool.asked.push_back((1_000, 30));
         pool.asked.push_back((50_000, 30));
         assert_eq!(pool.step_left(100, 50_000), 40);

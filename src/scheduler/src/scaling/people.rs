@@ -26,6 +26,8 @@ use crate::{
 
 /// Longest time that can be said of a pool, seconds: a year.
 const TIME_MAX_S: u64 = 366 * 86_400;
+/// Most decisions in a row that can be asked for before machines retire.
+const ROUNDS_MAX: u32 = 1_000;
 /// Most tags, and most devices, of the machines of a pool.
 const WORDS_MAX: usize = 64;
 
@@ -115,6 +117,7 @@ impl Core {
             .map(|machine| (machine.name, machine.activity));
         let doing: BTreeMap<String, Activity> = doing.collect();
         let boots = fleet.boot_times(&pool);
+        let (shrinking, horizon_ms) = (pool.shrinking(), pool.horizon_ms(boots));
         let machines = fleet
             .machines
             .iter()
@@ -136,6 +139,10 @@ impl Core {
             max_idle_s: pool.max_idle_s,
             max_jobs: pool.max_jobs,
             max_age_s: pool.max_age_s,
+            horizon_s: horizon_ms.div_euclid(1_000),
+            cooldown_s: shrinking.cooldown_ms.div_euclid(1_000),
+            low_rounds: shrinking.rounds,
+            low_use_percent: shrinking.low_use.div_euclid(10),
             paused: pool.paused,
             boot_s: boots.mean_ms.div_euclid(1_000),
             boots: fleet.boots_measured(),
@@ -248,17 +255,35 @@ fn changed(known: Option<PoolDoc>, change: &PoolChange) -> Result<PoolDoc, Refus
         max_idle_s: change.max_idle_s.unwrap_or(known.max_idle_s),
         max_jobs: change.max_jobs.unwrap_or(known.max_jobs),
         max_age_s: change.max_age_s.unwrap_or(known.max_age_s),
+        cooldown_s: change.cooldown_s.or(known.cooldown_s),
+        low_rounds: change.low_rounds.or(known.low_rounds),
+        low_use_percent: change.low_use_percent.or(known.low_use_percent),
         paused: change.paused.unwrap_or(known.paused),
         quota: None,
     };
+    check_limits(&doc)?;
+    Ok(doc)
+}
+
+fn check_limits(doc: &PoolDoc) -> Result<(), Refusal> {
     check_most("max", doc.max.into(), MACHINES_MAX.into())?;
     for (field, given) in [
         ("boot_s", doc.boot_s),
         ("target_s", doc.target_s),
         ("max_idle_s", doc.max_idle_s),
         ("max_age_s", doc.max_age_s),
+        ("cooldown_s", doc.cooldown_s.unwrap_or(0)),
     ] {
         check_most(field, given, TIME_MAX_S)?;
+    }
+    for (field, given, max) in [
+        ("low_rounds", doc.low_rounds, ROUNDS_MAX),
+        ("low_use_percent", doc.low_use_percent, 100),
+    ] {
+        check_most(field, given.unwrap_or(0).into(), max.into())?;
+        if given == Some(0) {
+            return Err(PoolError::Zero(field).into());
+        }
     }
     let (min, max) = (doc.min, doc.max);
     if min > max {
@@ -270,7 +295,7 @@ fn changed(known: Option<PoolDoc>, change: &PoolChange) -> Result<PoolDoc, Refus
     if ![QUEUE_TIME, SEED].contains(&doc.law.as_str()) {
         return Err(PoolError::UnknownLaw(excerpt(&doc.law)).into());
     }
-    Ok(doc)
+    Ok(())
 }
 
 fn check_machine(machine: &PoolMachine) -> Result<(), Refusal> {
@@ -361,6 +386,11 @@ mod tests {
             ),
             (refused(|pool| pool.max_step = Some(0)), "max_step"),
             (refused(|pool| pool.law = Some("luck".to_owned())), "'luck'"),
+            (refused(|pool| pool.low_rounds = Some(0)), "low_rounds: 0"),
+            (
+                refused(|pool| pool.low_use_percent = Some(101)),
+                "101 is over 100",
+            ),
             (refused(|pool| pool.boot_s = Some(u64::MAX)), "boot_s"),
             (
                 refused_machine(|one| one.kinds.push("hw".to_owned())),

@@ -3,7 +3,6 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use fairlead_api::PoolDecision;
-use fairlead_scaler::Seed;
 use fairlead_store::{ItemError, StoreError};
 use futures_util::{StreamExt, stream};
 
@@ -87,7 +86,7 @@ impl Core {
             fleet.word = id_of_texts(&[&self.others.run, &now_ms.to_string(), &name]);
         }
         let boots = fleet.boot_times(&pool);
-        let remembered = scaler.of(&name, pool.min);
+        let remembered = scaler.of(&name);
         let found = match listed {
             Ok(listed) => {
                 fleet.problem.clear();
@@ -170,21 +169,12 @@ impl Core {
     }
 
     async fn plan(&self, scaler: &mut Scaler, looked: &[Looked]) -> Result<Vec<Plan>, StoreError> {
-        let pictures = self.pictures(scaler, looked).await?;
-        let known = pictures
-            .iter()
-            .map(|one| scaler.of(&one.name, one.pool.min).seed);
-        let mut laws: Vec<Seed> = known.collect();
+        let mut pictures = self.pictures(scaler, looked).await?;
         let now_ms = self.clock.wall_ms();
-        let plans = decide(&pictures, &mut laws, self.lab.pools.quota(), now_ms);
-        for (one, law) in pictures.iter().zip(laws) {
-            let remembered = scaler.of(&one.name, one.pool.min);
-            remembered.seed = law;
-            remembered.low = if one.is_low() {
-                remembered.low.saturating_add(1)
-            } else {
-                0
-            };
+        let plans = decide(&mut pictures, self.lab.pools.quota(), now_ms);
+        for one in pictures {
+            let remembered = scaler.of(&one.name);
+            (remembered.lull, remembered.lends) = (one.lull, one.lends);
         }
         Ok(plans)
     }
@@ -224,12 +214,12 @@ impl Core {
         let boots = fleet.boot_times(pool);
         let since_ms = scaler.since_ms;
         let is_minute = scaler.round.is_multiple_of(SEED_EVERY);
-        let remembered = scaler.of(&one.name, pool.min);
+        let remembered = scaler.of(&one.name);
         let look = Look {
             since_ms,
             met: Some(&remembered.met),
             shapes: &waiting.shapes,
-            horizon_ms: pool.limits().horizon_ms(boots),
+            horizon_ms: pool.horizon_ms(boots),
         };
         let machines = self.machines_of(&look, &one.name, pool, fleet).await?;
         let others = self.others_of(&look, fleets).await;
@@ -249,7 +239,8 @@ impl Core {
             boots,
             retiring: u32::try_from(retiring.count()).unwrap_or(u32::MAX),
             step_left: remembered.step_left(pool.max_step, self.clock.wall_ms()),
-            low: remembered.low,
+            lull: remembered.lull,
+            lends: remembered.lends,
             is_minute,
         })
     }
@@ -268,7 +259,7 @@ impl Core {
         }
         let number = looked.fleet.decision.saturating_add(1);
         let added = new_machines(&looked.name, &looked.fleet.word, number, plan.add);
-        let remembered = scaler.of(&looked.name, looked.pool.min);
+        let remembered = scaler.of(&looked.name);
         let is_news = plan.is_short && remembered.said != plan.sentence;
         if plan.add > 0 || !plan.retire.is_empty() || is_news {
             let decision = self.told(&looked, number, now_ms, &added, &plan);
@@ -303,7 +294,7 @@ impl Core {
             }
         }
         if plan.add > 0 {
-            let remembered = scaler.of(&name, pool.min);
+            let remembered = scaler.of(&name);
             remembered.asked.push_back((now_ms, plan.add));
             self.metrics.machines_asked.inc_by(u64::from(plan.add));
         }

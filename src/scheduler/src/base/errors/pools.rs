@@ -27,6 +27,8 @@ pub(crate) enum PoolError {
     },
     #[error("min: {min} is over max, {max}")]
     MinOverMax { min: u32, max: u32 },
+    #[error("{0}: 0 is too small")]
+    Zero(&'static str),
     #[error("max_step: 0 would add no machine")]
     NoStep,
     #[error("law: '{0}' is none")]

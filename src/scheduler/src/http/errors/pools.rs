@@ -23,6 +23,7 @@ pub(super) fn of_pool(error: &PoolError) -> (ErrorCode, Cow<'static, str>) {
         E::BadMachine { .. } => (BadField, "see docs/operator-reference.md, pools"),
         E::TooHigh { .. } => (BadField, "use a smaller number"),
         E::MinOverMax { .. } => (BadField, "raise max, or lower min"),
+        E::Zero(_) => (BadField, "use 1 or more"),
         E::NoStep => (BadField, "to stop a pool set paused: true"),
         E::UnknownLaw(_) => (BadField, "one of: queue_time, seed"),
         E::HasMachines { .. } => (
@@ -55,6 +56,7 @@ pub(super) fn samples() -> Vec<crate::base::errors::Refusal> {
             max: 5,
         },
         E::MinOverMax { min: 9, max: 5 },
+        E::Zero("low_rounds"),
         E::NoStep,
         E::UnknownLaw(word()),
         E::HasMachines {
