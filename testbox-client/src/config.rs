@@ -3,6 +3,7 @@
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use fairlead_api::{ConsumeRequest, ExecutorSaid};
+use fairlead_job::ImageName;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -156,8 +157,11 @@ pub struct AgentConfig {
     pub work_dir: PathBuf,
     /// What jobs run in. Default: as processes.
     pub executor: ExecutorChoice,
-    /// The image of dc jobs that name none. `None`: they run as processes. Default: `None`.
+    /// The image of dc jobs that name none, an [`ImageName`]. `None`: they run as processes. Default: `None`.
     pub default_image: Option<String>,
+    /// Registries, or beginnings of paths in registries, whose images jobs may name, such as `docker.io` or
+    /// `registry.example/team`. Empty: all. Default: empty.
+    pub registries: Vec<String>,
     /// What the images of containers that it got from registries may take together, MB; the least recently used ones
     /// go. Default: 50 GB.
     pub image_cache_mb: u32,
@@ -241,6 +245,7 @@ impl AgentConfig {
             work_dir: work_dir.into(),
             executor: ExecutorChoice::Process,
             default_image: None,
+            registries: Vec::new(),
             image_cache_mb: 50 << 10,
             input_cache_mb: None,
             input_cache_dir: None,
@@ -287,6 +292,17 @@ impl AgentConfig {
         }
         if self.cpus == Some(0) {
             return bad("0 CPUs (hint: at least 1, as in --cpus 8)".to_owned());
+        }
+        if let Some(image) = &self.default_image
+            && let Err(error) = image.parse::<ImageName>()
+        {
+            return bad(format!("default image '{image}': {error}"));
+        }
+        let mut registries = self.registries.iter();
+        if let Some(other) = registries.find(|place| !ImageName::is_place(place)) {
+            return bad(format!(
+                "registry '{other}' is none (hint: docker.io, registry.example:5000 or registry.example/team)"
+            ));
         }
         if !(1..=JOBS_MAX).contains(&self.jobs_max) {
             return bad(format!(
@@ -400,7 +416,9 @@ mod tests {
     fn what_cannot_work_is_refused_with_a_hint() {
         let good = crate::testing::config("http://x", Kinds::Hw, "/tmp");
         assert_eq!(good.check(), Ok(()));
-        let broken: [fn(&mut AgentConfig); 6] = [
+        let broken: [fn(&mut AgentConfig); 8] = [
+            |c| c.default_image = Some("oci:/srv/image".to_owned()),
+            |c| c.registries = vec!["docker.io".to_owned(), "debian".to_owned()],
             |c| c.host = String::new(),
             |c| c.host = "a/b".to_owned(),
             |c| {

@@ -92,6 +92,10 @@ struct Args {
     /// Image of dc jobs that name none [default: they run as processes].
     #[arg(long)]
     default_image: Option<String>,
+    /// Registry whose images jobs may name, or a path in it: docker.io, registry.example/team; repeat or separate by
+    /// commas [default: all].
+    #[arg(long = "registry", value_delimiter = ',')]
+    registries: Vec<String>,
     /// Most disk space for container images from registries; the agent removes the least recently used ones.
     #[arg(long, default_value = "50g", value_parser = memory_mb)]
     image_cache: u32,
@@ -187,6 +191,7 @@ impl Args {
             job_users: self.job_user,
             executor: self.executor,
             default_image: self.default_image,
+            registries: self.registries,
             image_cache_mb: self.image_cache,
             input_cache_mb: self.input_cache,
             input_cache_dir: self.input_cache_dir,

@@ -53,7 +53,7 @@ pub use file::{
     expand_file, expand_text, expand_text_within, read_file, read_placed, read_text,
 };
 pub use id::{IdMaker, JobId, ParseJobIdError};
-pub use image::{IMAGE_DIGEST_DIGITS, image_fact};
+pub use image::{IMAGE_DIGEST_DIGITS, ImageName, NoImageName, image_fact};
 pub use keywords::{KEYWORD_BYTES_MAX, KEYWORDS_MAX, keywords};
 pub use machine::{COUNT_MAX, COUNTED, at_least, cpu_model};
 pub use misspelt::{Misspelt, misspelt};

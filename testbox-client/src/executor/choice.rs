@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use fairlead_api::{ExecutorSaid, Grant};
-use fairlead_job::{CONTAINER_TAG, Guest, TboxType, vm_image_tag};
+use fairlead_job::{CONTAINER_TAG, Guest, ImageName, TboxType, vm_image_tag};
 
 use super::{
     container::ContainerPlan,
@@ -15,10 +15,16 @@ use super::{
 };
 use crate::{AgentConfig, BadConfig, ExecutorChoice, Kinds, blocking::blocking};
 
-/// Where a job cannot run on this host, and why.
+/// Why a job cannot run on this host.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct NoPlace(pub(crate) String);
+pub(crate) enum NoPlace {
+    /// It asks for what no host may give it.
+    #[error("{0}")]
+    Job(String),
+    /// This host has not what it needs.
+    #[error("{0}")]
+    Host(String),
+}
 
 /// What this host can run jobs in.
 #[derive(Debug)]
@@ -28,6 +34,8 @@ pub(crate) struct Executors {
     said: Vec<ExecutorSaid>,
     kinds: Kinds,
     pub(super) default_image: Option<String>,
+    /// Places of images that jobs may name; none: all.
+    registries: Vec<String>,
     caches: Vec<PathBuf>,
     groups: Groups,
     pub(super) digests: Arc<Digests>,
@@ -85,6 +93,7 @@ impl Executors {
             said,
             kinds,
             default_image: config.default_image.clone(),
+            registries: config.registries.clone(),
             groups: Groups::find(),
             digests: Arc::new(digests),
             caches: caches
@@ -141,11 +150,11 @@ impl Executors {
         limits: ResultLimits,
     ) -> Result<Place, NoPlace> {
         let kind = kind_of(grant);
-        let guest = Guest::of(&grant.job, kind).map_err(|error| NoPlace(error.to_string()))?;
+        let guest = Guest::of(&grant.job, kind).map_err(|error| NoPlace::Job(error.to_string()))?;
         match kind {
             TboxType::Vm => self.machine(grant, guest, shared, limits),
-            TboxType::Dc => self.container(grant, guest, shared, self.default_image.clone()),
-            TboxType::Hw => self.container(grant, guest, shared, None),
+            TboxType::Dc => self.container(grant, &guest, shared, self.default_image.as_deref()),
+            TboxType::Hw => self.container(grant, &guest, shared, None),
         }
     }
 
@@ -159,7 +168,7 @@ impl Executors {
         let Some(machines) = &self.machines else {
             return match guest.image {
                 None => Ok(Place::Host),
-                Some(image) => Err(NoPlace(format!(
+                Some(image) => Err(NoPlace::Host(format!(
                     "it names the image '{image}', and this testbox runs no virtual machines (hint: --executor auto)"
                 ))),
             };
@@ -168,7 +177,8 @@ impl Executors {
         let image = Image::find(&machines.images, name);
         Ok(Place::Machine(Box::new(MachinePlan {
             qemu: Arc::clone(&machines.qemu),
-            image: image.map_err(|error| NoPlace(format!("its image cannot be had: {error}")))?,
+            image: image
+                .map_err(|error| NoPlace::Host(format!("its image cannot be had: {error}")))?,
             network: guest.network,
             memory_mb: grant.guest_memory_mb.unwrap_or(grant.memory_mb),
             cpus: grant.cpus,
@@ -180,27 +190,45 @@ impl Executors {
     fn container(
         &self,
         grant: &Grant,
-        guest: Guest,
+        guest: &Guest,
         shared: Vec<(PathBuf, String, bool)>,
-        default: Option<String>,
+        default: Option<&str>,
     ) -> Result<Place, NoPlace> {
         let is_hw = self.kinds == Kinds::Hw;
-        match (guest.image.or(default), &self.engine) {
-            (None, _) => Ok(Place::Host),
-            (Some(image), None) => Err(NoPlace(format!(
-                "it names the image '{image}', and this testbox runs no containers (hint: install podman there)"
-            ))),
-            (Some(image), Some(engine)) => Ok(Place::Container(Box::new(ContainerPlan {
-                engine: Arc::clone(engine),
-                image,
-                network: guest.network,
-                memory_mb: (!is_hw).then_some(grant.memory_mb),
-                cpus: (!is_hw).then_some(grant.cpus),
-                shared,
-                caches: self.caches.clone(),
-                held: None,
-            }))),
+        let Some(name) = guest.image.as_deref().or(default) else {
+            return Ok(Place::Host);
+        };
+        let Some(engine) = &self.engine else {
+            return Err(NoPlace::Host(format!(
+                "it names the image '{name}', and this testbox runs no containers (hint: install podman there)"
+            )));
+        };
+        let image: ImageName = name
+            .parse()
+            .map_err(|error| NoPlace::Job(format!("its image is '{name}': {error}")))?;
+        if guest.image.is_some() && !self.allows(&image) {
+            return Err(NoPlace::Job(format!(
+                "its image '{}' is in none of the registries that this testbox allows (hint: name one of {})",
+                image.full(),
+                self.registries.join(", ")
+            )));
         }
+        Ok(Place::Container(Box::new(ContainerPlan {
+            engine: Arc::clone(engine),
+            image,
+            network: guest.network,
+            memory_mb: (!is_hw).then_some(grant.memory_mb),
+            cpus: (!is_hw).then_some(grant.cpus),
+            shared,
+            caches: self.caches.clone(),
+            fetched: None,
+        })))
+    }
+
+    /// Whether jobs may name an image.
+    fn allows(&self, image: &ImageName) -> bool {
+        let mut places = self.registries.iter();
+        self.registries.is_empty() || places.any(|place| image.is_of(place))
     }
 }
 

@@ -2,13 +2,12 @@
 
 use std::{io, path::PathBuf, sync::Arc};
 
-use fairlead_job::Network;
+use fairlead_job::{ImageName, Network};
 use tokio::process::Command;
 
 use super::{
-    engine::{AGENT_LABEL, Engine, EngineKind, can_be_mounted},
+    engine::{AGENT_LABEL, Engine, EngineKind, Fetched, can_be_mounted},
     entry::{Entry, GUEST_INSIDE, INSIDE, Note, Task},
-    image_cache::ImageUse,
 };
 use crate::isolation::users::JobUser;
 
@@ -23,7 +22,7 @@ const NO_SHELL: [i32; 2] = [126, 127];
 #[derive(Debug, Clone)]
 pub(crate) struct ContainerPlan {
     pub(crate) engine: Arc<Engine>,
-    pub(crate) image: String,
+    pub(crate) image: ImageName,
     pub(crate) network: Network,
     /// `None`: as much as the host has.
     pub(crate) memory_mb: Option<u32>,
@@ -33,8 +32,8 @@ pub(crate) struct ContainerPlan {
     pub(crate) shared: Vec<(PathBuf, String, bool)>,
     /// Folders of the host that the job sees under the same path, and may write to.
     pub(crate) caches: Vec<PathBuf>,
-    /// Keeps the image here, once it is.
-    pub(crate) held: Option<Arc<ImageUse>>,
+    /// The image, once it is here.
+    pub(crate) fetched: Option<Fetched>,
 }
 
 /// A container that was started.
@@ -43,7 +42,7 @@ pub(crate) struct Container {
     engine: Arc<Engine>,
     name: String,
     entry: Entry,
-    _held: Option<Arc<ImageUse>>,
+    _fetched: Fetched,
 }
 
 /// Why a container did not begin its job.
@@ -61,6 +60,8 @@ impl ContainerPlan {
         task: &Task,
         user: Option<&JobUser>,
     ) -> io::Result<(Command, Container)> {
+        let fetched = self.fetched.clone();
+        let fetched = fetched.ok_or_else(|| io::Error::other("its image was not fetched"))?;
         let entry = Entry::of(&task.folder);
         entry.write(task)?;
         if let Some(user) = user {
@@ -75,13 +76,15 @@ impl ContainerPlan {
             .arg(format!("{AGENT_LABEL}={}", self.engine.agent()));
         self.confine(&mut command, user);
         self.mount(&mut command, &entry)?;
-        command.args(["--workdir", INSIDE, "--entrypoint", "/bin/sh", &self.image]);
+        command.args(["--workdir", INSIDE, "--entrypoint", "/bin/sh"]);
+        // Not by its name: that may mean another image by now.
+        command.arg(&fetched.id);
         command.arg(format!("{GUEST_INSIDE}/entry"));
         let container = Container {
             engine: Arc::clone(&self.engine),
             name,
             entry,
-            _held: self.held.clone(),
+            _fetched: fetched,
         };
         Ok((command, container))
     }

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use fairlead_job::ImageName;
 use rustix::process::{Resource, getrlimit};
 use tokio::process::Command;
 
@@ -25,6 +26,9 @@ pub(crate) const AGENT_LABEL: &str = "fairlead.agent";
 const FOLDER: &str = "engine";
 /// Present where control groups are those of version 2.
 const CGROUP_2: &str = "/sys/fs/cgroup/cgroup.controllers";
+
+/// Digits of the number by which an engine knows the content of an image.
+const ID_DIGITS: usize = 64;
 
 /// Which engine it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +71,14 @@ pub(crate) struct Engine {
     images: Arc<ImageCache>,
     /// What these may take together, MB.
     images_mb_max: u32,
+}
+
+/// An image that is here, and stays as long as this lives.
+#[derive(Debug, Clone)]
+pub(crate) struct Fetched {
+    /// What identifies its content: another image under the same name has another one.
+    pub(crate) id: String,
+    _held: Arc<ImageUse>,
 }
 
 impl Engine {
@@ -150,38 +162,66 @@ impl Engine {
         ask(command, self.kind.package(), limit).await
     }
 
-    /// Gets an image unless it is here. It stays as long as the answer is kept.
+    /// Gets an image from its registry unless it is here. It stays as long as the answer is kept.
     ///
     /// # Errors
-    /// No registry has it, none can be reached, or it took longer than 30 minutes.
-    pub(crate) async fn fetch(&self, image: &str) -> Result<Arc<ImageUse>, ToolError> {
+    /// Its registry has it not, cannot be reached, or took longer than 30 minutes.
+    pub(crate) async fn fetch(&self, image: &ImageName) -> Result<Fetched, ToolError> {
+        let name = image.full();
         let (held, is_here) = {
             let _looking = self.images.changing.read().await;
-            let held = self.images.hold(image);
-            (held, self.size(image).await.is_ok())
+            let held = self.images.hold(name);
+            (held, self.size(name).await.is_ok())
         };
-        if !is_here {
-            tracing::info!(image, engine = self.kind.as_str(), "getting an image");
-            let pull = ["pull", "--quiet", image];
-            self.ask(&pull, PULL_MAX).await?;
-        }
-        if let Err(error) = self.images.note(image, !is_here) {
-            tracing::warn!(image, %error, "the use of an image cannot be noted");
+        let id = if is_here {
+            self.id(image).await?
+        } else {
+            self.pull(image).await?
+        };
+        if let Err(error) = self.images.note(name, !is_here) {
+            tracing::warn!(image = name, %error, "the use of an image cannot be noted");
         }
         if !is_here {
             self.trim_images().await;
         }
-        Ok(Arc::new(held))
+        Ok(Fetched {
+            id,
+            _held: Arc::new(held),
+        })
+    }
+
+    /// Gets an image from its registry, and returns what identifies it.
+    async fn pull(&self, image: &ImageName) -> Result<String, ToolError> {
+        let name = image.full();
+        tracing::info!(
+            image = name,
+            engine = self.kind.as_str(),
+            "getting an image"
+        );
+        let from = match self.kind {
+            // Without the transport, podman may take a name for something else than an image of a registry.
+            EngineKind::Podman => format!("docker://{name}"),
+            EngineKind::Docker => name.to_owned(),
+        };
+        let said = self.ask(&["pull", "--quiet", &from], PULL_MAX).await?;
+        match id_in(&said) {
+            Some(id) => Ok(id),
+            // Docker tells the name.
+            None => self.id(image).await,
+        }
     }
 
     /// What identifies the content of an image that is here.
     ///
     /// # Errors
     /// It is not here, or the engine does not answer.
-    pub(super) async fn id(&self, image: &str) -> Result<String, ToolError> {
-        let inspect = ["image", "inspect", "--format", "{{.Id}}", image];
+    pub(super) async fn id(&self, image: &ImageName) -> Result<String, ToolError> {
+        let inspect = ["image", "inspect", "--format", "{{.Id}}", image.full()];
         let said = self.ask(&inspect, ASK_MAX).await?;
-        Ok(said)
+        id_in(&said).ok_or_else(|| ToolError::Failed {
+            program: self.kind.as_str().to_owned(),
+            said: format!("no digest of {}", image.full()),
+        })
     }
 
     /// The size of an image that is here, bytes.
@@ -281,6 +321,14 @@ fn version_in(said: &str) -> String {
     version.unwrap_or_default().trim_end_matches(',').to_owned()
 }
 
+/// What identifies an image, from the last line of an engine's answer; both engines take it without `sha256:`.
+fn id_in(said: &str) -> Option<String> {
+    let last = said.trim().lines().next_back()?;
+    let digits = last.strip_prefix("sha256:").unwrap_or(last);
+    let is_id = digits.len() == ID_DIGITS && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    is_id.then(|| digits.to_owned())
+}
+
 /// Podman's configuration: a runtime that works with these control groups, no need of systemd, and limits that this
 /// agent may set.
 fn configuration(path: &str) -> Result<String, String> {
@@ -347,6 +395,16 @@ mod tests {
         let docker = "Docker version 20.10.24+dfsg1, build 297e128\n";
         assert_eq!(version_in(docker), "20.10.24+dfsg1");
         assert_eq!(version_in("?"), "");
+    }
+
+    #[test]
+    fn an_image_is_known_by_its_digits_alone() {
+        let id = "0a".repeat(32);
+        assert_eq!(id_in(&format!("{id}\n")), Some(id.clone()));
+        assert_eq!(id_in(&format!("Trying…\nsha256:{id}\n")), Some(id.clone()));
+        for said in ["", "docker.io/library/debian:12\n", &id[1..], "sha256:"] {
+            assert_eq!(id_in(said), None, "{said}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use fairlead_job::ImageName;
 use parking_lot::Mutex;
 
 /// Most images that are remembered; of more, the least recently used are forgotten, and stay.
@@ -25,7 +26,7 @@ pub(crate) struct ImageCache {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Images that this agent got, each with the number of its last use, from 1.
+    /// Images that this agent got, by full name, each with the number of its last use, from 1.
     used: BTreeMap<String, u64>,
     /// How many jobs use an image now.
     in_use: BTreeMap<String, u32>,
@@ -44,10 +45,16 @@ impl ImageCache {
         let file = folder.join("images.json");
         let used = fs::read(&file).ok();
         let used = used.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let used: BTreeMap<String, u64> = used.unwrap_or_default();
+        // Earlier agents noted names as jobs wrote them.
+        let used = used.into_iter().map(|(name, number)| {
+            let full = name.parse().map(|image: ImageName| image.full().to_owned());
+            (full.unwrap_or(name), number)
+        });
         Arc::new(Self {
             file,
             known: Mutex::new(Known {
-                used: used.unwrap_or_default(),
+                used: used.collect(),
                 in_use: BTreeMap::new(),
             }),
             changing: tokio::sync::RwLock::new(()),
@@ -130,19 +137,24 @@ mod tests {
     #[test]
     fn only_what_the_agent_got_is_counted_and_what_is_used_is_told() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("images.json"), r#"{"b": 20, "a": 30}"#).unwrap();
+        let [a, b] = ["docker.io/library/a", "docker.io/library/b"];
+        fs::write(
+            folder.path().join("images.json"),
+            r#"{"b": 20, "docker.io/library/a": 30}"#,
+        )
+        .unwrap();
         let cache = ImageCache::open(folder.path());
         cache.note("of-the-site", false).unwrap();
-        let (one, two) = (cache.hold("b"), cache.hold("b"));
+        let (one, two) = (cache.hold(b), cache.hold(b));
         drop(one);
         let ages = |cache: &ImageCache| cache.by_age();
         let of = |image: &str, is_used| (image.to_owned(), is_used);
-        assert_eq!(ages(&cache), [of("b", true), of("a", false)]);
+        assert_eq!(ages(&cache), [of(b, true), of(a, false)]);
         drop(two);
-        cache.note("b", false).unwrap();
-        cache.note("c", true).unwrap();
-        cache.forget("a").unwrap();
-        assert_eq!(ages(&cache), [of("b", false), of("c", false)]);
+        cache.note(b, false).unwrap();
+        cache.note("localhost/c", true).unwrap();
+        cache.forget(a).unwrap();
+        assert_eq!(ages(&cache), [of(b, false), of("localhost/c", false)]);
         let again = ImageCache::open(folder.path());
         assert_eq!(ages(&again), ages(&cache), "over a restart");
         fs::write(folder.path().join("images.json"), "?").unwrap();

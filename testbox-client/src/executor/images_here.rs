@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use fairlead_api::Grant;
-use fairlead_job::Guest;
+use fairlead_job::{Guest, ImageName};
 
 use super::{
     choice::{Executors, kind_of},
@@ -40,7 +40,11 @@ impl Executors {
             .await
             .ok()?;
         }
-        let digest = self.digest(kind, &name).await?;
+        let digest = match place {
+            // Of the image that it gets, whatever its name means by now.
+            Place::Container(plan) => shortened(&plan.fetched.as_ref()?.id),
+            Place::Host | Place::Machine(_) => self.digest(kind, &name).await?,
+        };
         self.digests.saw(Seen {
             kind,
             name,
@@ -84,7 +88,10 @@ impl Executors {
 
     async fn digest(&self, kind: ImageKind, name: &str) -> Option<String> {
         match (kind, &self.engine, &self.machines) {
-            (ImageKind::Dc, Some(engine), _) => engine.id(name).await.ok().map(|id| shortened(&id)),
+            (ImageKind::Dc, Some(engine), _) => {
+                let image: ImageName = name.parse().ok()?;
+                engine.id(&image).await.ok().map(|id| shortened(&id))
+            }
             (ImageKind::Vm, _, Some(machines)) => {
                 let (digests, images) = (Arc::clone(&self.digests), machines.images.clone());
                 let name = name.to_owned();

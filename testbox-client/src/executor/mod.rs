@@ -18,7 +18,7 @@ mod oom;
 mod process;
 mod tool;
 
-pub(crate) use choice::Executors;
+pub(crate) use choice::{Executors, NoPlace};
 pub(crate) use container::NotBegun;
 pub(crate) use entry::{GUEST_FOLDER, INPUTS, INSIDE, Note, OUTPUTS, Task};
 pub(crate) use machine::ResultLimits;

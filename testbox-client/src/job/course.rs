@@ -35,7 +35,9 @@ use crate::{
     AgentEvent, JobLine,
     blocking::blocking,
     cache::Hold,
-    executor::{INSIDE, Launch, Limits, Outcome, Place, ResultLimits, Task, Workload, kill_marked},
+    executor::{
+        INSIDE, Launch, Limits, NoPlace, Outcome, Place, ResultLimits, Task, Workload, kill_marked,
+    },
     isolation::users::JobUser,
     protocol::Why,
     timer::pause,
@@ -284,7 +286,10 @@ impl Course {
         };
         let shared = self.folder.shared();
         let place = self.context.executors.place(&self.grant, shared, limits);
-        let mut place = place.map_err(|error| fault(error.to_string()))?;
+        let mut place = place.map_err(|error| match error {
+            NoPlace::Job(reason) => unrun(Health::AbortInvalid, reason),
+            NoPlace::Host(reason) => fault(reason),
+        })?;
         let Place::Container(plan) = &mut place else {
             return Ok(Some(place));
         };
@@ -296,13 +301,13 @@ impl Course {
             fetched = plan.engine.fetch(&plan.image) => fetched,
         };
         match fetched {
-            Ok(held) => {
-                plan.held = Some(held);
+            Ok(fetched) => {
+                plan.fetched = Some(fetched);
                 Ok(Some(place))
             }
             Err(error) => Err(fault(format!(
                 "its image '{}' cannot be had: {error}",
-                plan.image
+                plan.image.full()
             ))),
         }
     }

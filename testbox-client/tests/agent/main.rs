@@ -9,6 +9,7 @@ mod containers;
 mod ends;
 mod fake;
 mod hooks;
+mod images;
 mod inputs;
 mod machines;
 mod outputs;

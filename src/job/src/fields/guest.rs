@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    FieldError, Spec, TboxType,
+    FieldError, ImageName, NoImageName, Spec, TboxType,
     fields::read::{Charset, checked, present, refuse},
     units::shown,
 };
@@ -33,7 +33,8 @@ pub enum Network {
 /// What a job says of the guest that it runs in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Guest {
-    /// The image that it names, 1 to 255 bytes without spaces: `vm_image` of a vm job, `docker_image` of others.
+    /// The image that it names, 1 to 255 bytes without spaces: `vm_image` of a vm job, `docker_image` of others. The latter
+    /// is an [`ImageName`], as it was written.
     /// `None`: the testbox decides. A job that names one never runs as a process of the host.
     pub image: Option<String>,
     /// What it may reach. Default: nothing.
@@ -59,7 +60,10 @@ impl Guest {
             TboxType::Vm => "vm_image",
             TboxType::Dc | TboxType::Hw => "docker_image",
         };
-        let image = present(spec, field).map(|value| image(field, value));
+        let image = present(spec, field).map(|value| match kind {
+            TboxType::Vm => vm_image(field, value),
+            TboxType::Dc | TboxType::Hw => docker_image(field, value),
+        });
         Ok(Self {
             image: image.transpose()?,
             network: network(spec)?,
@@ -67,7 +71,20 @@ impl Guest {
     }
 }
 
-fn image(field: &str, value: &Value) -> Result<String, FieldError> {
+/// An image of a registry, and nothing that the host itself has: its engine runs as root, and could read any file.
+fn docker_image(field: &str, value: &Value) -> Result<String, FieldError> {
+    let name = checked(field, value, Charset::Text, IMAGE_BYTES_MAX)?;
+    match name.parse::<ImageName>() {
+        Ok(_) => Ok(name),
+        Err(NoImageName) => refuse(
+            field,
+            format!("{} is no name of an image in a registry", shown(value)),
+            NoImageName::HINT,
+        ),
+    }
+}
+
+fn vm_image(field: &str, value: &Value) -> Result<String, FieldError> {
     let name = checked(field, value, Charset::Text, IMAGE_BYTES_MAX)?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@+".contains(&byte);
     let begins = name
@@ -79,7 +96,7 @@ fn image(field: &str, value: &Value) -> Result<String, FieldError> {
         return refuse(
             field,
             problem,
-            "for example debian:12 or registry.example/team/image:tag",
+            "a word such as busybox, as the testboxes name it",
         );
     }
     Ok(name)
@@ -138,6 +155,14 @@ mod tests {
         ] {
             let refused = of(&json!({"docker_image": image}), TboxType::Dc).unwrap_err();
             assert_eq!(refused.field, "docker_image", "{image}");
+            let refused = of(&json!({"vm_image": image}), TboxType::Vm).unwrap_err();
+            assert_eq!(refused.field, "vm_image", "{image}");
+        }
+        let archive = json!({"docker_image": "docker-archive:/etc/hostname"});
+        for kind in [TboxType::Dc, TboxType::Hw] {
+            let refused = of(&archive, kind).unwrap_err();
+            assert!(refused.problem.contains("docker-archive:/etc"), "{refused}");
+            assert!(refused.hint.contains("debian:12"), "{refused:?}");
         }
         for network in [json!("host"), json!(["none"]), json!(1)] {
             let refused = of(&json!({"network": network}), TboxType::Dc).unwrap_err();
