@@ -4,6 +4,7 @@
 //! stderr. 2: bad arguments. A second signal kills all jobs at once. `scan` has codes of its own.
 
 mod image;
+mod inherited;
 mod scan;
 mod token;
 
@@ -239,6 +240,7 @@ fn own_cpus() -> u32 {
 }
 
 async fn serve(config: AgentConfig) -> anyhow::Result<()> {
+    inherited::take_ignored_signals();
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let stop = CancellationToken::new();
@@ -283,6 +285,7 @@ fn main() -> ExitCode {
     if let Some(code) = fairlead_testbox::launched() {
         return code;
     }
+    let inherited = inherited::files();
     let args = Args::parse();
     match &args.command {
         Some(Command::Scan(args)) => return scan::run(args),
@@ -298,6 +301,8 @@ fn main() -> ExitCode {
         token::hide(token);
     }
     let served = args.config().and_then(|config| {
+        // Not before: one of them may have the token.
+        inherited::close_files(inherited);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()?;

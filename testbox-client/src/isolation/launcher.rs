@@ -2,8 +2,8 @@
 //!
 //! It is this same program, started with [`WORD`]. While it has rights, it has no environment of the job: its order
 //! comes in a memory file on its stdin, and errors go back the same way. It makes a mount namespace with a `/proc` that
-//! shows only the job's own processes. It hides the agent's work folder except the job's own folder. Then it drops
-//! groups and user for good.
+//! shows only the job's own processes. It hides the agent's work folder except the job's own folder, and gives the job its
+//! own empty folders where programs share memory and locks. Then it drops groups and user for good.
 
 use std::{
     collections::VecDeque,
@@ -39,6 +39,10 @@ const SELF: &str = "/proc/self/exe";
 const FAILED: u8 = 125;
 /// It holds nothing but the way to the job's folder.
 const COVER_OPTIONS: &std::ffi::CStr = c"mode=755,size=1m,nr_inodes=1k";
+/// Folders that all users may write, and of which each job has its own: of locks, of shared memory, of queues of messages.
+const OWN: [&str; 4] = ["/run/lock", "/run/shm", "/dev/shm", "/dev/mqueue"];
+/// All users may write there, and remove what is theirs.
+const OWN_OPTIONS: &std::ffi::CStr = c"mode=1777";
 /// Each user sees its own processes only.
 const PROC_OPTIONS: &std::ffi::CStr = c"hidepid=2";
 
@@ -222,6 +226,7 @@ fn enclose(order: &Order) -> Result<(), Failure> {
         .map_err(io::Error::from)
         .map_err(at("make mounts its own"))?;
     cover(Path::new(&order.folder)).map_err(at("hide the work folder"))?;
+    give_own(Path::new(&order.folder)).map_err(at("make folders of its own"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", "/proc", "proc", flags, PROC_OPTIONS)
         .map_err(io::Error::from)
@@ -253,6 +258,19 @@ fn cover(folder: &Path) -> io::Result<()> {
     }
     let source = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&own));
     Ok(mount_bind(source, folder)?)
+}
+
+/// Puts an empty folder over each that jobs would share. Links among them lead to others of them.
+fn give_own(folder: &Path) -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    for place in OWN {
+        let is_folder = fs::symlink_metadata(place).is_ok_and(|about| about.is_dir());
+        // A work folder below it stays where it is.
+        if is_folder && !folder.starts_with(place) {
+            mount("fairlead", place, "tmpfs", flags, OWN_OPTIONS)?;
+        }
+    }
+    Ok(())
 }
 
 /// Where the empty file system goes: never above the first folder that others may not enter.

@@ -26,8 +26,8 @@ const AUTO: UserRange = UserRange {
 const TRIAL: &str = "trial";
 /// Locks of the users that are taken, shared by all agents of the machine.
 const LOCKS: &str = "/run/fairlead-testbox";
-/// Folders that all users may write: what a job left there would be the next one's that gets its user.
-const SHARED: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue"];
+/// Folders that all users may write and jobs share: what a job left there would be the next one's that gets its user.
+const SHARED: [&str; 2] = ["/tmp", "/var/tmp"];
 /// How often the processes of a user are killed until none is left.
 const KILLS_MAX: u32 = 100;
 

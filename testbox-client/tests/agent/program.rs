@@ -237,3 +237,31 @@ async fn scan_names_the_crash_of_each_file_and_complains_of_those_that_are_missi
     });
     assert_eq!(found, [clean, of("panic.log", 2), of("again.log", 1)]);
 }
+
+#[tokio::test]
+async fn a_job_inherits_neither_open_files_nor_ignored_signals() {
+    for user in ["none", "auto"] {
+        let (fake, folder) = (Fake::start(), folder());
+        let secret = folder.path().join("of-the-parent");
+        std::fs::write(&secret, "the parent's word\n").unwrap();
+        // The shell is the parent; it becomes the agent.
+        let text = "trap '' HUP INT QUIT USR1 TTOU; exec 9< \"$0\"; exec \"$@\"";
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(text).arg(&secret);
+        command.arg(env!("CARGO_BIN_EXE_fairlead-testbox"));
+        let mut child = spawn(&mut command, &fake, &folder, &["--job-user", user]);
+        let look = "grep SigIgn /proc/self/status; cat <&9 2>/dev/null; ls /proc/$$/fd; true";
+        fake.grant(script("7", look));
+        let end = fake.end("7").await;
+        assert_eq!(end["job_health"], "success", "{end:?}");
+        let log = fake.with(|state| state.log("7"));
+        let said: Vec<&str> = log.split_whitespace().collect();
+        // The C library has signals 32 and 33 for itself.
+        let ignored = u64::from_str_radix(said[1], 16).unwrap() & !(3 << 31);
+        assert_eq!((said[0], ignored), ("SigIgn:", 0), "{user}: {log}");
+        assert!(!log.contains("the parent's word"), "{user}: {log}");
+        assert!(!said.contains(&"9"), "{user}: {log}");
+        signal(&child, Signal::TERM);
+        assert_eq!(child.wait().await.unwrap().code(), Some(0));
+    }
+}

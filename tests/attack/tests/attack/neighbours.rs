@@ -14,7 +14,7 @@ const TOKEN: &str = "token-of-the-agent-0123456789";
 /// Looks everywhere that a job can look, and says what it got. The brackets keep it from finding itself.
 const SPY: &str = r#"
 here=$(pwd -P)
-for file in "${here%/*}"/*/* /proc/[0-9]*/cwd/job.json; do
+for file in "${here%/*}"/*/* /proc/[0-9]*/cwd/job.json /run/lock/* /run/shm/* /var/lock/* /dev/shm/*; do
   case "$file" in "$here"/*) continue ;; esac
   grep -q -s 'hush-of-the-[v]ictim' "$file" && echo "STOLE the secret from $file"
 done
@@ -69,7 +69,8 @@ async fn a_job_gets_neither_another_one_s_secrets_nor_the_agent_s_token() {
     // Nobody else sleeps so long.
     let long = format!("4711.{}", std::process::id());
     let script = format!(
-        "setsid env -i sleep {long} & grep -q hush job.json && echo has it\nexec sleep 600"
+        "for dir in /run/lock /run/shm /dev/shm; do cp job.json $dir/$JOB_ID && chmod 644 $dir/$JOB_ID; done
+setsid env -i sleep {long} & grep -q hush job.json && echo has it\nexec sleep 600"
     );
     let victim = json!({"secrets": {"password": SECRET}, "script": script});
     let victim = http
