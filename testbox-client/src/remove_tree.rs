@@ -80,21 +80,20 @@ impl Remover {
 
     /// Removes what is no folder from this one (`None`: the top), and moves its folders up.
     fn empty(&mut self, folder: Option<&OwnedFd>) {
-        let here = folder.unwrap_or(&self.top);
-        let entries = Dir::read_from(here).and_then(|dir| {
-            dir.filter(|entry| {
-                !entry
-                    .as_ref()
-                    .is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b".."))
-            })
-            .collect::<rustix::io::Result<Vec<_>>>()
-        });
-        let entries = match entries {
+        let entries = match Dir::read_from(folder.unwrap_or(&self.top)) {
             Ok(entries) => entries,
             Err(error) => return self.note(Err(error)),
         };
+        // One at a time: a job may leave millions.
         for entry in entries {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => return self.note(Err(error)),
+            };
             let (name, kind) = (entry.file_name(), entry.file_type());
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
             let mut outcome = self.remove_entry(folder, name, kind);
             if outcome == Err(Errno::ACCESS) {
                 // Its owner may have taken away the right to write.
@@ -173,6 +172,22 @@ mod tests {
             here = openat(&here, "d", FOLDER, Mode::empty()).unwrap();
         }
         drop(here);
+        remove_tree(&top).unwrap();
+        assert!(!top.exists());
+    }
+
+    #[test]
+    fn a_folder_that_is_read_in_many_parts_is_emptied_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().join("top");
+        for folder in [top.clone(), top.join("inner")] {
+            fs::create_dir_all(&folder).unwrap();
+            for n in 0..2_000 {
+                let name = format!("{n}-{}", "x".repeat(100));
+                fs::write(folder.join(&name), "").unwrap();
+                fs::create_dir(folder.join(format!("folder-{name}"))).unwrap();
+            }
+        }
         remove_tree(&top).unwrap();
         assert!(!top.exists());
     }

@@ -2,7 +2,7 @@
 
 use junit_parser::{TestCase, TestStatus, TestSuite, TestSuites};
 
-use crate::{Case, Outcome};
+use crate::{Case, FILE_CASES_MAX, NAME_BYTES_MAX, Outcome, cut};
 
 /// How deep suites may lie in each other.
 const DEPTH_MAX: usize = 32;
@@ -16,6 +16,11 @@ pub(crate) fn cases(bytes: &[u8]) -> Result<Vec<Case>, String> {
     let head = bytes.get(..HEAD_BYTES).unwrap_or(bytes);
     if !head.windows(ELEMENT.len()).any(|window| window == ELEMENT) {
         return Ok(Vec::new());
+    }
+    // The reader makes all of the file at once, and an element is far larger in memory than in a file.
+    let begins = |two: &[u8]| two[0] == b'<' && two[1] != b'/';
+    if bytes.windows(2).filter(|two| begins(two)).count() > FILE_CASES_MAX {
+        return Err(format!("has more than {FILE_CASES_MAX} elements"));
     }
     let suites = junit_parser::from_reader(bytes);
     let TestSuites { suites, .. } = suites.map_err(|error| format!("is no JUnit XML: {error}"))?;
@@ -39,11 +44,12 @@ fn collect(suite: TestSuite, depth: usize, found: &mut Vec<Case>) {
 fn case(one: TestCase, suite: &str) -> Case {
     let class = one.classname.as_deref().filter(|class| !class.is_empty());
     let group = class.unwrap_or(suite);
-    let own = one.original_name;
+    let own = cut(&one.original_name, NAME_BYTES_MAX);
     let name = if group.is_empty() {
         own
     } else {
-        format!("{group}/{own}")
+        // A long name of a suite would be there once for each of its cases.
+        format!("{}/{own}", cut(group, NAME_BYTES_MAX))
     };
     let said = |message: &str, text: &str| {
         let both = [message.trim(), text.trim()];

@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 
 /// Most cases that are kept; of the others only their number and outcomes are.
 pub const CASES_MAX: usize = 20_000;
+/// Most cases of one file, and most elements of an XML file: of a file with more, none is taken.
+pub const FILE_CASES_MAX: usize = 200_000;
 /// Longest name of a case or a metric, bytes.
 pub const NAME_BYTES_MAX: usize = 512;
 /// Longest message of a case, bytes.
@@ -186,10 +188,7 @@ impl Collector {
     pub fn read(&mut self, form: Form, file: &str, bytes: &[u8]) {
         let read = match form {
             Form::JUnit => junit::cases(bytes).map(|cases| self.take(cases)),
-            Form::Tap => {
-                self.take(tap::cases(&String::from_utf8_lossy(bytes)));
-                Ok(())
-            }
+            Form::Tap => tap::cases(&String::from_utf8_lossy(bytes)).map(|cases| self.take(cases)),
             Form::Metrics => metrics::read(bytes).map(|read| {
                 self.results.metrics.extend(read);
                 while self.results.metrics.len() > METRICS_MAX {
@@ -202,11 +201,10 @@ impl Collector {
         }
     }
 
-    /// Takes the cases that a job printed as TAP or KTAP; output without them holds none.
-    pub fn read_output(&mut self, bytes: &[u8]) {
-        let text = String::from_utf8_lossy(bytes);
-        if tap::is_announced(&text) {
-            self.take(tap::cases(&text));
+    /// Takes the cases that a job printed into this file as TAP or KTAP; output without them holds none.
+    pub fn read_output(&mut self, file: &str, bytes: &[u8]) {
+        if tap::is_announced(&String::from_utf8_lossy(bytes)) {
+            self.read(Form::Tap, file, bytes);
         }
     }
 
@@ -330,6 +328,41 @@ mod tests {
     }
 
     #[test]
+    fn a_small_file_never_becomes_large_in_memory() {
+        let name = "n".repeat(100_000);
+        let many = |one: &str| one.repeat(FILE_CASES_MAX + 1);
+        let mut collector = Collector::default();
+        for (form, text) in [
+            (
+                Form::Tap,
+                format!("# Subtest: {name}\n    ok - {name}\nok - {name}\n"),
+            ),
+            (
+                Form::JUnit,
+                format!("<testsuite name='{name}'><testcase name='{name}'/></testsuite>"),
+            ),
+            (Form::Metrics, format!(r#"{{"{name}": {{"{name}": 1}}}}"#)),
+            (Form::Tap, format!("TAP version 14\n{}", many("ok\n"))),
+            (
+                Form::JUnit,
+                format!("<testsuite>{}</testsuite>", many("<testcase/>")),
+            ),
+        ] {
+            collector.read(form, "f", text.as_bytes());
+        }
+        collector.read_output("output", many("TAP version 14\nok\n").as_bytes());
+        let results = collector.finish();
+        assert_eq!((results.cases.len(), results.metrics.len()), (2, 1));
+        let told: Vec<_> = results.problems.iter().map(String::as_str).collect();
+        let too_many = "has more than 200000";
+        assert!(
+            told.iter().all(|problem| problem.contains(too_many)),
+            "{told:?}"
+        );
+        assert_eq!(told.len(), 3, "{told:?}");
+    }
+
+    #[test]
     fn a_long_text_is_cut_at_a_whole_character() {
         assert_eq!(cut("añb", 2), "a");
         assert_eq!(cut("a\u{1b}[0mb\n", 9), "a[0mb\n");
@@ -341,7 +374,7 @@ mod tests {
         fn any_bytes_give_a_bounded_result(bytes in proptest::collection::vec(any::<u8>(), 0..2_000), xml in any::<bool>()) {
             let mut collector = Collector::default();
             collector.read(if xml { Form::JUnit } else { Form::Tap }, "f", &bytes);
-            collector.read_output(&bytes);
+            collector.read_output("output", &bytes);
             collector.read(Form::Metrics, "m", &bytes);
             let results = collector.finish();
             let CaseCounts { passed, failed, skipped, error } = results.counts;

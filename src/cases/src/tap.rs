@@ -3,7 +3,7 @@
 //! Points of subtests stand deeper than the point that sums them up. Only the deepest points are cases: a point with
 //! subtests is none, unless it failed and none of them did.
 
-use crate::{Case, Outcome};
+use crate::{Case, FILE_CASES_MAX, NAME_BYTES_MAX, Outcome, cut};
 
 /// How deep subtests may lie in each other; what is deeper counts to the deepest level.
 const DEPTH_MAX: usize = 32;
@@ -26,21 +26,25 @@ struct Level {
 }
 
 /// All cases of a text, in its order.
-pub(crate) fn cases(text: &str) -> Vec<Case> {
+pub(crate) fn cases(text: &str) -> Result<Vec<Case>, String> {
     let mut reader = Reader {
         levels: vec![Level::default()],
         inner: None,
         announced: String::new(),
         diagnosis: None,
+        cases: 0,
     };
     for line in text.lines() {
         reader.line(without_time(line));
+        if reader.cases > FILE_CASES_MAX {
+            return Err(format!("has more than {FILE_CASES_MAX} cases"));
+        }
     }
     reader.close_to(0);
     let mut last = reader.levels.pop().unwrap_or_default();
     reader.sum_up(None, &mut last);
     last.close();
-    last.cases
+    Ok(last.cases)
 }
 
 struct Reader {
@@ -52,6 +56,8 @@ struct Reader {
     announced: String,
     /// The indent of the block of diagnosis that a line is in.
     diagnosis: Option<usize>,
+    /// How many cases it has read.
+    cases: usize,
 }
 
 impl Reader {
@@ -71,16 +77,18 @@ impl Reader {
         if rest == "---" {
             self.diagnosis = Some(indent);
         } else if let Some(name) = rest.strip_prefix("# Subtest: ") {
-            name.clone_into(&mut self.announced);
+            self.announced = cut(name, NAME_BYTES_MAX);
         } else if let Some(planned) = plan(rest) {
             self.enter(indent);
             if let Some(level) = self.levels.last_mut() {
                 level.planned = level.planned.or(Some(planned));
             }
         } else if let Some(why) = rest.strip_prefix("Bail out!") {
+            self.cases += 1;
             let name = "bail out".to_owned();
             self.add(case_of(name, Outcome::Error, why.trim()));
         } else if let Some(point) = point(rest) {
+            self.cases += 1;
             self.enter(indent);
             self.point(point);
         }
@@ -143,7 +151,7 @@ impl Reader {
         level.cases.extend(inner.cases.into_iter().map(|case| {
             let name = match by.as_str() {
                 "" => case.name,
-                by => format!("{by}/{}", case.name),
+                by => cut(&format!("{by}/{}", case.name), NAME_BYTES_MAX),
             };
             Case { name, ..case }
         }));
@@ -227,7 +235,7 @@ fn point(line: &str) -> Option<Case> {
     let name = match name.trim() {
         "" if number.is_empty() => "unnamed".to_owned(),
         "" => format!("test {number}"),
-        name => name.to_owned(),
+        name => cut(name, NAME_BYTES_MAX),
     };
     Some(case_of(name, outcome, directive))
 }
@@ -256,10 +264,8 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Vec<(String, Outcome)> {
-        cases(text)
-            .into_iter()
-            .map(|case| (case.name, case.outcome))
-            .collect()
+        let cases = cases(text).unwrap().into_iter();
+        cases.map(|case| (case.name, case.outcome)).collect()
     }
 
     fn of<const N: usize>(all: [(&str, Outcome); N]) -> Vec<(String, Outcome)> {
@@ -278,7 +284,7 @@ mod tests {
             ("unnamed", Outcome::Passed),
         ]);
         assert_eq!(read(text), expected);
-        assert!(cases(text)[1].message.contains("message: wrong"));
+        assert!(cases(text).unwrap()[1].message.contains("message: wrong"));
         assert!(is_announced(text) && !is_announced("ok 1 - adds\n"));
     }
 

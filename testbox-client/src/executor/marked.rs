@@ -4,12 +4,19 @@
 //! their own, and processes that outlived the agent. A process escapes if it wipes its environment *and* leaves its
 //! group. Only a control group could prevent that.
 
-use std::{fs, io, path::Path};
+use std::{
+    fs,
+    io::{self, Read},
+    path::Path,
+};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// The variable that carries the mark.
 pub(crate) const MARK: &str = "FAIRLEAD_RUN";
+/// Most that is read of an environment, bytes: the kernel starts no program with a larger one, and a process can say of any
+/// part of its memory that it is its environment.
+const ENVIRON_BYTES_MAX: u64 = 6 << 20;
 /// How often the processes are looked through: each round catches what was started during the last.
 const ROUNDS_MAX: u32 = 20;
 
@@ -49,7 +56,12 @@ fn has_mark(pid: Pid, mark: &[u8]) -> bool {
     let file = Path::new("/proc")
         .join(pid.as_raw_nonzero().to_string())
         .join("environ");
-    fs::read(file).is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|v| v == mark))
+    let Ok(file) = fs::File::open(file) else {
+        return false;
+    };
+    let mut environ = Vec::new();
+    let read = file.take(ENVIRON_BYTES_MAX).read_to_end(&mut environ);
+    read.is_ok() && environ.split(|byte| *byte == 0).any(|value| value == mark)
 }
 
 /// Looks again behind a handle, so that a number that was given to another process meanwhile is safe.

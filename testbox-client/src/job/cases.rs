@@ -49,8 +49,8 @@ pub(crate) fn convert(results: &Results, to: &Path) -> io::Result<Option<(PathBu
     }
     if !collector.has_cases() {
         let output = results.files.iter().find(|(_, name)| name == OUTPUT);
-        if let Some((path, _)) = output {
-            collector.read_output(&head(path, FILE_BYTES_MAX)?.0);
+        if let Some((path, name)) = output {
+            collector.read_output(name, &head(path, FILE_BYTES_MAX)?.0);
         }
     }
     if collector.is_empty() {

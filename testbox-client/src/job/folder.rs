@@ -5,6 +5,9 @@
 //! and `outputs/`. The journal is written before
 //! anything that it speaks of happens, and replaced whole: a crash leaves the old one or the new one.
 //!
+//! The job may replace most of these files. The agent never reads them back: `job.kept` is its own copy of the job, without
+//! secrets, and takes the place of `job.json` and `job.yaml` in the end.
+//!
 //! Unless folders are to be kept, a job that is over leaves only what is to be delivered, and nothing afterwards.
 
 use std::{
@@ -18,7 +21,6 @@ use rustix::{
     fs::OFlags,
     process::{Gid, Uid, geteuid},
 };
-use serde_json::Value;
 
 use super::journal::Journal;
 use crate::{
@@ -30,12 +32,14 @@ use crate::{
 const JOB_ID_CHARS_MAX: usize = 64;
 /// The field of a job that holds its secrets.
 const SECRETS: &str = "secrets";
-/// Most that is read back of a job or a journal, bytes: a job may have put anything in its place.
-const OWN_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Most that is read of a journal, bytes: where jobs run as the agent, one may have put anything in its place.
+const JOURNAL_BYTES_MAX: u64 = 1 << 20;
 /// The journal of a folder.
 const JOURNAL: &str = "journal.json";
+/// The job without its secrets, for the time after it.
+const KEPT: &str = "job.kept";
 /// What a job that is over leaves until its end is delivered: its results, its outputs, and what the agent knows of it.
-const DELIVERED: [&str; 5] = ["result", OUTPUTS, JOURNAL, "job.json", "job.yaml"];
+const DELIVERED: [&str; 6] = ["result", OUTPUTS, JOURNAL, KEPT, "job.json", "job.yaml"];
 
 /// One job's folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,15 +158,13 @@ impl JobFolder {
         if !grant.outputs.is_empty() {
             make(&self.outputs())?;
         }
-        self.write_job(&grant.job)
-    }
-
-    fn write_job(&self, job: &fairlead_job::Spec) -> io::Result<()> {
-        let mut json = serde_json::to_vec_pretty(job)?;
-        json.push(b'\n');
+        let json = json_of(&grant.job)?;
         write_anew(&self.job_json(), &json)?;
         // JSON is YAML.
-        write_anew(&self.job_yaml(), &json).map(drop)
+        write_anew(&self.job_yaml(), &json)?;
+        let mut kept = grant.job.clone();
+        kept.shift_remove(SECRETS);
+        write_anew(&self.path.join(KEPT), &json_of(&kept)?).map(drop)
     }
 
     /// Gives the folder to the job's user, as far as the agent does not need it: its files are its own, and it can
@@ -204,15 +206,16 @@ impl JobFolder {
         if fs::metadata(&self.path)?.gid() != group.as_raw() {
             rustix::fs::chown(&self.path, Some(user), Some(group))?;
         }
-        let Ok(Value::Object(mut job)) =
-            read_own(&self.job_json()).and_then(|json| Ok(serde_json::from_slice(&json)?))
-        else {
-            // The job's own doing: what is not to be read is not kept.
-            remove_tree(&self.job_json())?;
-            return remove_tree(&self.job_yaml());
-        };
-        job.shift_remove(SECRETS);
-        self.write_job(&job)
+        let kept = self.path.join(KEPT);
+        for file in [self.job_json(), self.job_yaml()] {
+            remove_tree(&file)?;
+            match fs::hard_link(&kept, file) {
+                // An earlier agent began it, and had no copy.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                outcome => outcome?,
+            }
+        }
+        Ok(())
     }
 
     /// Goes on past what cannot be removed, and answers the first such error.
@@ -249,8 +252,14 @@ impl JobFolder {
         if fs::symlink_metadata(&path)?.uid() != geteuid().as_raw() {
             return Err(io::Error::other("another user owns it"));
         }
-        Ok(serde_json::from_slice(&read_own(&path)?)?)
+        Ok(serde_json::from_slice(&read_bounded(&path)?)?)
     }
+}
+
+fn json_of(job: &fairlead_job::Spec) -> io::Result<Vec<u8>> {
+    let mut json = serde_json::to_vec_pretty(job)?;
+    json.push(b'\n');
+    Ok(json)
 }
 
 /// Writes a file that only the agent's user can read, in the place of whatever is there: a job may have put a link
@@ -267,8 +276,8 @@ fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<fs::File> {
     Ok(file)
 }
 
-/// Reads a file of a job's folder, and never what a link names.
-fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+/// Reads a journal, never what a link names, and no more than a journal has.
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = fs::OpenOptions::new();
     let mut file = options
@@ -276,7 +285,14 @@ fn read_own(path: &Path) -> io::Result<Vec<u8>> {
         .custom_flags(flags.bits().cast_signed())
         .open(path)?;
     let mut bytes = Vec::new();
-    io::Read::read_to_end(&mut io::Read::take(&mut file, OWN_BYTES_MAX), &mut bytes)?;
+    io::Read::read_to_end(
+        &mut io::Read::take(&mut file, JOURNAL_BYTES_MAX + 1),
+        &mut bytes,
+    )?;
+    if bytes.len() as u64 > JOURNAL_BYTES_MAX {
+        let problem = format!("it has more than {JOURNAL_BYTES_MAX} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+    }
     Ok(bytes)
 }
 
@@ -357,13 +373,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = JobFolder::new(dir.path(), "7", 1).unwrap();
         folder.create(&grant("7", serde_json::json!({}))).unwrap();
-        for journal in ["", "{", "[]"] {
+        let huge = "[".repeat(usize::try_from(JOURNAL_BYTES_MAX).unwrap() + 1);
+        for journal in ["", "{", "[]", &huge] {
             fs::create_dir_all(folder.path()).unwrap();
             fs::write(folder.path().join(JOURNAL), journal).unwrap();
             assert_eq!(leftovers(dir.path(), true).unwrap(), []);
             assert!(folder.path().exists());
             assert_eq!(leftovers(dir.path(), false).unwrap(), []);
-            assert!(!folder.path().exists(), "{journal:?}");
+            assert!(!folder.path().exists(), "{journal:.9}");
         }
     }
 
@@ -389,7 +406,14 @@ mod tests {
             let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
             let mut left: Vec<String> = left.collect();
             left.sort();
-            let delivered = ["job.json", "job.yaml", "journal.json", "outputs", "result"];
+            let delivered = [
+                "job.json",
+                "job.kept",
+                "job.yaml",
+                "journal.json",
+                "outputs",
+                "result",
+            ];
             assert_eq!(left == delivered, !keep, "{left:?}");
             assert!(folder.result().join("sub").exists() && folder.load().is_ok());
         }
@@ -426,8 +450,19 @@ mod tests {
         fs::write(&other, "{}").unwrap();
         fs::remove_file(folder.job_json()).unwrap();
         std::os::unix::fs::symlink(&other, folder.job_json()).unwrap();
+        fs::write(folder.job_yaml(), "hush ".repeat(1 << 20)).unwrap();
+        // The second time after a restart.
+        for _ in 0..2 {
+            folder.take_back(false).unwrap();
+            for file in [folder.job_json(), folder.job_yaml()] {
+                assert_eq!(fs::read_to_string(file).unwrap(), text);
+            }
+        }
+        assert_eq!(fs::read_to_string(&other).unwrap(), "{}");
+        // An earlier agent kept no copy.
+        fs::remove_file(folder.path().join(KEPT)).unwrap();
         folder.take_back(false).unwrap();
-        assert!(!folder.job_yaml().exists() && other.exists());
+        assert!(!folder.job_json().exists() && !folder.job_yaml().exists());
         // Nor does a journal go where a link leads.
         std::os::unix::fs::symlink(&other, folder.path().join("journal.next")).unwrap();
         folder

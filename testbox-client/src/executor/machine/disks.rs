@@ -19,6 +19,8 @@ const BEGUN: &[u8] = b"begun";
 const SMALL_BYTES_MAX: u64 = 4096;
 /// Beside the results, room for the archive's own headers, bytes.
 const HEADERS_BYTES: u64 = 64 * 1024 * 1024;
+/// Most that a header for a long name may have, bytes: all of it comes into memory.
+const LONG_NAME_BYTES_MAX: u64 = 64 * 1024;
 /// Disks have whole sectors, bytes.
 const SECTOR_BYTES: u64 = 512;
 
@@ -118,6 +120,7 @@ impl Disks {
         if start == BEGUN {
             return Ok(returned);
         }
+        self.check_headers()?;
         let mut left = limits;
         let mut archive = tar::Archive::new(File::open(&self.outside)?);
         for item in archive.entries()? {
@@ -161,6 +164,26 @@ impl Disks {
             }
         }
         Ok(returned)
+    }
+}
+
+impl Disks {
+    /// Refuses what would be large in memory before any of it is read: long headers, and maps of holes.
+    fn check_headers(&self) -> io::Result<()> {
+        let mut archive = tar::Archive::new(File::open(&self.outside)?);
+        for item in archive.entries_with_seek()?.raw(true) {
+            let item = item?;
+            let kind = item.header().entry_type();
+            let is_long = kind.is_gnu_longname()
+                || kind.is_gnu_longlink()
+                || kind.is_pax_local_extensions()
+                || kind.is_pax_global_extensions();
+            if kind.is_gnu_sparse() || (is_long && item.size() > LONG_NAME_BYTES_MAX) {
+                let problem = format!("its archive has a header of {} bytes", item.size());
+                return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -268,6 +291,32 @@ mod tests {
         let returned = disks.take(dir.path(), LIMITS);
         assert!(returned.has_begun && returned.code.is_none());
         assert!(!disks.inside.exists() && !disks.outside.exists());
+    }
+
+    #[test]
+    fn a_header_that_is_large_in_memory_is_refused() {
+        let name = "n".repeat(usize::try_from(LONG_NAME_BYTES_MAX).unwrap() + 1);
+        for (kind, text, is_taken) in [
+            (tar::EntryType::GNULongName, &name[..200], true),
+            (tar::EntryType::GNULongName, &name[..], false),
+            (tar::EntryType::XHeader, &name[..], false),
+            (tar::EntryType::GNUSparse, "", false),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let (disks, _) = disks(dir.path());
+            let out = OpenOptions::new().write(true).open(&disks.outside).unwrap();
+            let mut archive = tar::Builder::new(out);
+            put(&mut archive, "././@LongLink", kind, text);
+            put(&mut archive, ".guest/code", tar::EntryType::Regular, "3");
+            archive.finish().unwrap();
+            drop(archive);
+            let returned = disks.take(dir.path(), LIMITS);
+            assert_eq!(
+                returned.missing.is_none(),
+                is_taken,
+                "{kind:?} {returned:?}"
+            );
+        }
     }
 
     #[test]
