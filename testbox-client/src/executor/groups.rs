@@ -5,17 +5,25 @@
 //! a group of its own if it is alone in its group.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write},
     path::{Path, PathBuf},
     time::Duration,
 };
 
+use rustix::process::Pid;
+
 use super::entry::Note;
+use crate::isolation::kill::{await_end, kill_those};
 
 /// Where groups are mounted.
 const MOUNTED: &str = "/sys/fs/cgroup";
 /// How the names of groups of jobs begin, before the mark of the run.
 const PREFIX: &str = "fairlead-";
+/// Most processes that are added to a group: those that a job starts in the moment before it is a member.
+const ADDED_MAX: u32 = 1_000;
+/// How often the processes of a group are killed until none is left.
+const KILLS_MAX: u32 = 20;
 /// A group without processes that is not older may still get its first.
 const NEW: Duration = Duration::from_mins(1);
 /// The group that an agent moves itself into.
@@ -136,11 +144,33 @@ impl Group {
         &self.folders
     }
 
-    /// Counts this process from now on, and all that it starts.
+    /// Counts this process that has just been started, and all that it starts.
     pub(crate) fn add(&self, pid: u32) {
+        let mut found = vec![pid];
+        for _ in 0..ADDED_MAX {
+            let Some(pid) = found.pop() else { return };
+            for folder in &self.folders {
+                if let Err(error) = write(&folder.join("cgroup.procs"), &pid.to_string()) {
+                    tracing::debug!(folder = %folder.display(), %error, "a job is not counted");
+                }
+            }
+            // It may have started some before it was a member.
+            found.extend(children_of(pid));
+        }
+    }
+
+    /// Kills all of its processes, also those that left the job's process group and wiped their environment. Blocks.
+    pub(crate) fn kill(&self) {
         for folder in &self.folders {
-            if let Err(error) = fs::write(folder.join("cgroup.procs"), pid.to_string()) {
-                tracing::debug!(folder = %folder.display(), %error, "a job is not counted");
+            // All at one moment: in version 2, from Linux 5.14 on. Elsewhere there is no such file.
+            let _ = write(&folder.join("cgroup.kill"), "1");
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            for _ in 0..KILLS_MAX {
+                let killed = kill_those(members(folder), |pid| is_member(pid, &name));
+                if killed.is_empty() {
+                    break;
+                }
+                await_end(&killed);
             }
         }
     }
@@ -166,6 +196,36 @@ impl Group {
             oom_kills: before.oom_kills.or(counted.oom_kills),
         }
     }
+}
+
+/// Writes to a file of a group, which the kernel has made.
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).open(file)?;
+    file.write_all(text.as_bytes())
+}
+
+/// The processes of a group.
+fn members(folder: &Path) -> Vec<Pid> {
+    let listed = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+    let numbers = listed.lines().filter_map(|line| line.parse().ok());
+    numbers.filter_map(Pid::from_raw).collect()
+}
+
+/// The children of a process that its first thread started.
+fn children_of(pid: u32) -> Vec<u32> {
+    let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let listed = listed.unwrap_or_default();
+    let numbers = listed.split_whitespace();
+    numbers.filter_map(|number| number.parse().ok()).collect()
+}
+
+/// Whether a process is in a group of this name.
+fn is_member(pid: Pid, name: &str) -> bool {
+    let groups = format!("/proc/{}/cgroup", pid.as_raw_nonzero());
+    let groups = fs::read_to_string(groups).unwrap_or_default();
+    groups
+        .lines()
+        .any(|line| line.rsplit('/').next() == Some(name))
 }
 
 impl Drop for Group {

@@ -2,15 +2,16 @@
 //!
 //! Every process of a job inherits a mark in its environment, a uuid of the run. So this finds daemons in sessions of
 //! their own, and processes that outlived the agent. A process escapes if it wipes its environment *and* leaves its
-//! group. Only a control group could prevent that.
+//! group. Its control group finds it, where the agent can make one.
 
 use std::{
     fs,
     io::{self, Read},
-    path::Path,
 };
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::Pid;
+
+use crate::isolation::kill::{await_end, kill_those, processes};
 
 /// The variable that carries the mark.
 pub(crate) const MARK: &str = "FAIRLEAD_RUN";
@@ -23,51 +24,28 @@ const ROUNDS_MAX: u32 = 20;
 /// Kills all processes that carry `run`. Returns how many were found. Blocks: a few ms.
 pub(crate) fn kill_marked(run: &str) -> io::Result<usize> {
     let mark = format!("{MARK}={run}");
+    let is_marked = |pid: Pid| has_mark(pid, mark.as_bytes());
     let mut killed = 0;
     for _ in 0..ROUNDS_MAX {
-        let found = marked(mark.as_bytes())?;
+        let mut found = processes()?;
+        found.retain(|pid| is_marked(*pid));
         if found.is_empty() {
             break;
         }
-        killed += found
-            .into_iter()
-            .filter(|pid| kill_if_marked(*pid, mark.as_bytes()))
-            .count();
+        let handles = kill_those(found, is_marked);
+        await_end(&handles);
+        killed += handles.len();
     }
     Ok(killed)
 }
 
-fn marked(mark: &[u8]) -> io::Result<Vec<Pid>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc")? {
-        let name = entry?.file_name();
-        let pid = name.to_str().and_then(|name| name.parse().ok());
-        if let Some(pid) = pid.and_then(Pid::from_raw)
-            && has_mark(pid, mark)
-        {
-            found.push(pid);
-        }
-    }
-    Ok(found)
-}
-
 /// A process that has ended has no environment, so the dead are never found.
 fn has_mark(pid: Pid, mark: &[u8]) -> bool {
-    let file = Path::new("/proc")
-        .join(pid.as_raw_nonzero().to_string())
-        .join("environ");
+    let file = format!("/proc/{}/environ", pid.as_raw_nonzero());
     let Ok(file) = fs::File::open(file) else {
         return false;
     };
     let mut environ = Vec::new();
     let read = file.take(ENVIRON_BYTES_MAX).read_to_end(&mut environ);
     read.is_ok() && environ.split(|byte| *byte == 0).any(|value| value == mark)
-}
-
-/// Looks again behind a handle, so that a number that was given to another process meanwhile is safe.
-fn kill_if_marked(pid: Pid, mark: &[u8]) -> bool {
-    let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
-        return false;
-    };
-    has_mark(pid, mark) && pidfd_send_signal(handle, Signal::KILL).is_ok()
 }

@@ -333,6 +333,9 @@ impl Workload {
         let counted = self.counted.take();
         let oom_before = self.oom_before;
         let sweep = tokio::task::spawn_blocking(move || {
+            if let Some(counted) = &counted {
+                counted.kill();
+            }
             let swept = match &guest {
                 Guest::Container(_) => Ok(()),
                 Guest::None | Guest::Machine(_) => kill_marked(&run).map(drop),

@@ -4,8 +4,10 @@
 use std::{collections::BTreeSet, fs, io};
 
 use parking_lot::{Mutex, MutexGuard};
-use rustix::process::{Pid, WaitOptions, child_subreaper, getpid, waitpid};
+use rustix::process::{WaitOptions, child_subreaper, getpid, waitpid};
 use tokio::signal::unix::{SignalKind, signal};
+
+use super::kill::processes;
 
 /// Children that were started here and are waited for by whoever started them.
 static OWN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
@@ -53,19 +55,10 @@ pub(crate) async fn reap_orphans() {
 
 /// Reaps all orphans that have ended. Blocks: reads `/proc`.
 fn reap() {
-    let Ok(processes) = fs::read_dir("/proc") else {
-        return;
-    };
     let me = getpid().as_raw_nonzero().get();
-    for entry in processes.flatten() {
-        let pid = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok());
-        let Some(pid) = pid.and_then(Pid::from_raw) else {
-            continue;
-        };
-        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+    for pid in processes().unwrap_or_default() {
+        let stat = format!("/proc/{}/stat", pid.as_raw_nonzero());
+        let stat = fs::read_to_string(stat).unwrap_or_default();
         if !is_zombie_of(&stat, me) {
             continue;
         }

@@ -155,7 +155,7 @@ pub(crate) fn try_out(uid: u32, folder: &Path) -> io::Result<()> {
     }
 }
 
-/// The command that kills all processes of a user, however many it makes meanwhile.
+/// The command that kills all processes of a user, however many it makes meanwhile. They can stop or kill the command, too.
 pub(crate) fn kill_command(uid: u32) -> Command {
     let mut command = Command::new(SELF);
     command

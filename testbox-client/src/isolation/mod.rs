@@ -5,6 +5,7 @@
 //! which reaps them ([`children`]).
 
 pub(crate) mod children;
+pub(crate) mod kill;
 pub(crate) mod launcher;
 pub(crate) mod users;
 

@@ -7,14 +7,22 @@ use std::{
     fmt,
     fs::{self, DirBuilder},
     io,
-    os::unix::fs::{DirBuilderExt, MetadataExt},
+    os::{
+        fd::AsFd,
+        unix::fs::{DirBuilderExt, MetadataExt},
+    },
     path::{Path, PathBuf},
     str::FromStr,
 };
 
 use parking_lot::Mutex;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::{children, launcher};
+use super::{
+    children,
+    kill::{await_end, has_ended, kill_those, processes},
+    launcher,
+};
 use crate::{BadConfig, lock::Lock, remove_tree::remove_tree};
 
 /// The default range. Neither distributions nor systemd give these to anyone, and one agent runs at most so many jobs.
@@ -28,8 +36,8 @@ const TRIAL: &str = "trial";
 const LOCKS: &str = "/run/fairlead-testbox";
 /// Folders that all users may write and jobs share: what a job left there would be the next one's that gets its user.
 const SHARED: [&str; 2] = ["/tmp", "/var/tmp"];
-/// How often the processes of a user are killed until none is left.
-const KILLS_MAX: u32 = 100;
+/// How often the processes of a user are killed until none is left. Each time takes two seconds at most.
+const KILLS_MAX: u32 = 30;
 
 /// User ids from `first` to `last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,7 +158,7 @@ impl Users {
                 uid
             };
             if let Some(lock) = lock(&self.locks, uid)?
-                && !has_processes(uid)?
+                && processes_of(uid)?.is_empty()
             {
                 return Ok(JobUser { uid, _lock: lock });
             }
@@ -197,35 +205,46 @@ fn lock(locks: &Path, uid: u32) -> io::Result<Option<Lock>> {
 
 fn kill_all(uid: u32) -> io::Result<()> {
     for _ in 0..KILLS_MAX {
-        if !has_processes(uid)? {
+        // By root, whom no process of the user can stop.
+        let killed = kill_those(processes_of(uid)?, |pid| lives_as(pid, uid));
+        if killed.is_empty() {
             return Ok(());
         }
-        let mut command = launcher::kill_command(uid);
-        let (mut child, own) = children::start(|| command.spawn(), |child| Some(child.id()))?;
-        child.wait()?;
-        drop(own);
+        await_end(&killed);
+        if !processes_of(uid)?.is_empty() {
+            kill_at_once(uid)?;
+        }
     }
     Err(io::Error::other(format!(
         "processes of user {uid} survive SIGKILL"
     )))
 }
 
-/// Whether a process of this user lives. The dead that wait to be reaped do not count.
-fn has_processes(uid: u32) -> io::Result<bool> {
-    for entry in fs::read_dir("/proc")? {
-        let entry = entry?;
-        let is_process = entry
-            .file_name()
-            .to_str()
-            .is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
-        if is_process {
-            let status = fs::read_to_string(entry.path().join("status")).unwrap_or_default();
-            if is_of(&status, uid) {
-                return Ok(true);
-            }
-        }
+/// Kills all processes of a user at one moment, for those that multiply faster than they are found. One of them may stop
+/// the killer, which has their user: then it is killed itself.
+fn kill_at_once(uid: u32) -> io::Result<()> {
+    let mut command = launcher::kill_command(uid);
+    let (mut killer, own) = children::start(|| command.spawn(), |child| Some(child.id()))?;
+    let handle = pidfd_open(Pid::from_child(&killer), PidfdFlags::empty())?;
+    if !has_ended(handle.as_fd()) {
+        killer.kill()?;
     }
-    Ok(false)
+    killer.wait()?;
+    drop(own);
+    Ok(())
+}
+
+/// The living processes of a user.
+fn processes_of(uid: u32) -> io::Result<Vec<Pid>> {
+    let mut found = processes()?;
+    found.retain(|pid| lives_as(*pid, uid));
+    Ok(found)
+}
+
+/// Whether it lives, by any of its ids under this user. The dead that wait to be reaped do not.
+fn lives_as(pid: Pid, uid: u32) -> bool {
+    let status = format!("/proc/{}/status", pid.as_raw_nonzero());
+    is_of(&fs::read_to_string(status).unwrap_or_default(), uid)
 }
 
 /// Whether `/proc/PID/status` is that of a living process of `uid`, by any of its ids.

@@ -1,6 +1,6 @@
 //! Tests of the program: signals, exit codes, and a restart after a kill -9.
 
-use std::process::Stdio;
+use std::{os::unix::fs::PermissionsExt, process::Stdio};
 
 use fairlead_reaper::Reaper;
 use rustix::process::{Pid, Signal, kill_process};
@@ -261,6 +261,56 @@ async fn a_job_inherits_neither_open_files_nor_ignored_signals() {
         assert_eq!((said[0], ignored), ("SigIgn:", 0), "{user}: {log}");
         assert!(!log.contains("the parent's word"), "{user}: {log}");
         assert!(!said.contains(&"9"), "{user}: {log}");
+        signal(&child, Signal::TERM);
+        assert_eq!(child.wait().await.unwrap().code(), Some(0));
+    }
+}
+
+/// Leaves a process of another session and without an environment, which does this when the job's script is over.
+fn leaving(folder: &TempDir, then: &str) -> String {
+    let up = folder.path().join("up").display().to_string();
+    let left = format!("echo > {up}; while kill -0 $0 2>/dev/null; do :; done; {then}");
+    format!(
+        "rm -f {up}; setsid env -i /bin/sh -c '{left}' $$ >/dev/null 2>&1 </dev/null &
+        while [ ! -e {up} ]; do sleep 0.02; done"
+    )
+}
+
+#[tokio::test]
+async fn no_left_over_process_stops_its_killer() {
+    let (fake, work, shared) = (Fake::start(), folder(), folder());
+    std::fs::set_permissions(shared.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let more = ["--job-user", "auto", "--jobs-max", "1"];
+    let mut child = start(&fake, &work, &more);
+    // Which one is hit is chance.
+    for id in 1..=10 {
+        let stopper = leaving(&shared, "while :; do kill -s STOP -- -1; done");
+        fake.grant(script(&id.to_string(), &stopper));
+        let end = fake.end(&id.to_string()).await;
+        assert_eq!(end["job_health"], "success", "{end:?}");
+    }
+    signal(&child, Signal::TERM);
+    assert_eq!(child.wait().await.unwrap().code(), Some(0));
+}
+
+#[tokio::test]
+async fn no_process_outlives_its_job_whoever_it_runs_as() {
+    for user in ["none", "auto"] {
+        let (fake, work, shared) = (Fake::start(), folder(), folder());
+        std::fs::set_permissions(shared.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        let mut child = start(&fake, &work, &["--job-user", user]);
+        // Nobody else sleeps so long.
+        let long = format!("4713.{}", std::process::id());
+        fake.grant(script(
+            "7",
+            &leaving(&shared, &format!("exec sleep {long}")),
+        ));
+        let end = fake.end("7").await;
+        assert_eq!(end["job_health"], "success", "{end:?}");
+        let line = format!("sleep\0{long}\0");
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let mut lines = processes.filter_map(|one| std::fs::read(one.path().join("cmdline")).ok());
+        assert!(!lines.any(|found| found == line.as_bytes()), "{user}");
         signal(&child, Signal::TERM);
         assert_eq!(child.wait().await.unwrap().code(), Some(0));
     }
