@@ -47,6 +47,7 @@ mod job;
 mod job_line;
 mod load;
 mod lock;
+mod open_files;
 pub mod protocol;
 mod remove_tree;
 #[cfg(test)]

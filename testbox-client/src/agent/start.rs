@@ -28,6 +28,7 @@ use crate::{
     job::{Context, End, JobFolder, Journal, deliver_leftover, leftovers},
     load,
     lock::Lock,
+    open_files,
     protocol::{Event, Leftover, Measured},
     timer::pause,
 };
@@ -65,6 +66,7 @@ async fn work(
     events: Option<mpsc::Sender<AgentEvent>>,
 ) -> anyhow::Result<()> {
     config.check()?;
+    config.jobs_max = held_at_once(config.jobs_max);
     let client = |retry_for: Duration, request_timeout: Duration| {
         Client::new(ClientConfig {
             token: config.token.clone(),
@@ -77,9 +79,8 @@ async fn work(
     let reporter = client(whole.retry_for, whole.request_timeout)?;
     let asker = client(Duration::ZERO, whole.request_timeout)?;
     let beater = client(Duration::ZERO, BEAT_TIMEOUT)?;
-    let work_dir = config.work_dir.clone();
+    let (work_dir, keep) = (config.work_dir.clone(), config.keep);
     let shown = work_dir.display().to_string();
-    let keep = config.keep;
     let opened = tokio::task::spawn_blocking(move || open(&work_dir, keep)).await?;
     let Opened {
         lock,
@@ -118,6 +119,19 @@ async fn work(
     beside.shutdown().await;
     drop(lock);
     worked
+}
+
+/// How many of so many jobs this process can hold.
+fn held_at_once(jobs_max: u32) -> u32 {
+    let held = open_files::raise(jobs_max);
+    if held < jobs_max {
+        tracing::warn!(
+            jobs_max,
+            held,
+            "the limit of open files is too low for so many jobs at once (hint: raise the hard limit, LimitNOFILE= of systemd)"
+        );
+    }
+    held
 }
 
 /// Starts what goes on beside the jobs.

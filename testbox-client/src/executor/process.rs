@@ -32,6 +32,7 @@ use crate::{
         launcher::{Failure, Order, Post},
         users::JobUser,
     },
+    open_files,
     protocol::{Told, Why},
 };
 
@@ -269,8 +270,12 @@ impl Workload {
         // The command holds the writing ends: with it they close here, so that the reader sees the end.
         drop(start.command);
         let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+        let pid = pid.and_then(Pid::from_raw);
+        if let (Guest::None, Some(pid)) = (&start.guest, pid) {
+            open_files::give_back(pid);
+        }
         let workload = Self {
-            group: Group(pid.and_then(Pid::from_raw)),
+            group: Group(pid),
             child,
             _own: own,
             run,

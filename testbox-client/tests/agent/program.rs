@@ -315,3 +315,23 @@ async fn no_process_outlives_its_job_whoever_it_runs_as() {
         assert_eq!(child.wait().await.unwrap().code(), Some(0));
     }
 }
+
+#[tokio::test]
+async fn a_low_limit_of_open_files_is_raised_or_obeyed() {
+    // The soft limit alone, and both.
+    for (limit, jobs) in [("ulimit -Sn 256", 64), ("ulimit -n 256", 12)] {
+        let (fake, folder) = (Fake::start(), folder());
+        let mut command = Command::new("/bin/sh");
+        let text = format!("{limit}; exec \"$@\"");
+        command.args(["-c", &text, "sh", env!("CARGO_BIN_EXE_fairlead-testbox")]);
+        let mut child = spawn(&mut command, &fake, &folder, &["--jobs-max", "64"]);
+        fake.grant(script("7", "ulimit -Sn"));
+        let end = fake.end("7").await;
+        assert_eq!(end["job_health"], "success", "{end:?}");
+        assert_eq!(fake.with(|state| state.log("7")), "256\n");
+        let asked = fake.with(|state| state.asked[0].jobs_max);
+        assert_eq!(asked, jobs, "{limit}");
+        signal(&child, Signal::TERM);
+        assert_eq!(child.wait().await.unwrap().code(), Some(0));
+    }
+}
