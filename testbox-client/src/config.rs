@@ -142,8 +142,8 @@ pub struct AgentConfig {
     pub address: Option<String>,
     /// Its architecture, for example `x86_64`. Default: this program's.
     pub arch: String,
-    /// Memory that jobs may take together, MB, at least 1. It is counted, not enforced: jobs run as
-    /// plain processes.
+    /// Memory that jobs may take together, MB, at least 1. A job that takes more than its part is killed where the agent can
+    /// make control groups.
     pub memory_mb: u32,
     /// CPUs that jobs may take together, 1 to 65,536. `None`: they are not counted. Default: `None`.
     pub cpus: Option<u32>,

@@ -29,10 +29,13 @@
 //! folder, and at its end all processes of that user are killed. `hw` jobs run as the agent's user.
 //!
 //! # Best effort
-//! Jobs are plain processes. At the end of a job, its process group is killed, and every process with its mark in the
+//! Jobs are plain processes. Where the agent can make control groups, these limit the memory and the number of processes
+//! of `vm` and `dc` jobs. At the end of a job all processes of its groups are killed.
+//!
+//! Elsewhere nothing is limited. At the end of a job, its process group is killed, and every process with its mark in the
 //! environment. So daemons in sessions of their own are killed, too. Without its own user, a process escapes if it wipes
-//! its environment and leaves its group. Memory is counted and not enforced. The kernel counts out-of-memory kills per
-//! machine, so with several jobs a neighbour's kill may count for this job.
+//! its environment and leaves its group. The kernel counts out-of-memory kills per machine, so with several jobs a
+//! neighbour's kill may count for this job.
 
 mod agent;
 mod bad_config;

@@ -9,7 +9,7 @@ use super::{
     container::ContainerPlan,
     digests::Digests,
     engine::{Engine, EngineKind},
-    groups::Groups,
+    groups::{GroupLimits, Groups},
     machine::{Image, MachinePlan, Qemu, ResultLimits},
     process::Place,
 };
@@ -86,6 +86,12 @@ impl Executors {
         let digests = blocking(move || Ok(Digests::open(&work_dir))).await;
         let digests =
             digests.map_err(|error| BadConfig(format!("images cannot be looked at: {error}")))?;
+        let groups = Groups::find();
+        if config.kinds != Kinds::Hw && !groups.can_limit() {
+            tracing::warn!(
+                "memory and processes of jobs are not limited, since no control groups can be made here (hint: run the agent as root, with Delegate=yes of systemd)"
+            );
+        }
         let caches = config.cache_dirs.iter().map(PathBuf::from);
         Ok(Self {
             engine,
@@ -94,7 +100,7 @@ impl Executors {
             kinds,
             default_image: config.default_image.clone(),
             registries: config.registries.clone(),
-            groups: Groups::find(),
+            groups,
             digests: Arc::new(digests),
             caches: caches
                 .filter(|dir| dir.is_absolute() && dir.is_dir())
@@ -107,9 +113,11 @@ impl Executors {
         self.said.clone()
     }
 
-    /// Where the use of jobs is counted.
-    pub(crate) fn groups(&self) -> Groups {
-        self.groups.clone()
+    /// Where the use of a job is counted. Processes of this host are limited, unless the whole machine is their job's.
+    pub(crate) fn groups(&self, grant: &Grant, place: &Place) -> Groups {
+        let is_limited = self.kinds != Kinds::Hw && matches!(place, Place::Host);
+        let limits = is_limited.then(|| GroupLimits::of(grant.memory_mb, grant.cpus));
+        self.groups.limited(limits)
     }
 
     /// The kinds of jobs that can run here.

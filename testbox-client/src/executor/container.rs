@@ -8,11 +8,10 @@ use tokio::process::Command;
 use super::{
     engine::{AGENT_LABEL, Engine, EngineKind, Fetched, can_be_mounted},
     entry::{Entry, GUEST_INSIDE, INSIDE, Note, Task},
+    groups::PROCESSES_MAX,
 };
 use crate::isolation::users::JobUser;
 
-/// Most processes and threads of a container.
-const PIDS_MAX: u32 = 16_384;
 /// The exit code of an engine that could not start a container.
 pub(super) const ENGINE_FAILED: i32 = 125;
 /// Its exit codes when the image has no such program.
@@ -99,7 +98,7 @@ impl ContainerPlan {
         command.args(["--security-opt", "no-new-privileges"]);
         // The job's folder has no label of its own where SELinux is on.
         command.args(["--security-opt", "label=disable"]);
-        command.arg("--pids-limit").arg(PIDS_MAX.to_string());
+        command.arg("--pids-limit").arg(PROCESSES_MAX.to_string());
         // The output is in the job's log.
         command.args(["--log-driver", "none"]);
         match self.engine.kind() {

@@ -1,7 +1,7 @@
-//! Control groups that count the memory and the CPU time of a job's processes. They limit nothing.
+//! Control groups that count the memory and the CPU time of a job's processes, and limit their memory and their number.
 //!
 //! Version 1 has a tree for each resource, version 2 one for all. Where the agent may not make groups, nothing is
-//! counted. In version 2, memory is counted only where no process is beside the groups. So the agent moves itself into
+//! counted or limited. In version 2, memory is counted only where no process is beside the groups. So the agent moves itself into
 //! a group of its own if it is alone in its group.
 
 use std::{
@@ -28,6 +28,12 @@ const KILLS_MAX: u32 = 20;
 const NEW: Duration = Duration::from_mins(1);
 /// The group that an agent moves itself into.
 const OWN: &str = "fairlead_agent";
+/// Least memory of a group with a limit, MB: jobs that ask for little often start an interpreter, and count on no limit.
+const MEMORY_MB_MIN: u32 = 256;
+/// Processes and threads for each CPU of a job, the least and the most of them.
+const PROCESSES_PER_CPU: u32 = 1_024;
+const PROCESSES_MIN: u32 = 2_048;
+pub(crate) const PROCESSES_MAX: u32 = 16_384;
 /// Files with one number, and what the number is.
 const NUMBERS: [(&str, &str); 3] = [
     ("memory.peak", "memory_bytes"),
@@ -37,10 +43,42 @@ const NUMBERS: [(&str, &str); 3] = [
 /// Files with pairs of a name and a number.
 const PAIRS: [&str; 3] = ["memory.events", "memory.oom_control", "cpu.stat"];
 
+/// How much a job may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GroupLimits {
+    memory_mb: u32,
+    processes: u32,
+}
+
+impl GroupLimits {
+    /// Of a job that asked for so much memory and so many CPUs.
+    pub(crate) fn of(memory_mb: u32, cpus: u32) -> Self {
+        let processes = cpus.saturating_mul(PROCESSES_PER_CPU);
+        Self {
+            memory_mb: memory_mb.max(MEMORY_MB_MIN),
+            processes: processes.clamp(PROCESSES_MIN, PROCESSES_MAX),
+        }
+    }
+
+    /// What is written into the files of a group, in this order; each version has some of them. Nothing is swapped.
+    fn files(self) -> [(&'static str, String); 5] {
+        let bytes = (u64::from(self.memory_mb) << 20).to_string();
+        [
+            ("memory.limit_in_bytes", bytes.clone()),
+            ("memory.memsw.limit_in_bytes", bytes.clone()),
+            ("memory.max", bytes),
+            ("memory.swap.max", "0".to_owned()),
+            ("pids.max", self.processes.to_string()),
+        ]
+    }
+}
+
 /// Where the groups of jobs are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Groups {
     parents: Vec<PathBuf>,
+    /// How much each job may take.
+    limits: Option<GroupLimits>,
 }
 
 /// The groups of one job; they are removed when dropped.
@@ -70,22 +108,45 @@ impl Groups {
         for parent in &parents {
             clear_left(parent, new);
         }
-        Self { parents }
+        Self {
+            parents,
+            limits: None,
+        }
+    }
+
+    /// The same, for jobs that may take no more than this.
+    pub(crate) fn limited(&self, limits: Option<GroupLimits>) -> Self {
+        Self {
+            limits,
+            ..self.clone()
+        }
+    }
+
+    /// Whether memory can be limited.
+    pub(crate) fn can_limit(&self) -> bool {
+        let trial = self.open(&uuid::Uuid::new_v4().to_string());
+        let files = ["memory.max", "memory.limit_in_bytes"];
+        let mut folders = trial.folders.iter();
+        folders.any(|folder| files.iter().any(|file| folder.join(file).exists()))
     }
 
     /// Makes the groups of a run; none where that is not possible.
     pub(crate) fn open(&self, run: &str) -> Group {
         let folders = self.parents.iter();
         let folders = folders.map(|parent| parent.join(format!("{PREFIX}{run}")));
-        Group {
+        let group = Group {
             folders: folders
                 .filter(|folder| fs::create_dir(folder).is_ok())
                 .collect(),
+        };
+        for (file, value) in self.limits.iter().flat_map(|limits| limits.files()) {
+            group.limit(file, &value);
         }
+        group
     }
 }
 
-/// The groups of this process that can count: their controllers (none: version 2) and their folders.
+/// The groups of this process that can count or limit: their controllers (none: version 2) and their folders.
 fn own_groups(mounted: &Path, said: &str) -> Vec<(String, PathBuf)> {
     let lines = said
         .lines()
@@ -94,7 +155,7 @@ fn own_groups(mounted: &Path, said: &str) -> Vec<(String, PathBuf)> {
     let first = lines.iter().filter_map(|(controllers, path)| {
         let wanted = controllers
             .split(',')
-            .find(|word| matches!(*word, "memory" | "cpuacct"))?;
+            .find(|word| matches!(*word, "memory" | "cpuacct" | "pids"))?;
         let folder = mounted.join(wanted).join(path.trim_start_matches('/'));
         Some(((*controllers).to_owned(), folder))
     });
@@ -110,7 +171,7 @@ fn own_groups(mounted: &Path, said: &str) -> Vec<(String, PathBuf)> {
         .collect()
 }
 
-/// Lets memory be counted in groups below `folder`, if this process is alone there. All of it may fail.
+/// Lets memory and processes be counted in groups below `folder`, if this process is alone there. All of it may fail.
 fn make_room(folder: &Path) {
     let me = std::process::id().to_string();
     let members = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
@@ -122,7 +183,9 @@ fn make_room(folder: &Path) {
             return;
         }
     }
-    let _ = fs::write(folder.join("cgroup.subtree_control"), "+memory");
+    for controller in ["+memory", "+pids"] {
+        let _ = fs::write(folder.join("cgroup.subtree_control"), controller);
+    }
 }
 
 /// Removes the groups of jobs that have no process any more, but those that another agent may just have made.
@@ -142,6 +205,16 @@ fn clear_left(parent: &Path, new: Duration) {
 impl Group {
     pub(crate) fn folders(&self) -> &[PathBuf] {
         &self.folders
+    }
+
+    /// Writes a limit where there is a file for it.
+    fn limit(&self, file: &str, value: &str) {
+        let files = self.folders.iter().map(|folder| folder.join(file));
+        for file in files.filter(|file| file.exists()) {
+            if let Err(error) = write(&file, value) {
+                tracing::warn!(file = %file.display(), value, %error, "a job is not limited");
+            }
+        }
     }
 
     /// Counts this process that has just been started, and all that it starts.
@@ -296,6 +369,33 @@ mod tests {
             ..counted
         };
         assert_eq!(group.note(guest), guest);
+    }
+
+    #[test]
+    fn each_version_limits_by_its_own_files() {
+        let of = |memory_mb, cpus| {
+            let limits = GroupLimits::of(memory_mb, cpus);
+            (limits.memory_mb, limits.processes)
+        };
+        assert_eq!(of(1, 1), (256, 2_048));
+        assert_eq!(of(512, 4), (512, 4_096));
+        assert_eq!(of(512, u32::MAX), (512, 16_384));
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("g");
+        fs::create_dir(&folder).unwrap();
+        let files = ["memory.max", "memory.swap.max", "pids.max"];
+        for file in files {
+            fs::write(folder.join(file), "").unwrap();
+        }
+        let group = Group {
+            folders: vec![folder.clone()],
+        };
+        for (file, value) in GroupLimits::of(512, 2).files() {
+            group.limit(file, &value);
+        }
+        let written = files.map(|file| fs::read_to_string(folder.join(file)).unwrap());
+        assert_eq!(written, ["536870912", "0", "2048"]);
+        assert!(!folder.join("memory.limit_in_bytes").exists());
     }
 
     #[test]

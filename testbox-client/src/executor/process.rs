@@ -48,7 +48,7 @@ pub(crate) struct Launch {
     /// The user that it runs under; `None`: the agent's own.
     pub(crate) user: Option<JobUser>,
     pub(crate) place: Place,
-    /// Counts what it uses.
+    /// Count what it uses, and limit it.
     pub(crate) groups: Groups,
 }
 

@@ -55,7 +55,7 @@ pub(crate) struct Order {
     pub(crate) program: OsString,
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<(String, String)>,
-    /// The control groups that count it from its first step on.
+    /// The control groups that count and limit it from its first step on.
     pub(crate) groups: Vec<PathBuf>,
 }
 
@@ -198,7 +198,7 @@ fn launch() -> io::Result<()> {
 
 fn become_job(order: &Order) -> Failure {
     for group in &order.groups {
-        // Where this fails, the job is not counted. It runs all the same.
+        // Where this fails, the job is neither counted nor limited. It runs all the same.
         let _ = fs::write(group.join("cgroup.procs"), "0");
     }
     if let Err(failure) = enclose(order) {

@@ -201,8 +201,8 @@ impl Course {
                 run: journal.run.clone(),
             },
             user,
+            groups: executors.groups(&self.grant, &place),
             place,
-            groups: self.context.executors.groups(),
         }))
     }
 

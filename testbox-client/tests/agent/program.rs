@@ -2,6 +2,7 @@
 
 use std::{os::unix::fs::PermissionsExt, process::Stdio};
 
+use fairlead_api::Grant;
 use fairlead_reaper::Reaper;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -334,4 +335,28 @@ async fn a_low_limit_of_open_files_is_raised_or_obeyed() {
         signal(&child, Signal::TERM);
         assert_eq!(child.wait().await.unwrap().code(), Some(0));
     }
+}
+
+#[tokio::test]
+async fn a_job_has_no_more_memory_and_processes_than_it_may() {
+    let (fake, folder) = (Fake::start(), folder());
+    let mut child = start(&fake, &folder, &["--job-user", "auto"]);
+    // Of 100 MB, and one CPU.
+    fake.grant(script(
+        "7",
+        "head -c 300m /dev/zero | tail > /dev/null; exit $?",
+    ));
+    let many = "n=0; while [ $n -lt 2100 ]; do sleep 1000 & n=$((n + 1)); done; echo no limit";
+    let end = fake.end("7").await;
+    assert_eq!(end["job_health"], "oom", "{end:?}");
+    fake.grant(Grant {
+        memory_mb: 900,
+        ..script("8", many)
+    });
+    let end = fake.end("8").await;
+    assert_eq!(end["job_health"], "fail", "{end:?}");
+    let log = fake.with(|state| state.log("8"));
+    assert!(!log.contains("no limit"), "{log}");
+    signal(&child, Signal::TERM);
+    assert_eq!(child.wait().await.unwrap().code(), Some(0));
 }
