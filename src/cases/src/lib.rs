@@ -7,9 +7,16 @@ mod junit;
 mod metrics;
 mod tap;
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    fmt,
+    io::{BufReader, Read},
+};
 
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{SeqAccess, Visitor},
+};
 
 /// Most cases that are kept; of the others only their number and outcomes are.
 pub const CASES_MAX: usize = 20_000;
@@ -25,6 +32,8 @@ pub const METRICS_MAX: usize = 1_000;
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
 /// Most problems that are told.
 const PROBLEMS_MAX: usize = 20;
+/// So much of a file is read at a time, bytes.
+const READ_BYTES: usize = 64 << 10;
 /// The version of the form.
 const FORMAT: u16 = 1;
 
@@ -94,7 +103,7 @@ pub struct Summary {
     pub counts: CaseCounts,
     /// The names of the first cases that failed or broke.
     pub first_failures: Vec<String>,
-    /// The cases that ran: all but those that were skipped.
+    /// The cases that ran: all but those that were skipped. At most 20,000.
     pub runs: Vec<Run>,
 }
 
@@ -102,7 +111,42 @@ pub struct Summary {
 struct Brief {
     counts: CaseCounts,
     #[serde(default)]
-    cases: Vec<BriefCase>,
+    cases: Runs,
+}
+
+/// The cases that ran, taken one by one: of those that are not kept, nothing stays in memory.
+#[derive(Default)]
+struct Runs(Vec<Run>);
+
+impl<'de> Deserialize<'de> for Runs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(RunsVisitor)
+    }
+}
+
+struct RunsVisitor;
+
+impl<'de> Visitor<'de> for RunsVisitor {
+    type Value = Runs;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of cases")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut cases: A) -> Result<Runs, A::Error> {
+        let mut runs = Vec::new();
+        while let Some(case) = cases.next_element::<BriefCase>()? {
+            if case.outcome == Outcome::Skipped || runs.len() >= CASES_MAX {
+                continue;
+            }
+            runs.push(Run {
+                name: cut(&case.name, NAME_BYTES_MAX),
+                is_bad: matches!(case.outcome, Outcome::Failed | Outcome::Error),
+                seconds: case.seconds,
+            });
+        }
+        Ok(Runs(runs))
+    }
 }
 
 #[derive(Deserialize)]
@@ -125,21 +169,14 @@ pub struct Run {
 }
 
 impl Summary {
-    /// Reads the summary of a `results.json`, with at most `failures_max` names.
+    /// Reads the summary of a `results.json`, piece by piece, with at most `failures_max` names.
     ///
     /// # Errors
-    /// The bytes are no such JSON.
-    pub fn of_json(bytes: &[u8], failures_max: usize) -> Result<Self, serde_json::Error> {
-        let Brief { counts, cases } = serde_json::from_slice(bytes)?;
-        let ran = cases.into_iter();
-        let ran = ran.filter(|case| case.outcome != Outcome::Skipped);
-        let runs: Vec<Run> = ran
-            .map(|case| Run {
-                name: case.name,
-                is_bad: matches!(case.outcome, Outcome::Failed | Outcome::Error),
-                seconds: case.seconds,
-            })
-            .collect();
+    /// The file cannot be read, or is no such JSON.
+    pub fn of_json(file: impl Read, failures_max: usize) -> Result<Self, serde_json::Error> {
+        let file = BufReader::with_capacity(READ_BYTES, file);
+        let Brief { counts, cases } = serde_json::from_reader(file)?;
+        let Runs(runs) = cases;
         let bad = runs.iter().filter(|run| run.is_bad);
         let first_failures = bad.take(failures_max).map(|run| run.name.clone());
         Ok(Self {

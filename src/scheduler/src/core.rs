@@ -19,8 +19,13 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Clock, Config, Parts, PeerLink,
     base::{
-        budget::Budget, errors::RequestError, mailbox::Mailbox, metrics::Metrics,
-        providers::Providers, sealing::Sealer, tasks::Tasks,
+        budget::{Budget, Charge, Identity},
+        errors::Refusal,
+        mailbox::Mailbox,
+        metrics::Metrics,
+        providers::Providers,
+        sealing::Sealer,
+        tasks::Tasks,
     },
     known::{
         accounts::Accounts,
@@ -171,10 +176,9 @@ pub(crate) struct Requests {
     pub(crate) submits: Semaphore,
     /// Large bodies of submits that are read at one time: half of the cores are left to everything else.
     pub(crate) readers: Arc<Semaphore>,
-    /// The memory of requests.
-    pub(crate) budget: Arc<Budget>,
+    /// What they have of what all share.
+    pub(crate) budget: Budget,
     offers: AtomicU64,
-    places: AtomicU64,
 }
 
 /// One replica's shared state. No lock of it is held across an await.
@@ -222,7 +226,7 @@ impl People {
 }
 
 impl Requests {
-    fn within(budget: Arc<Budget>) -> Self {
+    fn within(budget: Budget) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             waiters: Waiters::default(),
@@ -230,7 +234,6 @@ impl Requests {
             readers: Arc::new(Semaphore::new((cores / 2).max(1))),
             budget,
             offers: AtomicU64::new(1),
-            places: AtomicU64::new(0),
         }
     }
 }
@@ -261,7 +264,7 @@ impl Core {
         let reader = Reader::start(&store, &clock, stop, &tasks);
         let unread = metrics.unreadable_documents.clone();
         let docs = SmallDocs::new(Arc::clone(&store), Some(writer.clone()), unread);
-        let budget = Arc::new(Budget::new(&config.limits));
+        let budget = Budget::new(&config.limits);
         let accounts = Accounts::new(config.access.clone(), config.admin.as_ref());
         Self {
             ids: Mutex::new(IdMaker::new(0, clock.wall_s())),
@@ -340,15 +343,9 @@ impl Core {
         self.lab.hosts.load(&self.docs, gone_ms).await
     }
 
-    /// A place among the waiting requests; a refusal when all are taken.
-    pub(crate) fn wait_place(self: &Arc<Self>) -> Result<WaitPlace, RequestError> {
-        let taken = self.requests.places.fetch_add(1, Ordering::Relaxed);
-        let place = WaitPlace(Arc::clone(self));
-        let limit = self.config.limits.waiters_max;
-        if taken < u64::try_from(limit).unwrap_or(u64::MAX) {
-            return Ok(place);
-        }
-        Err(RequestError::TooManyWait(limit))
+    /// A place among the waiting requests, free again when dropped; a refusal when there is none for this identity.
+    pub(crate) fn wait_place(&self, whose: Identity) -> Result<Charge, Refusal> {
+        Ok(self.requests.budget.places.take(whose, 1)?)
     }
 
     /// How this replica is now.
@@ -390,15 +387,5 @@ impl Core {
                 () = self.draining.cancelled() => return,
             }
         }
-    }
-}
-
-/// A place among the waiting requests, free again when dropped.
-#[derive(Debug)]
-pub(crate) struct WaitPlace(Arc<Core>);
-
-impl Drop for WaitPlace {
-    fn drop(&mut self) {
-        self.0.requests.places.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -14,6 +14,8 @@ pub mod names;
 pub mod page;
 pub mod post;
 pub mod silent;
+pub mod unread;
 
 pub use browser::Browser;
 pub use page::Site;
+pub use unread::Unread;

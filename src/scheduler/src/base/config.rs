@@ -58,7 +58,7 @@ pub struct Limits {
     pub job_bytes_max: usize,
     /// Most jobs in one submit. Default 10,000.
     pub submit_jobs_max: usize,
-    /// Most requests that wait for something at one time. Default 20,000.
+    /// Most requests of people that wait for something at one time, and as many of testboxes. Default 20,000.
     pub waiters_max: usize,
     /// Largest uploaded file, bytes. Default 4 GiB.
     pub upload_bytes_max: u64,
@@ -74,6 +74,12 @@ pub struct Limits {
     pub request_memory_reserve: u64,
     /// Of it, the most that requests take whose sender is not known yet, bytes. Default 32 MiB.
     pub strangers_memory_max: u64,
+    /// Most requests under way whose sender is not known. Default 4,096.
+    pub strangers_requests_max: usize,
+    /// Most of them from one address. Default 64.
+    pub stranger_requests_max: usize,
+    /// Largest body of a login, bytes. Default 4 KiB.
+    pub login_bytes_max: usize,
     /// With tokens: the largest body that is looked through for `my_token` where the head names nobody, bytes. Default 512 KiB.
     pub stranger_body_bytes_max: usize,
 }
@@ -102,6 +108,9 @@ impl Default for Limits {
             request_memory_max: 256 << 20,
             request_memory_reserve: 32 << 20,
             strangers_memory_max: 32 << 20,
+            strangers_requests_max: 4_096,
+            stranger_requests_max: 64,
+            login_bytes_max: 4 << 10,
             stranger_body_bytes_max: 512 << 10,
         }
     }
@@ -119,6 +128,11 @@ pub struct ConnectionLimits {
     /// How fast a body that is read into memory must come on average, bytes a second, once it takes longer than a minute.
     /// Default 256.
     pub body_rate_min: u64,
+    /// How long bytes of an answer may wait for their reader, beside the time that they take at `answer_rate_min`.
+    /// Default 60 s.
+    pub answer_pause: Duration,
+    /// How fast answers must be read, bytes a second. Default 16 KiB.
+    pub answer_rate_min: u64,
     /// Between two requests: longer than clients keep idle ones (reqwest 90 s, nginx 60 s), else a request could meet the
     /// end. Default 2 min.
     pub idle: Duration,
@@ -139,6 +153,8 @@ impl Default for ConnectionLimits {
             head: Duration::from_secs(10),
             body_pause: Duration::from_secs(20),
             body_rate_min: 256,
+            answer_pause: Duration::from_mins(1),
+            answer_rate_min: 16 << 10,
             idle: Duration::from_mins(2),
             ping: Duration::from_secs(10),
             strangers_max: 4_096,

@@ -9,8 +9,12 @@ use serde::Serialize;
 use tokio::sync::broadcast::{self, error::TryRecvError};
 
 use crate::{
-    base::{errors::Refusal, gzip},
-    core::{Core, WaitPlace},
+    base::{
+        budget::{Charge, Identity},
+        errors::Refusal,
+        gzip,
+    },
+    core::Core,
     known::board::Frame,
 };
 
@@ -97,10 +101,11 @@ impl Core {
     /// `is_packed`: as a gzip stream.
     pub(crate) fn watch(
         self: &Arc<Self>,
+        whose: Identity,
         last: Option<&str>,
         is_packed: bool,
     ) -> Result<Watcher, Refusal> {
-        let place = self.wait_place()?;
+        let place = self.wait_place(whose)?;
         let news = self.board.listen();
         let behind = last.and_then(|last| {
             let (run, seq) = last.rsplit_once('/')?;
@@ -149,7 +154,7 @@ pub(crate) struct Watcher {
     is_packed: bool,
     /// Whether the head of a gzip stream was sent.
     has_begun: bool,
-    _place: WaitPlace,
+    _place: Charge,
 }
 
 impl Watcher {

@@ -1,13 +1,17 @@
 //! Reads how many test cases of a job had which outcome, from its `results.json`.
 
+use std::io::{self, Read};
+
+use bytes::{Buf, Bytes};
 use fairlead_cases::{Run, Summary};
-use fairlead_job::JobId;
-use fairlead_store::CaseCounts;
+use fairlead_store::{CaseCounts, JobState};
+
+use tokio::runtime::Handle;
 
 use crate::{
-    base::{errors::Refusal, text::cut},
+    base::{budget::Identity, errors::Refusal, text::cut},
     core::Core,
-    files::read::{Found, Wanted},
+    files::read::{Found, OpenFile, Wanted},
     lifecycle::result_paths::attempt_root,
 };
 
@@ -17,13 +21,14 @@ const FILE: &str = "results.json";
 const BYTES_MAX: u64 = 64 << 20;
 
 impl Core {
-    /// The cases of an attempt of a job whose results are in. `None`: it has none, or they are not on this machine.
+    /// The cases of an attempt of a job whose results are in, whose reporter was believed. `None`: it has none, or they
+    /// are not on this machine. Refused while its account has its share of memory.
     pub(crate) async fn count_cases(
         &self,
-        id: JobId,
+        state: &JobState,
         attempt: Option<u16>,
     ) -> Result<Option<(CaseCounts, Vec<Run>)>, Refusal> {
-        let state = self.job(id).await?.state;
+        let id = state.job_id;
         let attempt = attempt.unwrap_or(state.attempt);
         let root = attempt_root(&state.result_root, state.attempt, attempt);
         let path = format!("{}/{FILE}", root.trim_start_matches("/result/"));
@@ -35,10 +40,15 @@ impl Core {
             tracing::warn!(job_id = %id, size, "results.json is too large to be counted");
             return Ok(None);
         }
-        let Ok(bytes) = file.read_all().await else {
-            return Ok(None);
+        // One text of it may be as long as all of it.
+        let memory = &self.requests.budget.memory;
+        let _charge = memory.take(Identity::Account(state.account.clone()), size)?;
+        let pieces = Pieces {
+            file,
+            piece: Bytes::new(),
+            runtime: Handle::current(),
         };
-        let read = move || Summary::of_json(&bytes, CaseCounts::FAILURES_MAX);
+        let read = move || Summary::of_json(pieces, CaseCounts::FAILURES_MAX);
         let summary = match tokio::task::spawn_blocking(read).await {
             Ok(Ok(summary)) => summary,
             Ok(Err(error)) => {
@@ -49,6 +59,27 @@ impl Core {
         };
         let counts = counts_of(&summary);
         Ok((!counts.is_empty()).then_some((counts, summary.runs)))
+    }
+}
+
+/// A file as a reader, for a thread that may wait.
+struct Pieces {
+    file: OpenFile,
+    piece: Bytes,
+    runtime: Handle,
+}
+
+impl Read for Pieces {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.piece.is_empty() {
+            let next = self.runtime.block_on(self.file.next());
+            self.piece = next.map_err(io::Error::other)?.unwrap_or_default();
+        }
+        let many = self.piece.len().min(into.len());
+        if let Some(part) = into.get_mut(..many) {
+            self.piece.copy_to_slice(part);
+        }
+        Ok(many)
     }
 }
 

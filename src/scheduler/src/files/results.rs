@@ -216,9 +216,9 @@ impl Core {
         id: JobId,
         attempt: u16,
         offset: u64,
-        limit: usize,
+        limit: u64,
     ) -> Result<Bytes, FileError> {
-        let end = offset.saturating_add(u64::try_from(limit).unwrap_or(u64::MAX));
+        let end = offset.saturating_add(limit);
         let wanted = Wanted {
             part: Part::Bytes(offset, Some(end.saturating_sub(1))),
             ..Wanted::default()

@@ -12,8 +12,11 @@ use fairlead_job::JobId;
 use tokio::sync::{Notify, oneshot};
 
 use crate::{
-    base::errors::{HostError, Refusal},
-    core::{Core, WaitPlace},
+    base::{
+        budget::{Charge, Identity},
+        errors::{HostError, Refusal},
+    },
+    core::Core,
     known::{
         host_turns::HostTurn,
         open_requests::{Claimed, Waiter},
@@ -51,7 +54,7 @@ struct OpenRequestGuard {
     claimed: Claimed,
     /// Whether the answer was handed on: until then, what it brings goes back.
     answered: bool,
-    _place: WaitPlace,
+    _place: Charge,
 }
 
 /// What came of waiting.
@@ -172,7 +175,7 @@ impl Core {
         if self.draining.is_cancelled() {
             return Err(Refusal::Stopping);
         }
-        let place = self.wait_place()?;
+        let place = self.wait_place(Identity::Reserve)?;
         let waits_until = self
             .clock
             .now()

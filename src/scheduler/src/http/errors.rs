@@ -460,7 +460,6 @@ fn of_request(error: &RequestError) -> Told {
         E::NoSwitch { .. } => (BadQuery, "true or false; false when not said"),
         E::NotUtf8 => (BadName, "percent-encode UTF-8"),
         E::Nul => (BadName, "leave it out"),
-        E::TooManyWait(_) => (TooMany, "ask again in a few seconds"),
     };
     (code, hint.into())
 }

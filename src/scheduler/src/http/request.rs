@@ -22,13 +22,16 @@ use warp::http::{HeaderMap, Method};
 
 use crate::{
     base::{
-        budget::{Charge, Purse, built_bytes},
+        budget::{Budget, Charge, Identity, built_bytes},
         errors::Refusal,
         query::{Query, decode_segment},
     },
     core::Core,
     files::read::{Part, Wanted},
-    http::{connections::Connection, ranges::part_of},
+    http::{
+        connections::{Connection, UnderWay, network},
+        ranges::part_of,
+    },
     known::accounts::Credentials,
 };
 
@@ -63,12 +66,44 @@ pub(super) struct Request {
     core: Arc<Core>,
     /// What it takes of the memory of all requests.
     charge: Charge,
+    sender: Sender,
     came: Option<Came>,
     /// Whether it is for people and what acts for them, and not for testboxes.
     pub(super) is_for_people: bool,
     /// Who a login of a browser says it is.
     pub(super) session: Option<Credentials>,
     body: Unread,
+}
+
+/// Who sent a request, as far as that is known by now. Its answer is charged to them.
+#[derive(Clone)]
+pub(super) struct Sender(Arc<Mutex<Sent>>);
+
+struct Sent {
+    whose: Identity,
+    /// The place of a request whose sender is not known.
+    place: Option<Charge>,
+}
+
+impl Sender {
+    fn new(whose: Identity) -> Self {
+        Self(Arc::new(Mutex::new(Sent { whose, place: None })))
+    }
+
+    fn becomes(&self, whose: Identity) {
+        let mut sent = self.0.lock();
+        if !matches!(whose, Identity::Stranger(_)) {
+            sent.place = None;
+        }
+        sent.whose = whose;
+    }
+
+    /// Charges an answer of so many bytes until the last of them is sent.
+    pub(super) fn answered(&self, budget: &Budget, bytes: u64) -> Result<UnderWay, Refusal> {
+        let mut sent = self.0.lock();
+        let memory = budget.memory.take(sent.whose.clone(), bytes)?;
+        Ok(UnderWay::new(memory, sent.place.take()))
+    }
 }
 
 /// The body: who may read it, and whether it was read to its end.
@@ -138,12 +173,14 @@ impl Request {
         let segments = path.split('/').filter(|segment| !segment.is_empty());
         let path = segments.map(decode_segment).collect::<Result<_, _>>()?;
         let body = body.map(|piece| piece.map(|mut buf| buf.copy_to_bytes(buf.remaining())));
+        let whose = Identity::Account(String::new());
         Ok(Self {
             method,
             path,
             query: Query::parse(query)?,
             headers,
-            charge: core.requests.budget.charge(Purse::Known),
+            charge: core.requests.budget.memory.charge(whose.clone()),
+            sender: Sender::new(whose),
             core: Arc::clone(core),
             came: None,
             is_for_people: false,
@@ -152,9 +189,13 @@ impl Request {
         })
     }
 
-    /// The same, that came so; `None`: not through a port.
+    /// The same, that came so, of nobody in particular; `None`: not through a port.
     pub(super) fn by(self, came: Option<Came>) -> Self {
-        Self { came, ..self }
+        let mut request = Self { came, ..self };
+        if let Some(address) = request.address() {
+            request.belongs_to(Identity::Stranger(network(address)));
+        }
+        request
     }
 
     /// The address in its target.
@@ -165,7 +206,8 @@ impl Request {
     /// The address of its client.
     pub(super) fn address(&self) -> Option<IpAddr> {
         let connection = &self.came.as_ref()?.connection;
-        Some(connection.client(self.header("x-forwarded-for")))
+        let said = self.headers.get_all("x-forwarded-for").iter();
+        Some(connection.client(said.filter_map(|said| said.to_str().ok())))
     }
 
     /// Who sent it is known: its connection is no stranger's.
@@ -305,14 +347,38 @@ impl Request {
         to_object(&bytes)
     }
 
+    /// Charges so many bytes that it is about to take.
+    pub(super) fn charge_bytes(&mut self, bytes: u64) -> Result<(), Refusal> {
+        Ok(self.charge.grow(bytes)?)
+    }
+
     /// Charges what is built of a body, before it is.
     pub(super) fn charge_built(&mut self, body: &[u8]) -> Result<(), Refusal> {
         Ok(self.charge.grow(built_bytes(body))?)
     }
 
-    /// Whose memory it takes from now on.
-    pub(super) fn belongs_to(&mut self, purse: Purse) {
-        self.charge.belongs_to(purse);
+    /// Identity memory it takes from now on.
+    pub(super) fn belongs_to(&mut self, whose: Identity) {
+        self.charge.belongs_to(whose.clone());
+        self.sender.becomes(whose);
+    }
+
+    /// Takes one of the few places of requests of strangers, until it is known who asks or its answer is out.
+    pub(super) fn take_strangers_place(&self) -> Result<(), Refusal> {
+        let whose = self.charge.whose().clone();
+        let place = self.core.requests.budget.strangers.take(whose, 1)?;
+        self.sender.0.lock().place = Some(place);
+        Ok(())
+    }
+
+    /// Who is charged.
+    pub(super) fn whose(&self) -> Identity {
+        self.charge.whose().clone()
+    }
+
+    /// The same when the request is gone.
+    pub(super) fn sender(&self) -> Sender {
+        self.sender.clone()
     }
 
     /// A charge for what its body is made into.

@@ -7,26 +7,30 @@ use fairlead_api::{
     ACCEPTS_HEADER, Caller, ErrorCode, JOB_TOKEN_HEADER, REQUEST_ID_HEADER, Route, Route as R,
 };
 use futures_util::{FutureExt, Stream, future::ready};
+use hyper::body::Body as _;
 use tracing::Instrument;
 use warp::{
     Filter,
     filters::BoxedFilter,
     http::{
         HeaderMap, HeaderValue, Method,
-        header::{ALLOW, CONNECTION},
+        header::{ALLOW, CONNECTION, CONTENT_LENGTH},
     },
     path::FullPath,
     reply::Response,
 };
 
 use super::{
+    connections::UnderWay,
     cross_site::refuse_pages,
     reply::{Answer, refuse},
-    request::{Came, Request},
-    sessions, traced,
+    request::{Came, Request, Sender},
+    sessions,
+    streams::PIECE,
+    traced,
 };
 use crate::{
-    base::{clock::Stopwatch, errors::Refusal},
+    base::{budget::Identity, clock::Stopwatch, errors::Refusal},
     core::Core,
 };
 
@@ -86,9 +90,13 @@ where
     let request = Request::new(&core, method, path.as_str(), &query, headers, body);
     let is_h2 = came.as_ref().is_some_and(|came| came.is_h2);
     let request = request.map(|request| request.by(came));
+    let sender = request.as_ref().ok().map(Request::sender);
     let (mut response, is_read) = answer_to(Arc::clone(&core), request, path.as_str())
         .instrument(span)
         .await;
+    if let Some(sender) = sender {
+        response = under_way(&core, &sender, response);
+    }
     if let Some(code) = response.extensions().get::<ErrorCode>() {
         core.metrics.times.refused(*code);
     }
@@ -99,6 +107,26 @@ where
     }
     headers.insert(REQUEST_ID_HEADER, id);
     headers.insert(ACCEPTS_HEADER, HeaderValue::from_static(JOB_TOKEN_HEADER));
+    response
+}
+
+/// Charges the bytes of an answer to its sender. A refusal instead, if that one has its share.
+fn under_way(core: &Core, sender: &Sender, response: Response) -> Response {
+    let length = response.body().size_hint().exact();
+    // Of a file, a piece is there at a time; streams of events share theirs.
+    let piece = || {
+        let length = response.headers().get(CONTENT_LENGTH)?.to_str().ok()?;
+        Some(length.parse::<u64>().ok()?.min(PIECE))
+    };
+    let bytes = length.or_else(piece).unwrap_or(0);
+    match sender.answered(&core.requests.budget, bytes) {
+        Ok(under_way) => with_extension(response, under_way),
+        Err(refusal) => refuse(&refusal),
+    }
+}
+
+fn with_extension(mut response: Response, under_way: UnderWay) -> Response {
+    response.extensions_mut().insert(under_way);
     response
 }
 
@@ -161,8 +189,15 @@ async fn answer_on(
         _ => false,
     });
     request.session = sessions::credentials(&core, &request, found.ok())?;
-    if core.people.accounts.knows(&request.credentials(None)) {
-        request.identified();
+    let said = request.credentials(None);
+    match core.people.accounts.known(&said) {
+        Some(who) => {
+            request.identified();
+            request.belongs_to(Identity::Account(who.name));
+        }
+        // A token of a job is judged before anything is done for it.
+        None if request.job_token().is_none() => request.take_strangers_place()?,
+        None => {}
     }
     // What is answered here draws its sender here again: all but a look at this replica goes elsewhere.
     let is_look = matches!(

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::request::{Request, to_object};
 use crate::{
-    base::{budget::Purse, errors::Refusal},
+    base::{budget::Identity, errors::Refusal},
     core::Core,
     known::accounts::{Credentials, Who},
 };
@@ -29,7 +29,7 @@ pub(super) async fn read_signed(
     limit: usize,
 ) -> Result<Bytes, Refusal> {
     if !core.people.accounts.tokens_needed()
-        || core.people.accounts.knows(&request.credentials(None))
+        || core.people.accounts.known(&request.credentials(None)).is_some()
     {
         return request.read_body(limit).await;
     }
@@ -41,7 +41,6 @@ pub(super) async fn read_signed(
         core.people.accounts.identify(&head)?;
     }
     let most = core.config.limits.stranger_body_bytes_max;
-    request.belongs_to(Purse::Stranger);
     let read = request.read_body(limit.min(most)).await;
     let body = read.map_err(|refusal| match refusal.body().code {
         ErrorCode::TooLarge => unsigned(most),
@@ -50,12 +49,12 @@ pub(super) async fn read_signed(
     let Some(token) = token_in(&body) else {
         return Err(unsigned(most));
     };
-    core.people.accounts.identify(&Credentials {
+    let who = core.people.accounts.identify(&Credentials {
         token: Some(token),
         ..Credentials::default()
     })?;
     request.identified();
-    request.belongs_to(Purse::Known);
+    request.belongs_to(Identity::Account(who.name));
     Ok(body)
 }
 

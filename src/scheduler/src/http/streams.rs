@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Size of a piece, bytes.
-const PIECE: usize = 64 << 10;
+pub(super) const PIECE: u64 = 64 << 10;
 /// A quiet log is looked at this often all the same, ms (another replica may append).
 const LOOK_MS: u64 = 5_000;
 

@@ -392,18 +392,18 @@ impl Accounts {
         }
     }
 
-    /// Whether these are the credentials of somebody; in an open lab everybody's are.
-    pub(crate) fn knows(&self, credentials: &Credentials) -> bool {
+    /// Whose token these credentials have; in an open lab all are the operator's.
+    pub(crate) fn known(&self, credentials: &Credentials) -> Option<Who> {
         let token = Credentials {
             token: credentials.token.clone(),
             ..Credentials::default()
         };
-        self.identify(&token).is_ok()
+        self.identify(&token).ok()
     }
 
     /// Whether who asks may see names of queues and groups of hosts: anybody in an open lab, else who has a token.
     pub(crate) fn sees_names(&self, credentials: &Credentials) -> bool {
-        self.access == Access::Open || self.knows(credentials)
+        self.access == Access::Open || self.known(credentials).is_some()
     }
 
     /// Who an account is, as it is now; for what it asked for before. `None`: there is no such account any more.

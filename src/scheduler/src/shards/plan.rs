@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Most bytes of a list that are read.
-const LIST_BYTES_MAX: usize = 4 << 20;
+const LIST_BYTES_MAX: u64 = 4 << 20;
 /// How long after its end the output of a list may still be missing here, ms: another replica has it.
 const OUTPUT_COMES_MS: u64 = 60_000;
 /// How long a plan is kept from the submit of its job on, seconds: a week, in which what failed may run again.

@@ -290,7 +290,7 @@ impl Core {
             let Some(all) = plan.tests.get(n.saturating_sub(1)) else {
                 continue;
             };
-            let counted = self.count_cases(shard.job_id, None).await?;
+            let counted = self.count_cases(shard, None).await?;
             let runs = counted.map_or_else(Vec::new, |(_, runs)| runs);
             let failed = runs.into_iter().filter(|run| run.is_bad);
             let failed: BTreeSet<String> = failed.map(|run| run.name).collect();

@@ -10,8 +10,11 @@ use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{JobState, Parts, Search, SearchOrder};
 
 use crate::{
-    base::errors::{Refusal, RequestError},
-    core::{Core, WaitPlace},
+    base::{
+        budget::{Charge, Identity},
+        errors::Refusal,
+    },
+    core::Core,
 };
 
 /// Jobs of one search.
@@ -32,7 +35,7 @@ pub(crate) struct Follower {
     told_ms: u64,
     seen: BTreeMap<JobId, Seen>,
     is_first: bool,
-    _place: WaitPlace,
+    _place: Charge,
 }
 
 /// What a follower hears.
@@ -47,11 +50,12 @@ impl Follower {
     /// Begins with all jobs that changed at `told_ms` or later, and a little before.
     pub(crate) fn new(
         core: Arc<Core>,
+        whose: Identity,
         submit_id: String,
         told_ms: u64,
-    ) -> Result<Self, RequestError> {
+    ) -> Result<Self, Refusal> {
         Ok(Self {
-            _place: core.wait_place()?,
+            _place: core.wait_place(whose)?,
             core,
             submit_id,
             told_ms: told_ms.saturating_sub(AGAIN_MS),

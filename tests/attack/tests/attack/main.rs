@@ -8,6 +8,7 @@ mod neighbours;
 mod queues;
 mod rights;
 mod sealing_key;
+mod shares;
 mod testbox_tokens;
 mod traces;
 mod twins;

@@ -20,7 +20,4 @@ pub(crate) enum RequestError {
     NotUtf8,
     #[error("the address holds a NUL")]
     Nul,
-    /// Of those that are held.
-    #[error("{0} requests wait already")]
-    TooManyWait(usize),
 }

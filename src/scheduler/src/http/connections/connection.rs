@@ -1,7 +1,8 @@
 //! Limits of one connection: what it may do before it is identified, and how long it may be silent.
 //!
-//! Owns the time limits of heads, bodies and idle connections, and the places of unidentified connections. A request in
-//! progress has no limit here, because long polls and streams of logs are silent for long.
+//! Owns the time limits of heads, bodies, answers and idle connections, and the places of unidentified connections. A
+//! request in progress has no limit here, because long polls and streams of logs are silent for long. But bytes of an
+//! answer must be read in time: a connection that does not read them is closed.
 
 use crate::{Clock, base::config::ConnectionLimits};
 use parking_lot::{Mutex, MutexGuard};
@@ -9,6 +10,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
     sync::Arc,
+    time::Duration,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +20,27 @@ pub(crate) struct Connections {
     pub(super) clock: Clock,
     limits: ConnectionLimits,
     strangers: Mutex<Strangers>,
+    unread: Mutex<Unread>,
+}
+
+/// Bytes of answers that were not read yet, by the time until which they must be.
+#[derive(Debug, Default)]
+struct Unread {
+    next: u64,
+    by_deadline: BTreeMap<(u64, u64), CancellationToken>,
+}
+
+/// Bytes of an answer that are not read yet, until it is dropped.
+#[derive(Debug)]
+pub(super) struct ReadBy {
+    all: Arc<Connections>,
+    key: (u64, u64),
+}
+
+impl Drop for ReadBy {
+    fn drop(&mut self) {
+        self.all.unread.lock().by_deadline.remove(&self.key);
+    }
 }
 
 /// Connections of nobody in particular, oldest first.
@@ -48,6 +71,7 @@ impl Connections {
             clock,
             limits,
             strangers: Mutex::default(),
+            unread: Mutex::default(),
         }
     }
 
@@ -89,13 +113,37 @@ impl Connections {
         })
     }
 
+    /// So many bytes wait for their reader. Whoever is late with others is closed by then: memory is wanted.
+    fn reads_by(self: &Arc<Self>, bytes: usize, close: &CancellationToken) -> ReadBy {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let allowed_s = bytes / self.limits.answer_rate_min.max(1);
+        let allowed = self.limits.answer_pause + Duration::from_secs(allowed_s);
+        let allowed_ms = u64::try_from(allowed.as_millis()).unwrap_or(u64::MAX);
+        let now_ms = self.clock.now().0;
+        let mut unread = self.unread.lock();
+        while let Some(first) = unread.by_deadline.first_entry()
+            && first.key().0 <= now_ms
+        {
+            tracing::debug!("an answer was not read in time: its connection is closed");
+            first.remove().cancel();
+        }
+        let key = (now_ms.saturating_add(allowed_ms), unread.next);
+        unread.next += 1;
+        unread.by_deadline.insert(key, close.clone());
+        drop(unread);
+        ReadBy {
+            all: Arc::clone(self),
+            key,
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Strangers> {
         self.strangers.lock()
     }
 }
 
 /// The addresses that one customer of a network has: of IPv6, a /64.
-fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(address) => {
@@ -134,12 +182,20 @@ struct State {
 }
 
 impl Connection {
-    /// The address of the client, which a trusted proxy names last in `X-Forwarded-For`.
-    pub(crate) fn client(&self, forwarded_for: Option<&str>) -> IpAddr {
-        let is_proxy = self.all.limits.trusted_proxies.contains(&self.from);
-        let named = forwarded_for.filter(|_| is_proxy);
-        let last = named.and_then(|all| all.rsplit(',').next()?.trim().parse().ok());
-        last.unwrap_or(self.from)
+    /// The address of the client: the last word of the last `X-Forwarded-For`, if a trusted proxy sent it. What stands
+    /// before it came from the client.
+    pub(crate) fn client<'h>(&self, forwarded_for: impl Iterator<Item = &'h str>) -> IpAddr {
+        if !self.all.limits.trusted_proxies.contains(&self.from) {
+            return self.from;
+        }
+        let last = forwarded_for.last();
+        let last = last.and_then(|all| all.rsplit(',').next()?.trim().parse::<IpAddr>().ok());
+        last.map_or(self.from, |address| address.to_canonical())
+    }
+
+    /// So many bytes of an answer wait for their reader.
+    pub(super) fn reads_by(&self, bytes: usize) -> ReadBy {
+        self.all.reads_by(bytes, &self.close)
     }
 
     /// Somebody who is known uses it: it needs no place among strangers any more.
@@ -278,11 +334,45 @@ mod tests {
     }
 
     #[test]
+    fn only_the_last_word_of_a_trusted_proxy_names_a_client() {
+        let all = connections(10, 10);
+        let (proxy, other) = (all.enter(address(9)), all.enter(address(1)));
+        let client = |of: &Connection, said: &[&str]| of.client(said.iter().copied()).to_string();
+        assert_eq!(client(&proxy, &[]), "10.0.0.9");
+        assert_eq!(client(&proxy, &["10.0.0.7"]), "10.0.0.7");
+        // The client sent the first header, or the first words of it.
+        assert_eq!(client(&proxy, &["203.0.113.9", "10.0.0.7"]), "10.0.0.7");
+        assert_eq!(client(&proxy, &["203.0.113.9, ::ffff:10.0.0.7"]), "10.0.0.7");
+        assert_eq!(client(&proxy, &["203.0.113.9, x"]), "10.0.0.9");
+        assert_eq!(client(&other, &["203.0.113.9"]), "10.0.0.1");
+    }
+
+    #[test]
+    fn a_connection_that_does_not_read_its_answers_is_closed() {
+        let limits = ConnectionLimits {
+            answer_pause: Duration::ZERO,
+            answer_rate_min: 1,
+            ..ConnectionLimits::default()
+        };
+        let all = Arc::new(Connections::new(Clock::system(), limits));
+        let (slow, quick, large) = (
+            all.enter(address(1)),
+            all.enter(address(2)),
+            all.enter(address(3)),
+        );
+        let _late = slow.reads_by(0);
+        drop(quick.reads_by(0));
+        let _in_time = large.reads_by(1 << 20);
+        let _next = quick.reads_by(0);
+        assert!(is_closed(&slow) && !is_closed(&quick) && !is_closed(&large));
+    }
+
+    #[test]
     fn each_state_of_a_connection_has_its_limit() {
         let all = connections(10, 10);
         let limits = all.limits.clone();
         let connection = all.enter(address(1));
-        let after = |limit: std::time::Duration| {
+        let after = |limit: Duration| {
             let left = connection.deadline_ms().unwrap() - all.clock.now().0;
             let limit = u64::try_from(limit.as_millis()).unwrap();
             assert!((limit - 1_000..=limit).contains(&left), "{left} of {limit}");

@@ -410,7 +410,6 @@ fn of_requests() -> Vec<Refusal> {
         E::NoSwitch { name, shown },
         E::NotUtf8,
         E::Nul,
-        E::TooManyWait(5),
     ];
     all.map(Refusal::from).into()
 }

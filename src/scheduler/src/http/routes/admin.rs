@@ -1,6 +1,6 @@
 //! Handlers of health, queues and accounts.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use fairlead_api::{
@@ -13,7 +13,7 @@ use warp::reply::Response;
 use crate::http::reply::{done, json, ok, paged, tagged_by, text, typed};
 use crate::{
     base::{
-        budget::Purse,
+        budget::Identity,
         errors::Refusal,
         gzip,
         metrics::{CLASSIC, OPEN_METRICS},
@@ -104,10 +104,10 @@ fn peers_of(core: &Core) -> Vec<String> {
 
 /// The description of the interface.
 pub(super) fn openapi(request: &Request) -> Response {
+    // One copy for all who read it.
+    static PLAIN: LazyLock<Bytes> = LazyLock::new(|| gzip::unpacked(OPENAPI_GZIP).into());
     let packed = || Some(Bytes::from_static(OPENAPI_GZIP));
-    tagged_by(request, OPENAPI_GZIP, packed, || {
-        gzip::unpacked(OPENAPI_GZIP).into()
-    })
+    tagged_by(request, OPENAPI_GZIP, packed, || PLAIN.clone())
 }
 
 /// All metrics. Strangers see sums instead of the names of queues and groups where accounts are checked.
@@ -163,7 +163,7 @@ pub(super) async fn hints(core: Arc<Core>, mut request: Request) -> Result<Respo
     let token = request.credentials(None).token;
     core.check_peer(token.as_deref())?;
     request.identified();
-    request.belongs_to(Purse::Agent);
+    request.belongs_to(Identity::Reserve);
     let body = request.read_body(HINTS_MAX).await?;
     core.take_hints(token.as_deref(), &body).await?;
     Ok(done())

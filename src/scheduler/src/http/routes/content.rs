@@ -12,7 +12,7 @@ use warp::reply::Response;
 use super::admin::{BODY_MAX, admin};
 use crate::{
     base::{
-        budget::{Charge, Purse},
+        budget::Identity,
         errors::Refusal,
     },
     content::{holder::Holder, wire::check_put},
@@ -49,7 +49,7 @@ pub(super) fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> An
 }
 
 /// For whom the request speaks: a job by its token, or an account.
-async fn holder(core: &Core, request: &Request) -> Result<Holder, Refusal> {
+async fn holder(core: &Core, request: &mut Request) -> Result<Holder, Refusal> {
     let Some(id) = request.query.get("job_id") else {
         return account(core, request);
     };
@@ -61,6 +61,7 @@ async fn holder(core: &Core, request: &Request) -> Result<Holder, Refusal> {
     };
     let job = core.job_of_token(id, token).await?;
     core.speaker(&job.state, token, None, who.as_ref())?;
+    request.belongs_to(Identity::Account(job.state.account.clone()));
     Ok(Holder::of_job(&job.state))
 }
 
@@ -70,7 +71,7 @@ fn account(core: &Core, request: &Request) -> Result<Holder, Refusal> {
 }
 
 /// The same for a put: a job that has ended leaves nothing more.
-async fn putter(core: &Core, request: &Request) -> Result<Holder, Refusal> {
+async fn putter(core: &Core, request: &mut Request) -> Result<Holder, Refusal> {
     let holder = holder(core, request).await?;
     if let Some(ended) = holder.ended() {
         return Err(ended.clone().into());
@@ -86,7 +87,7 @@ fn put_of(request: &Request) -> Result<String, Refusal> {
 }
 
 async fn pin(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let holder = putter(&core, &request).await?;
+    let holder = putter(&core, &mut request).await?;
     let body = request.read_json(DIGESTS_BYTES_MAX).await?;
     Ok(ok(&core.pin_chunks(&holder, &body).await?))
 }
@@ -96,9 +97,8 @@ async fn put_chunk(
     mut request: Request,
     digest: &str,
 ) -> Result<Response, Refusal> {
-    putter(&core, &request).await?;
+    putter(&core, &mut request).await?;
     put_of(&request)?;
-    request.belongs_to(Purse::Agent);
     let bytes = request.read_body(CHUNK_BYTES_MAX).await?;
     let size = bytes.len();
     core.put_chunk(digest, bytes).await?;
@@ -106,7 +106,7 @@ async fn put_chunk(
 }
 
 async fn put_manifest(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let holder = putter(&core, &request).await?;
+    let holder = putter(&core, &mut request).await?;
     let put = put_of(&request)?;
     let name = request.query.get("name").unwrap_or_default().to_owned();
     let bytes = request.read_body(MANIFEST_BYTES_MAX).await?;
@@ -117,14 +117,14 @@ async fn put_manifest(core: Arc<Core>, mut request: Request) -> Result<Response,
     Ok(ok(&view))
 }
 
-async fn manifest(core: Arc<Core>, request: Request, id: &str) -> Result<Response, Refusal> {
-    let holder = holder(&core, &request).await?;
-    let bytes = core.manifest_of(&holder, id).await?;
-    charged(request.another_charge(), bytes)
+async fn manifest(core: Arc<Core>, mut request: Request, id: &str) -> Result<Response, Refusal> {
+    let holder = holder(&core, &mut request).await?;
+    let manifest = core.manifest_of(&holder, id).await?;
+    Ok(bytes(200, BYTES, manifest))
 }
 
-async fn chunk(core: Arc<Core>, request: Request, digest: &str) -> Result<Response, Refusal> {
-    let holder = holder(&core, &request).await?;
+async fn chunk(core: Arc<Core>, mut request: Request, digest: &str) -> Result<Response, Refusal> {
+    let holder = holder(&core, &mut request).await?;
     let Some(id) = request.query.get("id") else {
         return Err(Refusal::new(
             ErrorCode::BadQuery,
@@ -132,30 +132,11 @@ async fn chunk(core: Arc<Core>, request: Request, digest: &str) -> Result<Respon
             "say which input or output the chunk is of",
         ));
     };
-    let bytes = core.chunk_of(&holder, id, digest).await?;
-    charged(request.another_charge(), bytes)
-}
-
-/// Bytes of a replica's memory, which are charged until the last of them is sent.
-struct Charged {
-    bytes: Bytes,
-    _charge: Charge,
-}
-
-impl AsRef<[u8]> for Charged {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-fn charged(mut charge: Charge, body: Bytes) -> Result<Response, Refusal> {
-    charge.belongs_to(Purse::Agent);
-    charge.grow(size_of_body(&body))?;
-    let charged = Charged {
-        bytes: body,
-        _charge: charge,
-    };
-    Ok(bytes(200, BYTES, Bytes::from_owner(charged)))
+    let id = id.to_owned();
+    // Before it is read; its answer is charged when this charge is gone.
+    request.charge_bytes(u64::try_from(CHUNK_BYTES_MAX).unwrap_or(u64::MAX))?;
+    let chunk = core.chunk_of(&holder, &id, digest).await?;
+    Ok(bytes(200, BYTES, chunk))
 }
 
 fn size_of_body(bytes: &Bytes) -> u64 {
@@ -163,7 +144,7 @@ fn size_of_body(bytes: &Bytes) -> u64 {
 }
 
 async fn urls(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let holder = holder(&core, &request).await?;
+    let holder = holder(&core, &mut request).await?;
     let body = request.read_json(DIGESTS_BYTES_MAX).await?;
     Ok(ok(&core.chunk_urls(&holder, &body).await?))
 }

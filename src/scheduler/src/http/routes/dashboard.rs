@@ -73,7 +73,7 @@ async fn overview(core: Arc<Core>, request: Request) -> Result<Response, Refusal
 fn live(core: &Arc<Core>, request: &Request) -> Result<Response, Refusal> {
     core.people.accounts.identify(&request.credentials(None))?;
     let is_packed = request.takes_gzip();
-    let watcher = core.watch(request.header("last-event-id"), is_packed)?;
+    let watcher = core.watch(request.whose(), request.header("last-event-id"), is_packed)?;
     let pieces = stream::try_unfold(watcher, |mut watcher| async move {
         let piece = watcher.next().await.map_err(io::Error::other)?;
         Ok::<_, io::Error>(piece.map(|piece| (piece, watcher)))

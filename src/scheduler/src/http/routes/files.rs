@@ -9,7 +9,7 @@ use warp::reply::Response;
 
 use crate::http::{reply::ok, request::job_id};
 use crate::{
-    base::{budget::Purse, errors::Refusal},
+    base::{budget::Identity, errors::Refusal},
     core::Core,
     files::{
         read::{Found, Part},
@@ -76,14 +76,13 @@ pub(super) async fn append_log(
     id: &str,
 ) -> Result<Response, Refusal> {
     let id = job_id(id)?;
-    let (state, speaker) = speaker(&core, &request, id).await?;
+    let (state, speaker) = speaker(&core, &mut request, id).await?;
     core.check_open(&state, speaker)?;
     let attempt = match speaker {
         Speaker::Present => state.attempt,
         Speaker::Earlier(attempt) => attempt,
     };
     let offset = request.query.number("offset", 0..=u64::MAX, 0)?;
-    request.belongs_to(Purse::Agent);
     let bytes = request.read_body(LOG_APPEND_MAX).await?;
     let size = core.append_log(id, attempt, offset, bytes).await?;
     core.jobs.live.renew(id, core.clock.now());
@@ -93,20 +92,21 @@ pub(super) async fn append_log(
 /// Which attempt the request may write for.
 async fn speaker(
     core: &Core,
-    request: &Request,
+    request: &mut Request,
     id: JobId,
 ) -> Result<(fairlead_store::JobState, Speaker), Refusal> {
+    let attempt = request
+        .query
+        .number("attempt", 1..=u64::from(u16::MAX), 0)?;
+    let attempt = u16::try_from(attempt).ok().filter(|attempt| *attempt > 0);
     let token = request.job_token();
     let who = match token {
         Some(_) => None,
         None => Some(core.people.accounts.identify(&request.credentials(None))?),
     };
-    let attempt = request
-        .query
-        .number("attempt", 1..=u64::from(u16::MAX), 0)?;
-    let attempt = u16::try_from(attempt).ok().filter(|attempt| *attempt > 0);
     let job = core.job_of_token(id, token).await?;
     let speaker = core.speaker(&job.state, token, attempt, who.as_ref())?;
+    request.belongs_to(Identity::Account(job.state.account.clone()));
     Ok((job.state, speaker))
 }
 
@@ -123,7 +123,7 @@ pub(super) async fn upload(
         ));
     };
     let id = job_id(id)?;
-    let (state, speaker) = speaker(&core, &request, id).await?;
+    let (state, speaker) = speaker(&core, &mut request, id).await?;
     core.check_open(&state, speaker)?;
     let target = core.upload_target(&state, speaker, &path.join("/"))?;
     let Some(body) = request.take_body() else {

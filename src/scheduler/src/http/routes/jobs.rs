@@ -256,7 +256,7 @@ pub(super) async fn explain(
 pub(super) async fn wait(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
     let (_, body) = read_actor(&core, &mut request).await?;
     let wait = Wait::of(&body)?;
-    let _place = core.wait_place()?;
+    let _place = core.wait_place(request.whose())?;
     Ok(ok(&core.wait_for(&wait).await?))
 }
 

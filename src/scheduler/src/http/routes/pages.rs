@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use fairlead_api::{ErrorCode, Login, Route};
 use fairlead_dashboard::{Asset, CONTENT_SECURITY_POLICY, PAGE, find};
 use futures_util::{FutureExt, future::ready};
@@ -10,7 +11,6 @@ use warp::{
     reply::Response,
 };
 
-use super::admin::BODY_MAX;
 use crate::{
     base::{
         errors::{Refusal, excerpt},
@@ -19,7 +19,7 @@ use crate::{
     core::Core,
     files::read::names_tag,
     http::{
-        reply::{Answer, done, ok, typed},
+        reply::{Answer, bytes, done, ok, typed},
         request::Request,
         sessions,
     },
@@ -66,9 +66,9 @@ fn served(request: &Request, asset: &'static Asset) -> Response {
     let mut response = if names_tag(known, &asset.tag) {
         typed(304, asset.media_type, Vec::new())
     } else if is_packed {
-        typed(200, asset.media_type, asset.gzip.clone())
+        bytes(200, asset.media_type, Bytes::from_static(&asset.gzip))
     } else {
-        typed(200, asset.media_type, asset.bytes.to_vec())
+        bytes(200, asset.media_type, Bytes::from_static(asset.bytes))
     };
     let is_whole = response.status() == StatusCode::OK;
     let headers = response.headers_mut();
@@ -93,7 +93,9 @@ fn served(request: &Request, asset: &'static Asset) -> Response {
 /// Lets a browser in.
 async fn login(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
     sessions::check_origin(&request)?;
-    let asked: Login = request.read_json(BODY_MAX).await?;
+    let asked: Login = request
+        .read_json(core.config.limits.login_bytes_max)
+        .await?;
     let given = |text: String| Some(text).filter(|text| !text.is_empty());
     let who = if core.people.accounts.tokens_needed() {
         Credentials {

@@ -33,7 +33,7 @@ pub(super) async fn events(
         })?,
     };
     let draining = core.draining.clone();
-    let mut follower = Follower::new(core, submit_id.to_owned(), told_ms)?;
+    let mut follower = Follower::new(core, request.whose(), submit_id.to_owned(), told_ms)?;
     let first = follower.next().await?;
     if !follower.is_known() {
         let message = format!("there is no submit '{}'", excerpt(submit_id));

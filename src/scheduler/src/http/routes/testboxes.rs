@@ -8,7 +8,7 @@ use warp::reply::Response;
 use crate::http::{reply::ok, request::job_id};
 use crate::{
     base::{
-        budget::Purse,
+        budget::Identity,
         errors::{Refusal, excerpt},
     },
     core::Core,
@@ -31,7 +31,7 @@ pub(super) async fn consume(
 ) -> Result<Response, Refusal> {
     let who = core.people.accounts.identify(&request.credentials(None))?;
     who.require_host(host)?;
-    request.belongs_to(Purse::Agent);
+    request.belongs_to(Identity::Reserve);
     let body: ConsumeRequest = request.read_json(BODY_MAX).await?;
     let ask = WorkRequest::of(host, body)?;
     core.check_group(&who, host, &ask.offerer.group)?;
@@ -50,7 +50,7 @@ pub(super) async fn heartbeat(
         .accounts
         .identify(&request.credentials(None))?
         .require_host(host)?;
-    request.belongs_to(Purse::Agent);
+    request.belongs_to(Identity::Reserve);
     let beat: HeartbeatRequest = request.read_json(BODY_MAX).await?;
     let _presence = core.presence(host, &beat.session)?;
     Ok(ok(&core.heartbeat(host, beat).await?))
@@ -128,17 +128,19 @@ pub(super) async fn update(
     } else {
         None
     };
-    if let Some(outputs) = report.outputs {
-        let token = report.token.as_deref();
-        let job = core.job_of_token(id, token).await?;
-        core.speaker(&job.state, token, report.attempt, who.as_ref())?;
-        core.check_outputs(&job.state, outputs).await?;
-    }
     let mut runs = None;
-    if report.brings_cases() {
-        // A job that cannot be read is told of by the report.
-        let counted = core.count_cases(id, report.attempt).await.ok().flatten();
-        (report.cases, runs) = counted.unzip();
+    if report.outputs.is_some() || report.brings_cases() {
+        // Nothing is read for a token before it is judged.
+        let token = report.token.as_deref();
+        let job = core.job_of_token(id, token).await?.state;
+        core.speaker(&job, token, report.attempt, who.as_ref())?;
+        if let Some(outputs) = report.outputs {
+            core.check_outputs(&job, outputs).await?;
+        }
+        if report.brings_cases() {
+            let counted = core.count_cases(&job, report.attempt).await?;
+            (report.cases, runs) = counted.unzip();
+        }
     }
     let changed = core.report(id, &report, who.as_ref()).await?;
     if let Some(runs) = runs.filter(|_| changed.is_change()) {
@@ -167,6 +169,5 @@ pub(super) async fn wait_peer(
 ) -> Result<Response, Refusal> {
     let id = job_id(id)?;
     let report = report_of(&request)?;
-    let _place = core.wait_place()?;
     Ok(ok(&core.wait_for_peers(id, &report).await?))
 }

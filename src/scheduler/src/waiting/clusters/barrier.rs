@@ -8,7 +8,10 @@ use fairlead_store::{ClusterPlace, JobState};
 
 use super::of;
 use crate::{
-    base::errors::{JobError, Refusal},
+    base::{
+        budget::Identity,
+        errors::{JobError, Refusal},
+    },
     core::Core,
     lifecycle::{after_report::Speaker, report::Report},
 };
@@ -31,6 +34,7 @@ impl Core {
         let own = self.stored_job(id).await;
         let own = own.map_err(|refusal| self.to_stranger(id, report.token.as_deref(), refusal))?;
         let jobs = self.may_ask(&own.state, report)?;
+        let _place = self.wait_place(Identity::Account(own.state.account))?;
         loop {
             let found = self.look_at_cluster(&jobs).await?;
             let own = found.iter().flatten().find(|job| job.state.job_id == id);
