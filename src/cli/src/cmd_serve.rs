@@ -120,6 +120,7 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     devices_later: bool,
     /// Receivers to which webhooks may be sent, with commas: names, `*.` and a name, addresses, networks.
+    /// Behind each may stand `:PORT`, or `:*` for all ports; else port 80 or 443 is meant.
     /// An address of a private network must be named itself [default: none]
     #[arg(
         long,

@@ -129,7 +129,7 @@ impl Busy {
 async fn every_field_of_every_answer_is_documented(store: Store) {
     let site = Site::new();
     let providers = site.providers();
-    let more = ["--providers", &providers, "--webhooks-to", "127.0.0.1"];
+    let more = ["--providers", &providers, "--webhooks-to", "127.0.0.1:*"];
     let scheduler = Scheduler::start_with(store, &more).await;
     site.serve(&[scheduler.url()]);
     let http = scheduler.http();

@@ -19,7 +19,7 @@ const FAILED: &str = "job_stage=finish&job_health=fail&exit_code=1&job_data_read
 const PASSED: &str = "job_stage=finish&job_health=success&exit_code=0&job_data_readiness=complete";
 
 async fn start(store: Store) -> Scheduler {
-    Scheduler::start_with(store, &["--webhooks-to", "127.0.0.1"]).await
+    Scheduler::start_with(store, &["--webhooks-to", "127.0.0.1:*"]).await
 }
 
 /// A job of alice with more fields.
@@ -213,7 +213,7 @@ async fn nobody_is_told_whom_the_operator_does_not_allow(store: Store) {
 }
 
 async fn an_address_is_shown_to_nobody(store: Store) {
-    let lab = Guarded::start(store, &["--webhooks-to", "127.0.0.1"]).await;
+    let lab = Guarded::start(store, &["--webhooks-to", "127.0.0.1:*"]).await;
     let (alice, bob) = (lab.user("alice").await, lab.user("bob").await);
     let receiver = Receiver::start(&[]).await;
     let path = "/scheduler/v1/accounts/alice/notify";

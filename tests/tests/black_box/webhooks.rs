@@ -20,7 +20,7 @@ fn told(receiver: &Receiver, more: &Value) -> Value {
 }
 
 async fn a_receiver_is_told_until_it_takes_it(store: Store) {
-    let scheduler = Scheduler::start_with(store, &["--webhooks-to", "127.0.0.1"]).await;
+    let scheduler = Scheduler::start_with(store, &["--webhooks-to", "127.0.0.1:*"]).await;
     let http = scheduler.http();
     let receiver = Receiver::start(&[500]).await;
     let job = told(&receiver, &json!({}));
@@ -76,7 +76,7 @@ async fn a_receiver_is_told_until_it_takes_it(store: Store) {
 }
 
 async fn the_first_failure_is_told_before_the_end(store: Store) {
-    let scheduler = Scheduler::start_with(store, &["--webhooks-to", "127.0.0.1"]).await;
+    let scheduler = Scheduler::start_with(store, &["--webhooks-to", "127.0.0.1:*"]).await;
     let http = scheduler.http();
     let receiver = Receiver::start(&[]).await;
     let more = json!({"on": ["failing", "ended"], "kind": "github", "context": "lab"});
@@ -116,7 +116,7 @@ async fn the_first_failure_is_told_before_the_end(store: Store) {
 }
 
 async fn another_replica_of_the_same_store_goes_on(store: Store) {
-    let mut scheduler = Scheduler::start_with(store, &["--webhooks-to", "127.0.0.1"]).await;
+    let mut scheduler = Scheduler::start_with(store, &["--webhooks-to", "127.0.0.1:*"]).await;
     let http = scheduler.http();
     // Nobody listens yet.
     let receiver = Receiver::start(&[500]).await;

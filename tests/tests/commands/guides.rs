@@ -178,7 +178,7 @@ impl Ci {
             &fs::read_to_string(guide).expect("the guide"),
             folder.path(),
         );
-        let allowed = ["--webhooks-to", "127.0.0.1"];
+        let allowed = ["--webhooks-to", "127.0.0.1:*"];
         let scheduler = Scheduler::start_with(Store::Embedded, &allowed).await;
         let offer = ["--kind", "dc", "--memory", "4g"];
         let agent = Agent::start(&scheduler.url(), "server-1", &offer);

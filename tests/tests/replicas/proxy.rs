@@ -99,6 +99,32 @@ impl Drop for Proxy {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn behind_haproxy_a_client_cannot_choose_its_address() {
+    let replicas = Replicas::up(3, &["--trusted-proxy", "127.0.0.1"]).await;
+    let proxy = Proxy::start(&replicas).await;
+    let http = Http::new(&proxy.url);
+    for (n, said) in ["", "203.0.113.9", "198.51.100.1, 203.0.113.9"]
+        .iter()
+        .enumerate()
+    {
+        let mac = format!("52:54:00:11:22:{n:02x}");
+        let path = format!("/boot.ipxe/mac/{mac}?wait=0");
+        let booted = http.get_with(&path, &[("x-forwarded-for", *said)]).await;
+        assert!(booted.status().is_success(), "{said}");
+        // Each replica knows the machines that asked it.
+        let mut addresses = Vec::new();
+        for number in 0..replicas.count {
+            let replica = Http::new(&format!("http://127.0.0.1:{}", replicas.port + number));
+            let known = replica.get("/scheduler/v1/machines/unknown").await.json();
+            let known = known.as_array().cloned().unwrap_or_default();
+            let machine = known.iter().find(|machine| machine["mac"] == mac.as_str());
+            addresses.extend(machine.map(|machine| machine["address"].clone()));
+        }
+        assert_eq!(addresses, ["127.0.0.1"], "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn behind_haproxy_a_restart_fails_nothing_and_a_loss_nothing_that_is_tried_again() {
     let replicas = Replicas::up(3, &[]).await;
     let proxy = Proxy::start(&replicas).await;

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use fairlead_api::{ContentKeep, ContentMissing, ContentPin, ContentView, MissingChunk};
 use fairlead_content::{Digest, Owned, Pin};
 use fairlead_job::When;
+use serde_json::json;
 
 use crate::{
     base::{
@@ -36,7 +37,7 @@ impl Core {
         self.check_content_quota(&holder.account, 0).await?;
         let until_ms = self.clock.wall_ms().saturating_add(PIN_MS);
         let kept = Pin {
-            put: pin.put.clone(),
+            put: word_of(&holder.account, &pin.put),
             until_ms,
             digests: chunks.iter().copied().collect(),
         };
@@ -103,7 +104,7 @@ impl Core {
         self.content.own(&holder.account, id, &owned).await?;
         if !put.is_empty() {
             // The manifest and its own pin protect the chunks from here on.
-            self.content.unpin(put).await?;
+            self.content.unpin(&word_of(&holder.account, put)).await?;
         }
         Ok(view(id, &holder.account, owned, &about))
     }
@@ -138,6 +139,12 @@ impl Core {
         self.forget_content_used(account);
         Ok(())
     }
+}
+
+/// The word of a put in the content store: each account has its own words.
+fn word_of(account: &str, put: &str) -> String {
+    let text = json!([account, put]).to_string();
+    blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
 /// UTC epoch ms; 0: no such time.

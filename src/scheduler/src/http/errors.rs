@@ -201,7 +201,7 @@ fn of_submit(error: &SubmitError) -> Told {
             BadField,
             "set my_account in the job, or the account in the configuration: fairlead config",
         ),
-        E::ForOthers { .. } => (Forbidden, "submit as yourself, or ask an admin"),
+        E::ForOthers { .. } | E::OthersSubmit(_) => (Forbidden, "use your own, or ask an admin"),
         E::NotVip(_) => (Forbidden, "ask an admin: fairlead account add NAME --vip"),
         E::OthersQueue { .. } => (
             Forbidden,

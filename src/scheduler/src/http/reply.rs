@@ -123,11 +123,6 @@ pub(super) fn html(page: String) -> Response {
     let mut response = typed(200, "text/html; charset=utf-8", page.into_bytes());
     let headers = response.headers_mut();
     headers.insert("content-security-policy", HeaderValue::from_static(POLICY));
-    headers.insert(
-        "x-content-type-options",
-        HeaderValue::from_static("nosniff"),
-    );
-    headers.insert("cache-control", HeaderValue::from_static("no-store"));
     response
 }
 

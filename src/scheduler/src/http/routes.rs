@@ -14,7 +14,7 @@ use warp::{
     filters::BoxedFilter,
     http::{
         HeaderMap, HeaderValue, Method,
-        header::{ALLOW, CONNECTION, CONTENT_LENGTH},
+        header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, ETAG, X_CONTENT_TYPE_OPTIONS},
     },
     path::FullPath,
     reply::Response,
@@ -105,9 +105,24 @@ where
         // The connection ends with this answer: the client must not send another request into it.
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
+    keep_private(headers);
     headers.insert(REQUEST_ID_HEADER, id);
     headers.insert(ACCEPTS_HEADER, HeaderValue::from_static(JOB_TOKEN_HEADER));
     response
+}
+
+/// A browser takes an answer for nothing but what it says it is, and nobody keeps it for others. Who has a tag asks again.
+fn keep_private(headers: &mut HeaderMap) {
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if !headers.contains_key(CACHE_CONTROL) {
+        let has_tag = headers.contains_key(ETAG);
+        let how = if has_tag {
+            "private, no-cache"
+        } else {
+            "no-store"
+        };
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static(how));
+    }
 }
 
 /// Charges the bytes of an answer to its sender. A refusal instead, if that one has its share.

@@ -1,6 +1,7 @@
 //! Logins of browsers: a sealed cookie stands for a token, or in an open lab for a name.
 //!
-//! The cookie holds the token itself, so a token that is replaced or an account that is deleted ends its logins at once.
+//! The cookie holds the token itself, so a token that is replaced or an account that is deleted ends its logins at once. A
+//! logout ends all logins of its account: a copy of the cookie is worth nothing then.
 //! No script can read it. A request that changes something counts only if a page of this scheduler sent it. Routes of
 //! testboxes, jobs and replicas take no cookie.
 
@@ -115,5 +116,24 @@ fn cookie_of(request: &Request) -> Option<&str> {
 fn opened(core: &Core, sealed: &str) -> Option<Session> {
     let text = core.sealer.open_text(PURPOSE, sealed)?;
     let session: Session = serde_json::from_str(&text).ok()?;
-    (session.until_ms > core.clock.wall_ms()).then_some(session)
+    let accounts = &core.people.accounts;
+    let said = Credentials {
+        token: session.token.clone(),
+        ..Credentials::default()
+    };
+    let since_ms = accounts
+        .known(&said)
+        .map_or(0, |who| accounts.logins_since_ms(&who.name));
+    let made_ms = session.until_ms.saturating_sub(SESSION_S * 1_000);
+    (session.until_ms > core.clock.wall_ms() && made_ms >= since_ms).then_some(session)
+}
+
+/// The account that a browser's login is of, by a token.
+pub(super) fn account(core: &Core, request: &Request) -> Option<String> {
+    let token = opened(core, cookie_of(request)?)?.token;
+    let said = Credentials {
+        token: Some(token?),
+        ..Credentials::default()
+    };
+    Some(core.people.accounts.known(&said)?.name)
 }

@@ -71,10 +71,6 @@ fn body(file: OpenFile, content_type: &'static str, length: u64) -> Response {
     headers.insert("content-length", HeaderValue::from(length));
     // A browser must not take what a job wrote for a page.
     headers.insert(
-        "x-content-type-options",
-        HeaderValue::from_static("nosniff"),
-    );
-    headers.insert(
         "content-security-policy",
         HeaderValue::from_static("sandbox"),
     );
@@ -165,7 +161,6 @@ pub(super) fn event_stream(
         "content-type",
         HeaderValue::from_static("text/event-stream"),
     );
-    headers.insert("cache-control", HeaderValue::from_static("no-store"));
     response
 }
 

@@ -1,6 +1,9 @@
 //! Accounts and their tokens, as last read.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use blake3::Hash;
 use fairlead_api::{AccountView, Limits};
@@ -201,6 +204,9 @@ pub(crate) struct AccountDoc {
     /// Who is told of its jobs that do not say so themselves; `None`: nobody.
     #[serde(deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
     pub(crate) notify: Option<AccountNotify>,
+    /// Logins of browsers before this time have ended, UTC epoch ms.
+    #[serde(deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
+    pub(crate) logins_since_ms: Option<u64>,
 }
 
 impl Default for AccountDoc {
@@ -214,6 +220,7 @@ impl Default for AccountDoc {
             groups: None,
             share_results: false,
             notify: None,
+            logins_since_ms: None,
         }
     }
 }
@@ -249,6 +256,8 @@ pub(crate) struct Accounts {
     /// time: how long a look takes says nothing of what is stored.
     by_hash: RwLock<HashMap<Hash, Who>>,
     built_in: Option<(Hash, Who)>,
+    /// As `logins_since_ms` of an account: of the built-in one, which is not stored.
+    built_in_since_ms: AtomicU64,
 }
 
 impl Accounts {
@@ -257,6 +266,18 @@ impl Accounts {
         let known = self.known.lock();
         let mut hosts = known.iter().filter_map(|(_, doc)| doc.hosts.as_ref());
         hosts.any(|hosts| hosts.iter().any(|name| name == host))
+    }
+
+    /// Logins of the account before this time have ended, UTC epoch ms.
+    pub(crate) fn logins_since_ms(&self, name: &str) -> u64 {
+        let known = self.known.lock();
+        let stored = known.get(name).map(|doc| doc.logins_since_ms.unwrap_or(0));
+        stored.unwrap_or_else(|| self.built_in_since_ms.load(Ordering::Relaxed))
+    }
+
+    /// Ends the logins of the account of the configuration before this time.
+    pub(crate) fn end_built_in_logins(&self, since_ms: u64) {
+        self.built_in_since_ms.store(since_ms, Ordering::Relaxed);
     }
 
     /// Whether jobs of all accounts may take results of this account's jobs.
@@ -274,23 +295,18 @@ impl Accounts {
     /// With the built-in admin of the configuration, if it has one.
     pub(crate) fn new(access: Access, admin: Option<&(String, String)>) -> Self {
         let built_in = admin.map(|(name, token)| {
-            (
-                token_hash(token),
-                Who {
-                    name: name.clone(),
-                    role: Role::Admin,
-                    hosts: HostNames::all(),
-                    groups: HostNames::all(),
-                    vip: true,
-                    open: false,
-                },
-            )
+            let who = Who {
+                open: false,
+                ..Who::open(name)
+            };
+            (token_hash(token), who)
         });
         Self {
             access,
             known: Mutex::default(),
             by_hash: RwLock::default(),
             built_in,
+            built_in_since_ms: AtomicU64::new(0),
         }
     }
 

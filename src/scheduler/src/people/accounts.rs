@@ -115,6 +115,26 @@ impl Core {
 }
 
 impl Core {
+    /// Ends all logins of browsers of an account, also those of a copied cookie.
+    pub(crate) async fn end_logins(&self, name: &str) -> Result<(), Refusal> {
+        let since_ms = self.clock.wall_ms().saturating_add(1);
+        let gone = || Refusal::from(PeopleError::UnknownAccount(name.to_owned()));
+        let next = async |present: Option<AccountDoc>| -> Result<AccountDoc, Refusal> {
+            Ok(AccountDoc {
+                logins_since_ms: Some(since_ms),
+                ..present.ok_or_else(gone)?
+            })
+        };
+        match self.docs.change(name, next).await {
+            Ok(stored) => self.people.accounts.wrote(name, stored.version, stored.doc),
+            Err(Refusal::People(PeopleError::UnknownAccount(_))) => {
+                self.people.accounts.end_built_in_logins(since_ms);
+            }
+            Err(refusal) => return Err(refusal),
+        }
+        Ok(())
+    }
+
     /// Deletes an account: its token is good for nothing from then on, and its jobs go on. Nobody deletes the own one.
     pub(crate) async fn delete_account(&self, name: &str, who: &Who) -> Result<(), Refusal> {
         if who.name == name {

@@ -1,6 +1,6 @@
 //! `max_run`: limits how many jobs run the same thing, as their submitters ask.
 //!
-//! Jobs are the same if their fingerprints are. Waiting, running and finished jobs of all accounts count. Jobs that
+//! Jobs are the same if their fingerprints are. Waiting, running and finished jobs of the account count. Jobs that
 //! were cancelled or aborted before they ran do not. Jobs of the last refresh of the store may not count yet, so
 //! simultaneous submits may exceed `max_run`.
 
@@ -22,35 +22,36 @@ fn counted_stages() -> impl Iterator<Item = Stage> {
 impl Core {
     /// Refuses of new jobs those of whose kind there are as many as they say, in their order.
     pub(crate) async fn enforce_max_run(&self, built: &mut BuiltJobs) -> Result<(), StoreError> {
-        let mut there: BTreeMap<String, u64> = BTreeMap::new();
+        let mut there: BTreeMap<(String, String), u64> = BTreeMap::new();
         for (outcome, asks) in built.asking() {
             let (Ok(job), Some(most)) = (&outcome, asks.max_run) else {
                 continue;
             };
-            let print = job.state.fingerprint.clone();
-            if print.is_empty() {
+            if job.state.fingerprint.is_empty() {
                 // A node of a cluster whose head is counted.
                 continue;
             }
-            let present = match there.get(&print) {
+            let kind = (job.state.account.clone(), job.state.fingerprint.clone());
+            let present = match there.get(&kind) {
                 Some(present) => *present,
-                None => self.count_alike(&print).await?,
+                None => self.count_alike(&kind).await?,
             };
             if present >= most {
                 *outcome = Err(SubmitError::TooManyAlike { present, most }.into());
-                there.insert(print, present);
+                there.insert(kind, present);
             } else {
-                there.insert(print, present.saturating_add(1));
+                there.insert(kind, present.saturating_add(1));
             }
         }
         Ok(())
     }
 
-    /// How many jobs of this fingerprint wait, run or have run.
-    async fn count_alike(&self, print: &str) -> Result<u64, StoreError> {
+    /// How many jobs of this account and fingerprint wait, run or have run.
+    async fn count_alike(&self, (account, print): &(String, String)) -> Result<u64, StoreError> {
         let search = Search {
             stages: counted_stages().collect(),
-            fingerprints: vec![print.to_owned()],
+            accounts: vec![account.clone()],
+            fingerprints: vec![print.clone()],
             ..Search::default()
         };
         Ok(self.store.search(&search).await?.total)
@@ -78,6 +79,11 @@ mod tests {
         };
         store_job(&core, alike(1, Stage::Finish)).await;
         store_job(&core, alike(2, Stage::Cancel)).await;
+        let others = JobState {
+            account: "user2".to_owned(),
+            ..alike(3, Stage::Finish)
+        };
+        store_job(&core, others).await;
         let mut built = BuiltJobs::default();
         for (n, print, most) in [(10, "p", 2), (11, "p", 2), (12, "q", 1), (13, "p", 9)] {
             let job = NewJob {

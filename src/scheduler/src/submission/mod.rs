@@ -17,6 +17,7 @@ pub(crate) mod quotas;
 mod records;
 pub(crate) mod rules;
 pub(crate) mod submit;
+mod submit_ids;
 pub(crate) mod timer_run;
 mod webhooks;
 

@@ -38,10 +38,11 @@ pub(super) async fn send(message: &Message, targets: &Targets) -> Result<(), Not
     let name = host.trim_matches(['[', ']']);
     let found = tokio::net::lookup_host((name, port)).await;
     let mut found = found.map_err(|error| format!("{host} is not found: {error}"))?;
-    let address: Option<SocketAddr> = found.find(|at| targets.allows(name, at.ip()));
+    let address: Option<SocketAddr> = found.find(|at| targets.allows(&url, at.ip()));
     let Some(address) = address else {
-        let problem =
-            format!("the operator does not allow webhooks to {host}: fairlead serve --webhooks-to");
+        let problem = format!(
+            "the operator does not allow webhooks to {host}, port {port}: fairlead serve --webhooks-to"
+        );
         return Err(problem.into());
     };
     let client = Client::builder()

@@ -54,7 +54,7 @@ async fn ended_job(core: &Arc<Core>, url: &str) -> JobId {
 /// A replica that may send to this machine.
 fn core(data: &tempfile::TempDir) -> Arc<Core> {
     let config = Config {
-        webhooks_to: "127.0.0.1".parse().unwrap(),
+        webhooks_to: "127.0.0.1:*".parse().unwrap(),
         ..Config::embedded(data.path().to_owned())
     };
     core_over(embedded(data), config, Clock::system())

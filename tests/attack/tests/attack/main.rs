@@ -1,5 +1,6 @@
 //! Attacks on a running scheduler. Each test attacks one door and states what must still hold.
 
+mod answers;
 mod connections;
 mod cross_site;
 mod memory;

@@ -43,7 +43,7 @@ struct Walk {
 
 impl Walk {
     async fn start() -> Self {
-        let lab = Guarded::start(Store::Embedded, &["--webhooks-to", "127.0.0.1"]).await;
+        let lab = Guarded::start(Store::Embedded, &["--webhooks-to", "127.0.0.1:*"]).await;
         let owner = lab.user("alice").await;
         let other = lab.user("bob").await;
         let boxes = lab.testbox("boxes", &["host-*"]).await;

@@ -17,6 +17,8 @@ pub(crate) enum SubmitError {
     NotVip(String),
     #[error("account '{account}' may not use queue '{queue}'")]
     OthersQueue { account: String, queue: String },
+    #[error("submit_id: '{0}' belongs to a submit of another account")]
+    OthersSubmit(String),
 
     // What cannot run, or not as its author thinks.
     #[error("cluster: {nodes} nodes; {what}")]

@@ -187,6 +187,7 @@ fn of_submits() -> Vec<Refusal> {
             account: word(),
         },
         E::NotVip(word()),
+        E::OthersSubmit(word()),
         E::OthersQueue {
             account: word(),
             queue: word(),

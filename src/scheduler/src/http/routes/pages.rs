@@ -33,7 +33,7 @@ const HOME: &str = "/ui/";
 pub(super) fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
     match route {
         Route::Login => login(core, request).boxed(),
-        Route::Logout => ready(logout(&request)).boxed(),
+        Route::Logout => logout(core, request).boxed(),
         Route::PageOrFile { path } => ready(show(&request, path)).boxed(),
         _ => ready(show(&request, &[])).boxed(),
     }
@@ -82,7 +82,6 @@ fn served(request: &Request, asset: &'static Asset) -> Response {
         ("vary", "accept-encoding"),
         ("cache-control", "no-cache"),
         ("content-security-policy", CONTENT_SECURITY_POLICY),
-        ("x-content-type-options", "nosniff"),
         ("referrer-policy", "same-origin"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
@@ -121,9 +120,12 @@ async fn login(core: Arc<Core>, mut request: Request) -> Result<Response, Refusa
     Ok(response)
 }
 
-/// Forgets the login of a browser.
-fn logout(request: &Request) -> Result<Response, Refusal> {
-    sessions::check_origin(request)?;
+/// Ends the login of a browser, and all others of its account.
+async fn logout(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+    sessions::check_origin(&request)?;
+    if let Some(account) = sessions::account(&core, &request) {
+        core.end_logins(&account).await?;
+    }
     let mut response = done();
     let headers = response.headers_mut();
     headers.insert("set-cookie", sessions::no_cookie());
