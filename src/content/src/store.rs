@@ -168,6 +168,14 @@ impl ContentStore {
         self.write(&chunk_name(digest), bytes).await
     }
 
+    /// The id of a manifest, and what is to be known of it. Nothing is stored.
+    pub async fn read_manifest(&self, bytes: &Bytes) -> Result<(Digest, About), ContentError> {
+        let read = work_on(bytes, |bytes| {
+            Ok::<_, ContentError>((Digest::of(bytes), about_of(&Manifest::decode(bytes)?)))
+        });
+        read.await?
+    }
+
     /// Stores a manifest, if all its chunks are there. Returns its id and what is known of it. The manifest and its chunks
     /// are pinned while it is written, and for an hour in all.
     pub fn put_manifest(
@@ -197,15 +205,17 @@ impl ContentStore {
     ) -> Result<Duration, ContentError> {
         let begun = self.clock.elapsed();
         let chunks: Vec<Digest> = chunks.into_iter().collect();
-        self.pin_for_writing(id, &chunks).await?;
+        let put = self.pin_for_writing(id, &chunks).await?;
         let missing = self.missing(&chunks).await?;
-        match missing.first() {
-            None => Ok(begun),
-            Some(first) => Err(ContentError::ChunksMissing {
-                first: *first,
-                count: missing.len(),
-            }),
-        }
+        let Some(first) = missing.first() else {
+            return Ok(begun);
+        };
+        // What is refused leaves nothing.
+        self.unpin(&put).await?;
+        Err(ContentError::ChunksMissing {
+            first: *first,
+            count: missing.len(),
+        })
     }
 
     /// Right before a root is written: refuses if its pin may end too soon.
@@ -216,7 +226,8 @@ impl ContentStore {
         Ok(())
     }
 
-    async fn pin_for_writing(&self, id: Digest, chunks: &[Digest]) -> Result<(), ContentError> {
+    /// Pins these, and answers the word of the pins.
+    async fn pin_for_writing(&self, id: Digest, chunks: &[Digest]) -> Result<String, ContentError> {
         let lasts_ms = u64::try_from(WRITING_PIN.as_millis()).unwrap_or(u64::MAX);
         let all: Vec<Digest> = chunks.iter().copied().chain([id]).collect();
         let put = format!("manifest-{}", self.clock.fresh());
@@ -228,7 +239,7 @@ impl ContentStore {
             };
             self.pin(&pin).await?;
         }
-        Ok(())
+        Ok(put)
     }
 
     /// A manifest's bytes, checked; `None`: there is none.

@@ -63,6 +63,7 @@ use crate::{
         test_times::PendingTimes,
         timers::Timers,
         unknown_machines::UnknownMachines,
+        uploads::Uploads,
         usage::Usage,
         vanished_writes::VanishedWrites,
         webhooks::Webhooks,
@@ -109,6 +110,8 @@ pub(crate) struct Jobs {
     pub(crate) vanished_writes: VanishedWrites,
     /// Logs that this replica appended to.
     pub(crate) log_sizes: LogSizes,
+    /// Files that jobs uploaded here.
+    pub(crate) uploads: Uploads,
     /// What ran lately, and is not written yet.
     pub(crate) samples: Samples,
 }

@@ -5,6 +5,7 @@ use fairlead_job::CONTENT_TAG;
 use fairlead_tests::{
     Guarded, Http, Scheduler, Store, Testbox, content::Input, eventually, jobs, on_both_stores,
 };
+use reqwest::Method;
 use serde_json::{Value, json};
 
 on_both_stores!(
@@ -246,8 +247,10 @@ async fn an_account_puts_no_more_than_its_quota(store: Store) {
         Input::of(&"b".repeat(800 << 10)),
     );
     first.put(&alice, "").await;
-    second.send_chunk(&alice, "").await;
-    let refused = second.end(&alice, "").await.refused(403);
+    // It counts as soon as it is sent.
+    let chunk = format!("/scheduler/v1/content/chunks/{}?put=by-hand", second.chunk);
+    let sent = alice.send(Method::PUT, &chunk, "", second.bytes.clone());
+    let refused = sent.await.refused(403);
     assert_eq!(refused.code.as_str(), "quota", "{refused:?}");
     let soft = json!({"limits": {"content_mb": {"soft": 1}}});
     lab.admin.post(path, &soft).await.refused(400);

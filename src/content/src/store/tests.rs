@@ -3,7 +3,7 @@
 use object_store::memory::InMemory;
 
 use super::*;
-use crate::{Chunk, Entry, Kind};
+use crate::{Chunk, Entry, Kind, names::PINS};
 
 fn store() -> ContentStore {
     ContentStore::over(Arc::new(InMemory::new()), None)
@@ -27,6 +27,9 @@ async fn a_manifest_comes_after_its_chunks() {
     let (bytes, digest) = (Bytes::from_static(b"abc"), Digest::of(b"abc"));
     let manifest = manifest_of(&bytes);
     let refused = store.put_manifest(manifest.clone()).await;
+    let pins = store.list(&Path::from_iter([PINS]));
+    let pins: Vec<_> = pins.try_collect().await.unwrap();
+    assert!(pins.is_empty(), "a refused manifest leaves {pins:?}");
     assert!(
         matches!(refused, Err(ContentError::ChunksMissing { count: 1, .. })),
         "{refused:?}"

@@ -4,14 +4,18 @@
 //! may have more of a pot than is then left for all others. So one identity takes half of it at most, and whoever comes
 //! next finds room. Testboxes have a reserve for what keeps jobs alive. A charge ends when it is dropped.
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+mod kept;
+mod pot;
 
-use fairlead_api::{ErrorBody, ErrorCode};
-use fairlead_job::{JobId, file::limits::NODES_MAX};
-use parking_lot::Mutex;
+use std::sync::Arc;
+
+use fairlead_job::file::limits::NODES_MAX;
 use serde_json::Value;
 
 use crate::Limits;
+pub(crate) use kept::Kept;
+pub(crate) use pot::{Charge, Identity};
+use pot::{Pot, PotLimits, SOON};
 
 /// What one value of JSON takes in memory beside its text, bytes: the value, and its share of what holds it.
 const VALUE_BYTES: u64 = size_of::<Value>() as u64 + 64;
@@ -19,224 +23,14 @@ const VALUE_BYTES: u64 = size_of::<Value>() as u64 + 64;
 const NODE_BYTES: u64 = 150;
 /// What is built is held twice at worst: as it was read, and as it is stored.
 const COPIES: u64 = 2;
-
-/// Who uses something.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Identity {
-    /// Nobody was identified: the address, or of IPv6 its network.
-    Stranger(IpAddr),
-    /// An account, and all jobs of it. Empty: the operator of an open lab.
-    Account(String),
-    /// One job alone.
-    Job(JobId),
-    /// A testbox that asks, beats or reports, or another replica: the reserve is theirs.
-    Reserve,
-}
-
-impl Identity {
-    /// For people.
-    fn shown(&self) -> String {
-        match self {
-            Self::Stranger(address) => format!("senders without a token at {address}"),
-            Self::Account(name) if name.is_empty() => "the operator".to_owned(),
-            Self::Account(name) => format!("account '{name}'"),
-            Self::Job(id) => format!("job {id}"),
-            Self::Reserve => "testboxes and replicas".to_owned(),
-        }
-    }
-}
-
-/// The limits of a pot, in its own unit.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PotLimits {
-    /// All together.
-    pub(crate) all_max: u64,
-    /// Of it, what is kept for [`Identity::Reserve`].
-    pub(crate) reserve: u64,
-    /// Of it, the most that all strangers have.
-    pub(crate) strangers_max: u64,
-    /// The most that one identity has; [`Identity::Reserve`] is none.
-    pub(crate) each_max: u64,
-}
-
-/// Something that is used together.
-#[derive(Debug)]
-pub(crate) struct Pot {
-    /// What it holds, in words for people.
-    what: &'static str,
-    limits: PotLimits,
-    used: Mutex<Used>,
-}
-
-/// What is used of a pot.
-#[derive(Debug, Default)]
-struct Used {
-    /// By the reserve.
-    reserve: u64,
-    /// By all others.
-    shared: u64,
-    /// Of it, by strangers.
-    strangers: u64,
-    /// By each identity but the reserve.
-    of: BTreeMap<Identity, u64>,
-}
-
-impl Used {
-    fn add(&mut self, whose: &Identity, amount: u64) {
-        if *whose == Identity::Reserve {
-            self.reserve += amount;
-            return;
-        }
-        self.shared += amount;
-        if matches!(whose, Identity::Stranger(_)) {
-            self.strangers += amount;
-        }
-        if let Some(own) = self.of.get_mut(whose) {
-            *own += amount;
-        } else if amount > 0 {
-            self.of.insert(whose.clone(), amount);
-        }
-    }
-
-    fn remove(&mut self, whose: &Identity, amount: u64) {
-        if *whose == Identity::Reserve {
-            self.reserve -= amount;
-            return;
-        }
-        self.shared -= amount;
-        if matches!(whose, Identity::Stranger(_)) {
-            self.strangers -= amount;
-        }
-        if let Some(own) = self.of.get_mut(whose) {
-            *own -= amount;
-            if *own == 0 {
-                self.of.remove(whose);
-            }
-        }
-    }
-}
-
-impl Pot {
-    pub(crate) fn new(what: &'static str, limits: PotLimits) -> Arc<Self> {
-        Arc::new(Self {
-            what,
-            limits,
-            used: Mutex::default(),
-        })
-    }
-
-    /// A charge of nothing yet.
-    pub(crate) fn charge(self: &Arc<Self>, whose: Identity) -> Charge {
-        Charge {
-            pot: Arc::clone(self),
-            whose,
-            amount: 0,
-        }
-    }
-
-    /// A charge of so much.
-    pub(crate) fn take(self: &Arc<Self>, whose: Identity, amount: u64) -> Result<Charge, ErrorBody> {
-        let mut charge = self.charge(whose);
-        charge.grow(amount)?;
-        Ok(charge)
-    }
-
-    /// What all who share it may have together.
-    fn shared_max(&self) -> u64 {
-        self.limits.all_max.saturating_sub(self.limits.reserve)
-    }
-
-    /// The most that one identity has while nobody else has anything.
-    fn own_max(&self, whose: &Identity) -> u64 {
-        let half = match whose {
-            Identity::Reserve => return self.limits.all_max,
-            Identity::Stranger(_) => self.limits.strangers_max / 2,
-            Identity::Account(_) | Identity::Job(_) => self.shared_max() / 2,
-        };
-        half.min(self.limits.each_max)
-    }
-
-    /// Adds `amount`, if it is a fair share then; else says how much the identity has.
-    fn add(&self, whose: &Identity, amount: u64) -> Result<(), u64> {
-        let mut used = self.used.lock();
-        let own = used.of.get(whose).copied().unwrap_or(0);
-        let limits = &self.limits;
-        let then = own.saturating_add(amount);
-        let all = used.reserve.saturating_add(used.shared);
-        let fits_all = all.saturating_add(amount) <= limits.all_max;
-        // As much must be left for others.
-        let is_fair = |max: u64, taken: u64| {
-            taken.saturating_add(amount).saturating_add(then) <= max && then <= limits.each_max
-        };
-        let may = match whose {
-            Identity::Reserve => true,
-            Identity::Stranger(_) => {
-                is_fair(limits.strangers_max, used.strangers)
-                    && used.shared.saturating_add(amount) <= self.shared_max()
-            }
-            Identity::Account(_) | Identity::Job(_) => is_fair(self.shared_max(), used.shared),
-        };
-        if !(may && fits_all) {
-            return Err(own);
-        }
-        used.add(whose, amount);
-        Ok(())
-    }
-}
-
-/// What one request uses of a pot.
-#[derive(Debug)]
-pub(crate) struct Charge {
-    pot: Arc<Pot>,
-    whose: Identity,
-    amount: u64,
-}
-
-impl Charge {
-    /// A charge of the same identity, of nothing yet.
-    pub(crate) fn another(&self) -> Self {
-        self.pot.charge(self.whose.clone())
-    }
-
-    /// Identity it is.
-    pub(crate) fn whose(&self) -> &Identity {
-        &self.whose
-    }
-
-    /// From now on it is another's, even if that one has its share by now.
-    pub(crate) fn belongs_to(&mut self, whose: Identity) {
-        let mut used = self.pot.used.lock();
-        used.remove(&self.whose, self.amount);
-        used.add(&whose, self.amount);
-        drop(used);
-        self.whose = whose;
-    }
-
-    /// Uses so much more, if that is a fair share.
-    pub(crate) fn grow(&mut self, amount: u64) -> Result<(), ErrorBody> {
-        let then = self.amount.saturating_add(amount);
-        let (what, most) = (self.pot.what, self.pot.own_max(&self.whose));
-        if then > most {
-            let message = format!("the request needs {then} {what}; one sender may have {most}");
-            return Err(ErrorBody::new(ErrorCode::TooLarge, message, "split it"));
-        }
-        self.pot.add(&self.whose, amount).map_err(|own| {
-            let whose = self.whose.shown();
-            let message = format!(
-                "{whose} has {own} {what} and wants {amount} more; nobody may have more than is left for others, at most {most}"
-            );
-            ErrorBody::new(ErrorCode::TooMany, message, "try again in a few seconds")
-        })?;
-        self.amount = then;
-        Ok(())
-    }
-}
-
-impl Drop for Charge {
-    fn drop(&mut self) {
-        self.pot.used.lock().remove(&self.whose, self.amount);
-    }
-}
+const DAY_MS: u64 = 24 * 3_600_000;
+const MONTH_MS: u64 = 30 * DAY_MS;
+/// For what others limit.
+const NO_LIMIT: PotLimits = PotLimits::of(u64::MAX, u64::MAX);
+// What helps who has a share.
+const RUN_THEM: &str = "run previews within a day, or make them smaller";
+const END_IT: &str = "end a put by its manifest before the next one, or wait for a day";
+const NAME_REAL: &str = "name machines that exist: fairlead hosts";
 
 /// What requests use together.
 #[derive(Debug)]
@@ -247,39 +41,61 @@ pub(crate) struct Budget {
     pub(crate) places: Arc<Pot>,
     /// Requests of strangers that are not answered to the end.
     pub(crate) strangers: Arc<Pot>,
+    /// Uploads under way, by job.
+    pub(crate) uploads: Arc<Pot>,
+    /// Previews that are stored, by account: bytes for a day.
+    pub(crate) previews: Kept,
+    /// Pins of puts that have not ended, by account: bytes for a day.
+    pub(crate) pins: Kept,
+    /// Chunks that no manifest names, by account: bytes for a day. Quotas limit them.
+    pub(crate) chunks: Kept,
+    /// Names of machines that nobody knows, in jobs that wait, by account: bytes for a month.
+    pub(crate) machines: Kept,
+}
+
+fn many(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
 }
 
 impl Budget {
     pub(crate) fn new(limits: &Limits) -> Self {
-        let many = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        let memory = PotLimits {
+            all_max: limits.request_memory_max,
+            reserve: limits.request_memory_reserve,
+            strangers_max: limits.strangers_memory_max,
+            each_max: u64::MAX,
+        };
         let waiters = many(limits.waiters_max);
+        let places = PotLimits {
+            reserve: waiters,
+            ..PotLimits::of(waiters.saturating_mul(2), u64::MAX)
+        };
+        let strangers = PotLimits {
+            strangers_max: many(limits.strangers_requests_max),
+            ..PotLimits::of(
+                many(limits.strangers_requests_max),
+                many(limits.stranger_requests_max),
+            )
+        };
+        let uploads = PotLimits::of(many(limits.uploads_max), many(limits.uploads_of_job_max));
+        let previews = PotLimits::of(
+            limits.previews_bytes_max,
+            limits.previews_of_account_bytes_max,
+        );
+        let pins = PotLimits::of(limits.pins_bytes_max, u64::MAX);
+        let machines = PotLimits::of(limits.unknown_machines_bytes_max, u64::MAX);
+        let of = Pot::new;
         Self {
-            memory: Pot::new(
-                "bytes of memory",
-                PotLimits {
-                    all_max: limits.request_memory_max,
-                    reserve: limits.request_memory_reserve,
-                    strangers_max: limits.strangers_memory_max,
-                    each_max: u64::MAX,
-                },
-            ),
-            places: Pot::new(
-                "places to wait",
-                PotLimits {
-                    all_max: waiters.saturating_mul(2),
-                    reserve: waiters,
-                    strangers_max: 0,
-                    each_max: u64::MAX,
-                },
-            ),
-            strangers: Pot::new(
-                "requests under way",
-                PotLimits {
-                    all_max: many(limits.strangers_requests_max),
-                    reserve: 0,
-                    strangers_max: many(limits.strangers_requests_max),
-                    each_max: many(limits.stranger_requests_max),
-                },
+            memory: of("bytes of memory", SOON, memory),
+            places: of("places to wait", SOON, places),
+            strangers: of("requests under way", SOON, strangers),
+            uploads: of("uploads under way", SOON, uploads),
+            previews: Kept::new(of("bytes of previews", RUN_THEM, previews), DAY_MS),
+            pins: Kept::new(of("bytes of pins", END_IT, pins), DAY_MS),
+            chunks: Kept::new(of("bytes of chunks", SOON, NO_LIMIT), DAY_MS),
+            machines: Kept::new(
+                of("bytes of names of unknown machines", NAME_REAL, machines),
+                MONTH_MS,
             ),
         }
     }
@@ -325,99 +141,6 @@ pub(crate) fn yaml_bytes(text: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn pot(all_max: u64, reserve: u64, strangers_max: u64) -> Arc<Pot> {
-        Pot::new(
-            "bytes",
-            PotLimits {
-                all_max,
-                reserve,
-                strangers_max,
-                each_max: u64::MAX,
-            },
-        )
-    }
-
-    fn account(name: &str) -> Identity {
-        Identity::Account(name.to_owned())
-    }
-
-    fn stranger(n: u8) -> Identity {
-        Identity::Stranger(IpAddr::from([10, 0, 0, n]))
-    }
-
-    fn is_empty(pot: &Pot) -> bool {
-        let used = pot.used.lock();
-        (used.reserve, used.shared, used.strangers) == (0, 0, 0) && used.of.is_empty()
-    }
-
-    #[test]
-    fn nobody_has_more_than_is_left_for_others() {
-        let pot = pot(120, 20, 30);
-        let first = pot.take(account("mallory"), 30).unwrap();
-        let mut second = first.another();
-        second.grow(20).unwrap();
-        let refused = second.grow(1).unwrap_err();
-        assert_eq!(refused.code, ErrorCode::TooMany);
-        assert!(
-            refused.message.contains("account 'mallory' has 50 bytes"),
-            "{refused:?}"
-        );
-        // Another one finds room, and the next one, too.
-        let alice = pot.take(account("alice"), 25).unwrap();
-        let bob = pot.take(account("bob"), 12).unwrap();
-        assert!(pot.take(account("bob"), 1).is_err());
-        // More than anybody ever has is refused for good.
-        let code = pot.take(account("carol"), 51).unwrap_err().code;
-        assert_eq!(code, ErrorCode::TooLarge);
-        drop((first, alice, bob));
-        second.grow(30).unwrap();
-        drop(second);
-        assert!(is_empty(&pot));
-    }
-
-    #[test]
-    fn the_reserve_is_for_testboxes_and_does_not_crowd_out_others() {
-        let pot = pot(120, 20, 30);
-        let hogs = [50, 25, 12, 6].map(|n| pot.take(account(&format!("hog {n}")), n).unwrap());
-        let mut agent = pot.take(Identity::Reserve, 20).unwrap();
-        agent.grow(7).unwrap();
-        assert_eq!(agent.grow(1).unwrap_err().code, ErrorCode::TooMany);
-        drop(hogs);
-        // What testboxes use within their reserve is nobody else's share.
-        drop(agent);
-        let _agent = pot.take(Identity::Reserve, 20).unwrap();
-        let own = pot.take(account("alice"), 50).unwrap();
-        drop(own);
-    }
-
-    #[test]
-    fn strangers_share_a_small_part_by_address_until_they_are_known() {
-        let pot = pot(120, 20, 30);
-        let mut one = pot.take(stranger(1), 15).unwrap();
-        assert!(pot.take(stranger(1), 1).is_err());
-        let other = pot.take(stranger(2), 7).unwrap();
-        one.belongs_to(account("alice"));
-        let more = pot.take(stranger(1), 11).unwrap();
-        one.grow(20).unwrap();
-        drop((one, other, more));
-        assert!(is_empty(&pot));
-    }
-
-    #[test]
-    fn one_identity_may_have_a_limit_of_its_own() {
-        let limits = PotLimits {
-            all_max: 100,
-            reserve: 0,
-            strangers_max: 100,
-            each_max: 2,
-        };
-        let pot = Pot::new("uploads", limits);
-        let job = |n| Identity::Job(JobId::new(n));
-        let _held = [1, 2].map(|_| pot.take(job(1), 1).unwrap());
-        assert!(pot.take(job(1), 1).is_err());
-        assert!(pot.take(job(2), 1).is_ok());
-    }
 
     #[test]
     fn what_json_takes_is_seen_before_it_is_built() {

@@ -78,6 +78,20 @@ pub struct Limits {
     pub strangers_requests_max: usize,
     /// Most of them from one address. Default 64.
     pub stranger_requests_max: usize,
+    /// Most uploads of jobs under way. Default 65,536.
+    pub uploads_max: usize,
+    /// Most uploads of one job under way. Default 256.
+    pub uploads_of_job_max: usize,
+    /// Most files that one job uploads. Default 10,000.
+    pub files_of_job_max: u64,
+    /// Most that previews of the last day take together, bytes. Default 64 MiB.
+    pub previews_bytes_max: u64,
+    /// Most of it for one account, bytes. Default 16 MiB.
+    pub previews_of_account_bytes_max: u64,
+    /// Most that pins of unfinished puts take together, bytes. Default 256 MiB, enough for 3 million chunks.
+    pub pins_bytes_max: u64,
+    /// Most that names of unknown machines in waiting jobs take together, bytes. Default 128 MiB, enough for 50,000.
+    pub unknown_machines_bytes_max: u64,
     /// Largest body of a login, bytes. Default 4 KiB.
     pub login_bytes_max: usize,
     /// With tokens: the largest body that is looked through for `my_token` where the head names nobody, bytes. Default 512 KiB.
@@ -110,6 +124,13 @@ impl Default for Limits {
             strangers_memory_max: 32 << 20,
             strangers_requests_max: 4_096,
             stranger_requests_max: 64,
+            uploads_max: 65_536,
+            uploads_of_job_max: 256,
+            files_of_job_max: 10_000,
+            previews_bytes_max: 64 << 20,
+            previews_of_account_bytes_max: 16 << 20,
+            pins_bytes_max: 256 << 20,
+            unknown_machines_bytes_max: 128 << 20,
             login_bytes_max: 4 << 10,
             stranger_body_bytes_max: 512 << 10,
         }

@@ -11,7 +11,10 @@ use serde_json::Value;
 
 use super::targets::Targets;
 use crate::{
-    base::errors::{Refusal, excerpt},
+    base::{
+        budget::Identity,
+        errors::{Refusal, excerpt},
+    },
     core::Core,
     known::{accounts::Who, ids::id_of_texts, previews::PreviewDoc, queues::LAB},
     submission::edits::Edit,
@@ -52,9 +55,16 @@ impl Core {
         let left_out_more = left_out.len().saturating_sub(SHOWN_MAX);
         items.truncate(SHOWN_MAX);
         left_out.truncate(SHOWN_MAX);
+        let sentence = sentence(&asked, ids.len());
+        // What was named is among the ids if it can be done.
+        let asked = PreviewRequest {
+            jobs: Vec::new(),
+            hosts: Vec::new(),
+            ..asked
+        };
         let doc = PreviewDoc {
             by: who.name.clone(),
-            sentence: sentence(&asked, ids.len()),
+            sentence,
             asked,
             made_ms: self.clock.wall_ms(),
             ids,
@@ -67,6 +77,11 @@ impl Core {
         let random = uuid::Uuid::new_v4().to_string();
         let mut id = id_of_texts(&[&self.others.run, &random]);
         id.truncate(ID_CHARS);
+        let bytes = serde_json::to_vec(&doc).map_or(0, |json| json.len());
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let (account, now) = (Identity::Account(who.name.clone()), self.clock.now());
+        let previews = &self.requests.budget.previews;
+        previews.add(&account, &id, bytes, now.0)?;
         self.docs.put(&id, None, Some(&doc)).await?;
         Ok(self.shown(&id, &doc))
     }

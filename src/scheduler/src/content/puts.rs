@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::{
     base::{
+        budget::Identity,
         clock::utc_text,
         errors::{ContentFault, Refusal, excerpt},
     },
@@ -18,6 +19,8 @@ use crate::{
     core::Core,
 };
 
+/// What a digest takes in a pin, bytes.
+const DIGEST_BYTES: u64 = 67;
 /// How long a put keeps its chunks: it must end within this time.
 const PIN_MS: u64 = 24 * 3_600_000;
 /// How far ahead content may be kept whatever jobs do, days.
@@ -34,7 +37,12 @@ impl Core {
     ) -> Result<ContentMissing, Refusal> {
         check_put(&pin.put)?;
         let chunks = digests(&pin.chunks)?;
-        self.check_content_quota(&holder.account, 0).await?;
+        self.check_content_quota(&holder.account, &pin.put, 0)
+            .await?;
+        let account = Identity::Account(holder.account.clone());
+        let bytes = DIGEST_BYTES.saturating_mul(u64::try_from(chunks.len()).unwrap_or(u64::MAX));
+        let pins = &self.requests.budget.pins;
+        pins.add(&account, &pin.put, bytes, self.clock.now().0)?;
         let until_ms = self.clock.wall_ms().saturating_add(PIN_MS);
         let kept = Pin {
             put: word_of(&holder.account, &pin.put),
@@ -62,11 +70,32 @@ impl Core {
         Ok(ContentMissing { missing, until_ms })
     }
 
-    /// Stores a chunk that came through this replica.
-    pub(crate) async fn put_chunk(&self, digest: &str, bytes: Bytes) -> Result<(), Refusal> {
+    /// Stores a chunk of a put that came through this replica. It counts as the account's until a manifest names it, or for
+    /// a day.
+    pub(crate) async fn put_chunk(
+        &self,
+        holder: &Holder,
+        put: &str,
+        digest: &str,
+        bytes: Bytes,
+    ) -> Result<(), Refusal> {
         let digest: Digest = digest.parse().map_err(ContentFault::from)?;
         let size = u64::try_from(bytes.len()).unwrap_or(0);
-        self.content.put_chunk(digest, bytes).await?;
+        let is_new = !self.content.missing(&[digest]).await?.is_empty();
+        let (account, now) = (Identity::Account(holder.account.clone()), self.clock.now());
+        let chunks = &self.requests.budget.chunks;
+        if is_new {
+            let (sent, _) = chunks.of(&account, put);
+            let then = sent.saturating_add(size);
+            self.check_content_quota(&holder.account, put, then).await?;
+            chunks.add(&account, put, size, now.0)?;
+        }
+        if let Err(refused) = self.content.put_chunk(digest, bytes).await {
+            if is_new {
+                chunks.shrink(&account, put, size);
+            }
+            return Err(refused.into());
+        }
         self.metrics.content_put.inc_by(size);
         Ok(())
     }
@@ -79,13 +108,17 @@ impl Core {
         bytes: Bytes,
     ) -> Result<ContentView, Refusal> {
         check_name(name)?;
-        let (id, about) = self.content.put_manifest(bytes).await?;
-        let before = self.content.owned(&holder.account, id).await?;
+        let (id, about) = self.content.read_manifest(&bytes).await?;
+        let (account, of) = (&holder.account, Identity::Account(holder.account.clone()));
+        let before = self.content.owned(account, id).await?;
         if before.is_none() {
-            let account = &holder.account;
-            self.check_content_quota(account, about.bytes).await?;
+            self.check_content_quota(account, put, about.bytes).await?;
+        }
+        self.content.put_manifest(bytes).await?;
+        if before.is_none() {
             self.note_content(account, about.bytes);
         }
+        self.requests.budget.chunks.shrink(&of, put, about.bytes);
         let before = before.unwrap_or_default();
         let said = |new: &str, before: String| {
             if new.is_empty() {
@@ -105,6 +138,7 @@ impl Core {
         if !put.is_empty() {
             // The manifest and its own pin protect the chunks from here on.
             self.content.unpin(&word_of(&holder.account, put)).await?;
+            self.requests.budget.pins.end(&of, put);
         }
         Ok(view(id, &holder.account, owned, &about))
     }

@@ -1,4 +1,4 @@
-//! Limits of accounts: what they keep, and what they put within a day.
+//! Limits of accounts: what they keep, and what they put within a day. Chunks that no manifest names yet count, too.
 //!
 //! The sum of an account comes from its notes in the content store. It is remembered for a minute, with what came through
 //! this replica since. So puts of the last minute at other replicas may exceed a limit.
@@ -6,7 +6,10 @@
 use fairlead_content::Owned;
 
 use crate::{
-    base::errors::{ContentFault, Refusal},
+    base::{
+        budget::Identity,
+        errors::{ContentFault, Refusal},
+    },
     core::Core,
     known::content::ContentUsed,
 };
@@ -21,10 +24,11 @@ const MB: u64 = 1 << 20;
 const OF_A_DAY: &str = " put within 24 hours";
 
 impl Core {
-    /// Refuses `more` bytes that an account may not have.
+    /// Refuses `more` bytes of a put that an account may not have.
     pub(super) async fn check_content_quota(
         &self,
         account: &str,
+        put: &str,
         more: u64,
     ) -> Result<(), Refusal> {
         let limits = self.people.accounts.limits_of(account);
@@ -33,10 +37,13 @@ impl Core {
             return Ok(());
         }
         let used = self.content_used(account).await?;
+        let of = Identity::Account(account.to_owned());
+        let (_, unnamed) = self.requests.budget.chunks.of(&of, put);
         for (most_mb, present, when) in [(limits.0, used.kept, ""), (limits.1, used.day, OF_A_DAY)]
         {
             let Some(most_mb) = most_mb else { continue };
             let most = most_mb.saturating_mul(MB);
+            let present = present.saturating_add(unnamed);
             // Whoever asks for nothing more asks whether there is any room.
             if present.saturating_add(more) > most || (more == 0 && present >= most) {
                 return Err(ContentFault::OverQuota {

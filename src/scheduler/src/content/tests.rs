@@ -50,7 +50,8 @@ async fn try_put(core: &Core, holder: &Holder, bytes: &[u8]) -> Result<(String, 
     };
     core.pin_chunks(holder, &pin).await?;
     let text = digest.to_string();
-    core.put_chunk(&text, Bytes::copy_from_slice(bytes)).await?;
+    core.put_chunk(holder, "p", &text, Bytes::copy_from_slice(bytes))
+        .await?;
     let kind = Kind::File {
         executable: false,
         size: u64::try_from(bytes.len()).unwrap(),
@@ -60,7 +61,7 @@ async fn try_put(core: &Core, holder: &Holder, bytes: &[u8]) -> Result<(String, 
     let path = "a".to_owned();
     let manifest = Manifest::new(vec![Entry { path, kind }]).unwrap();
     let manifest = manifest.encode().unwrap().into();
-    let view = core.put_manifest(holder, ("", ""), manifest).await?;
+    let view = core.put_manifest(holder, ("p", ""), manifest).await?;
     Ok((view.id, text))
 }
 
@@ -217,6 +218,77 @@ async fn an_account_keeps_and_puts_no_more_than_its_limits() {
     assert!(over.to_string().contains("within 24 hours"), "{over}");
     // What was put before is there.
     assert!(core.manifest_of(&ann, &second).await.is_ok());
+}
+
+/// How many pins there are.
+fn pins(folder: &std::path::Path) -> usize {
+    let mut many = 0;
+    for put in std::fs::read_dir(folder.join("pins")).into_iter().flatten() {
+        let pins = std::fs::read_dir(put.unwrap().path()).unwrap();
+        many += pins.count();
+    }
+    many
+}
+
+#[tokio::test]
+async fn chunks_that_no_manifest_names_count_and_words_of_puts_are_the_account_s_own() {
+    let data = tempfile::tempdir().unwrap();
+    let mut core = core(&data);
+    let folder = data.path().join("objects");
+    let content = Location::Folder(folder.clone()).open().unwrap();
+    Arc::get_mut(&mut core).expect("nobody else has it").content = content;
+    let (ann, bob) = (user("ann"), user("bob"));
+    let hard = |hard| fairlead_api::Bounds {
+        hard: Some(hard),
+        soft: None,
+    };
+    let limits = fairlead_api::Limits {
+        content_mb: hard(1),
+        ..fairlead_api::Limits::default()
+    };
+    let doc = AccountDoc {
+        limits,
+        ..AccountDoc::default()
+    };
+    let version = fairlead_store::Version {
+        primary_term: 1,
+        seq_no: 1,
+    };
+    core.people.accounts.wrote("ann", version, doc);
+    let send = async |put: &str, byte: u8| {
+        let bytes = Bytes::from(vec![byte; 400 << 10]);
+        let digest = Digest::of(&bytes).to_string();
+        core.put_chunk(&ann, put, &digest, bytes).await
+    };
+    send("one", 1).await.unwrap();
+    send("two", 2).await.unwrap();
+    // It is there, and costs nothing more.
+    send("two", 1).await.unwrap();
+    let over = send("three", 3).await.unwrap_err();
+    assert_eq!(over.body().code, ErrorCode::Quota, "{over}");
+
+    let chunks = vec![Digest::of(b"x").to_string()];
+    let put = "p".to_owned();
+    core.pin_chunks(&bob, &ContentPin { put, chunks })
+        .await
+        .unwrap();
+    let before = pins(&folder);
+    let manifest = format!(
+        r#"{{"format":1,"files":[{{"path":"a","mode":"0644","size":1,"digest":"{0}","chunks":[["{0}",1]]}}]}}"#,
+        Digest::of(b"y"),
+    );
+    for _ in 0..3 {
+        let refused = core
+            .put_manifest(&ann, ("p", ""), manifest.clone().into())
+            .await;
+        assert!(refused.is_err(), "its chunk is missing");
+    }
+    assert_eq!(pins(&folder), before, "a refused manifest leaves pins");
+    let link = r#"{"format":1,"files":[{"path":"a","link":"b"}]}"#;
+    core.put_manifest(&ann, ("p", ""), link.into())
+        .await
+        .unwrap();
+    assert!(pins(&folder) >= before, "another's put ended a pin");
 }
 
 #[tokio::test]

@@ -183,6 +183,7 @@ fn of_file(error: &FileError) -> Told {
             "an admin can find what is damaged: fairlead content check",
         ),
         E::TooLarge(_) => (TooLarge, "split or compress it"),
+        E::TooManyFiles(_) => (Quota, "put many small files into an archive"),
         E::Gap { .. } => (Conflict, "append at its size"),
         E::LogTooLarge { .. } => (TooLarge, "write large output into a result file"),
         E::Sealed { .. } => (Closed, "nothing more is taken"),

@@ -311,6 +311,12 @@ impl Request {
         let Some(mut stream) = self.body.take() else {
             return Ok(Bytes::new());
         };
+        // As long as the body comes, its head stays, too.
+        let head = self.headers.iter();
+        let head: usize = head
+            .map(|(name, value)| name.as_str().len() + value.len())
+            .sum();
+        self.charge.grow(u64::try_from(head).unwrap_or(u64::MAX))?;
         // It grows with what comes, not with what was said.
         let mut bytes = Vec::new();
         let began = self.core.clock.now().0;

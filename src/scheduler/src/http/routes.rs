@@ -55,6 +55,8 @@ mod webhooks;
 
 use parameters::refuse_unknown;
 
+/// Shorter answers are charged to nobody, bytes.
+const CHARGED_MIN: u64 = 4 << 10;
 /// How long a body that no handler wants may take.
 const READ_OUT: Duration = Duration::from_secs(1);
 
@@ -133,7 +135,9 @@ fn under_way(core: &Core, sender: &Sender, response: Response) -> Response {
         let length = response.headers().get(CONTENT_LENGTH)?.to_str().ok()?;
         Some(length.parse::<u64>().ok()?.min(PIECE))
     };
-    let bytes = length.or_else(piece).unwrap_or(0);
+    let bytes = length.or_else(piece);
+    // What is short is bounded by the number of streams, and always told.
+    let bytes = bytes.filter(|bytes| *bytes >= CHARGED_MIN).unwrap_or(0);
     match sender.answered(&core.requests.budget, bytes) {
         Ok(under_way) => with_extension(response, under_way),
         Err(refusal) => refuse(&refusal),
@@ -210,8 +214,7 @@ async fn answer_on(
             request.identified();
             request.belongs_to(Identity::Account(who.name));
         }
-        // A token of a job is judged before anything is done for it.
-        None if request.job_token().is_none() => request.take_strangers_place()?,
+        None if !is_judged_first(&request, found.ok()) => request.take_strangers_place()?,
         None => {}
     }
     // What is answered here draws its sender here again: all but a look at this replica goes elsewhere.
@@ -234,6 +237,11 @@ async fn answer_on(
         };
     }
     handler(core, request, route).await
+}
+
+/// Whether a token of another kind is judged before anything else is done: of a job, or of a replica.
+fn is_judged_first(request: &Request, route: Option<Route<'_>>) -> bool {
+    request.job_token().is_some() || matches!(route, Some(Route::Hints))
 }
 
 /// Who answers.

@@ -29,7 +29,11 @@ pub(super) async fn read_signed(
     limit: usize,
 ) -> Result<Bytes, Refusal> {
     if !core.people.accounts.tokens_needed()
-        || core.people.accounts.known(&request.credentials(None)).is_some()
+        || core
+            .people
+            .accounts
+            .known(&request.credentials(None))
+            .is_some()
     {
         return request.read_body(limit).await;
     }

@@ -16,7 +16,10 @@ use warp::{
 use super::content_type::TEXT;
 
 use crate::{
-    base::errors::{JobError, Refusal},
+    base::{
+        budget::Charge,
+        errors::{JobError, Refusal},
+    },
     core::Core,
     files::read::OpenFile,
 };
@@ -83,6 +86,7 @@ struct Follower {
     attempt: u16,
     offset: u64,
     changes: broadcast::Receiver<JobId>,
+    _place: Charge,
 }
 
 impl Follower {
@@ -132,7 +136,12 @@ impl Follower {
 }
 
 /// A log from `offset` to the end of the attempt as a body.
-pub(super) fn follow(core: Arc<Core>, id: JobId, attempt: u16, offset: u64) -> Response {
+pub(super) fn follow(
+    core: Arc<Core>,
+    (id, attempt): (JobId, u16),
+    offset: u64,
+    place: Charge,
+) -> Response {
     let changes = core.jobs.changes.listen();
     let follower = Follower {
         core,
@@ -140,6 +149,7 @@ pub(super) fn follow(core: Arc<Core>, id: JobId, attempt: u16, offset: u64) -> R
         attempt,
         offset,
         changes,
+        _place: place,
     };
     let pieces = stream::try_unfold(follower, |mut follower| async move {
         Ok::<_, io::Error>(follower.next().await?.map(|piece| (piece, follower)))

@@ -210,12 +210,17 @@ impl Hosts {
     /// What is counted: names that somebody invents are not, beyond a bound.
     pub(crate) fn count_of(&self) -> CountOf {
         // Sorted: replicas that know the same hosts ask the same, and the store counts once.
-        let mut keys = BTreeSet::new();
-        self.each(|name, host| keys.extend(host.keys(name)));
         CountOf {
             names_max: usize::try_from(NAMES_MAX).ok(),
-            host_keys: Some(keys.into_iter().collect()),
+            host_keys: Some(self.all_keys().into_iter().collect()),
         }
+    }
+
+    /// The host keys that any host offers.
+    pub(crate) fn all_keys(&self) -> BTreeSet<String> {
+        let mut keys = BTreeSet::new();
+        self.each(|name, host| keys.extend(host.keys(name)));
+        keys
     }
 
     /// Reads what is registered; what a host said here itself is newer.

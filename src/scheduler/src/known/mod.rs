@@ -45,6 +45,7 @@ pub(crate) mod starts;
 pub(crate) mod test_times;
 pub(crate) mod timers;
 pub(crate) mod unknown_machines;
+pub(crate) mod uploads;
 pub(crate) mod usage;
 pub(crate) mod vanished_writes;
 pub(crate) mod webhook_places;

@@ -19,6 +19,7 @@ pub(crate) mod rules;
 pub(crate) mod submit;
 mod submit_ids;
 pub(crate) mod timer_run;
+mod unknown_machines;
 mod webhooks;
 
 #[cfg(test)]

@@ -139,6 +139,9 @@ impl Core {
         let keyed = Keyed::of(how.key, &items)?;
         let mut built = self.make_items(items, said).await;
         self.check_submit_ids(&mut built.jobs).await?;
+        if !how.dry_run {
+            self.check_machines(&mut built.jobs).await?;
+        }
         let remarks = self.remark(&mut built, how.strict).await;
         self.check_devices(&mut built.jobs).await?;
         self.check_parents(&mut built.jobs).await?;

@@ -325,15 +325,16 @@ impl Core {
     /// Makes the jobs, and writes that they are there.
     pub(super) async fn run_begun(self: &Arc<Self>, begun: Vec<Begun>) {
         self.stop_replaced(&begun).await;
-        let made = begun
-            .iter()
-            .map(|begun| self.job_of_run(&begun.timer, begun.run));
-        let mut made: Vec<_> = made.collect();
+        let job_of = |begun: &Begun| self.job_of_run(&begun.timer, begun.run);
+        let mut made: Vec<_> = begun.iter().map(job_of).collect();
         if let Err(refusal) = self.check_inputs(&mut made, false).await {
             tracing::warn!(error = %refusal, "the inputs of timers could not be looked up");
             made.iter_mut()
                 .filter(|made| made.as_ref().is_ok_and(|job| !job.state.inputs.is_empty()))
                 .for_each(|made| *made = Err(refusal.clone()));
+        }
+        if let Err(error) = self.check_machines(&mut made).await {
+            tracing::warn!(%error, "jobs that name machines could not be looked up");
         }
         self.take_results(made.iter_mut().flatten().collect(), None)
             .await;

@@ -1,13 +1,13 @@
 //! Fair shares: bodies that are sent by half, and answers that nobody reads, stop nobody else and cost no lease.
 
+use std::{fs, path::Path};
+
 use fairlead_attack::{
     Unread,
     memory::{now_bytes, peak_bytes},
     silent::Line,
 };
-use fairlead_tests::{
-    Guarded, Http, Scheduler, Store, Testbox, content::Input, eventually, jobs,
-};
+use fairlead_tests::{Guarded, Http, Scheduler, Store, Testbox, content::Input, eventually, jobs};
 use reqwest::Method;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -23,6 +23,12 @@ const REPORTS: usize = 16;
 const HALF_SENT: usize = 10;
 const BODY_BYTES: usize = 16 << 20;
 const LOGINS: usize = 64;
+const PREVIEWS: usize = 20;
+/// What previews may keep, bytes.
+const PREVIEWS_BYTES: u64 = 8 << 20;
+/// Uploads that a job begins, and those that it holds.
+const UPLOADS: usize = 300;
+const UPLOADS_HELD: usize = 256;
 const STREAMS: usize = 200;
 
 fn address(scheduler: &Scheduler) -> String {
@@ -35,7 +41,10 @@ fn head(path: &str, more: &str, length: usize) -> Vec<u8> {
 }
 
 fn bearer(http: &Http) -> String {
-    format!("Authorization: Bearer {}\r\n", http.token().unwrap_or_default())
+    format!(
+        "Authorization: Bearer {}\r\n",
+        http.token().unwrap_or_default()
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,7 +59,11 @@ async fn half_sent_bodies_of_others_refuse_nobody() {
         line.say(&vec![b' '; BODY_BYTES - 1]).await;
         held.push(line);
     }
-    let login = head("/scheduler/v1/login", "Origin: http://127.0.0.1\r\n", 1 << 20);
+    let login = head(
+        "/scheduler/v1/login",
+        "Origin: http://127.0.0.1\r\n",
+        1 << 20,
+    );
     for _ in 0..LOGINS {
         logins.push(Line::open(&address, &login).await);
     }
@@ -124,7 +137,63 @@ async fn answers_that_nobody_reads_cost_no_memory_and_no_lease() {
 async fn chunk_of(http: &Http) -> String {
     let input = Input::of(&"0".repeat(2 << 20));
     input.put(http, "").await;
-    format!("/scheduler/v1/content/chunks/{}?id={}", input.chunk, input.id)
+    format!(
+        "/scheduler/v1/content/chunks/{}?id={}",
+        input.chunk, input.id
+    )
+}
+
+fn bytes_below(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(meta) if meta.is_dir() => bytes_below(&entry.path()),
+        Ok(meta) => meta.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn previews_keep_no_names_of_jobs_that_are_not_there() {
+    let lab = Guarded::start(Store::Embedded, &[]).await;
+    let mallory = lab.user("mallory").await;
+    let before = bytes_below(lab.scheduler.folder());
+    let name = "x".repeat(90);
+    let names: Vec<String> = (0..9_900).map(|n| format!("{name}{n:06}")).collect();
+    let asked = json!({"action": "cancel", "jobs": names});
+    for _ in 0..PREVIEWS {
+        let made = mallory.post("/scheduler/v1/previews", &asked).await;
+        assert_eq!(made.status, 200, "{}", made.text);
+    }
+    let more = bytes_below(lab.scheduler.folder()).saturating_sub(before);
+    assert!(more < PREVIEWS_BYTES, "previews keep {} MB", more >> 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_holds_so_many_uploads_and_no_more() {
+    let lab = Guarded::start(Store::Embedded, &[]).await;
+    let alice = lab.user("alice").await;
+    let boxes = lab.testbox("boxes", &["*"]).await;
+    alice.submit(&jobs::dc("alice")).await;
+    let grant = Testbox::dc(&boxes, "box-1", 2 << 10).take().await;
+    let mut lines = Vec::new();
+    for n in 0..UPLOADS {
+        let path = format!(
+            "{}/{n}?job_id={}&job_token={}",
+            grant.result_root, grant.job_id, grant.job_token
+        );
+        lines.push(Line::open(&address(&lab.scheduler), &head(&path, "", 4_096)).await);
+    }
+    eventually("those over the limit are refused", async || {
+        lines.retain(|line| {
+            let heard = line.heard().unwrap_or_default();
+            assert!(heard.is_empty() || heard.starts_with(b"HTTP/1.1 429"));
+            heard.is_empty()
+        });
+        (lines.len() <= UPLOADS_HELD).then_some(())
+    })
+    .await;
+    assert_eq!(lines.len(), UPLOADS_HELD);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -144,7 +213,9 @@ async fn a_report_with_a_wrong_token_reads_no_results() {
         grant.result_root, grant.job_token
     );
     let nobody = lab.nobody();
-    let sent = nobody.send(Method::PUT, &path, "", results.into_bytes()).await;
+    let sent = nobody
+        .send(Method::PUT, &path, "", results.into_bytes())
+        .await;
     assert_eq!(sent.status, 200, "{}", sent.text);
     let before = peak_bytes(lab.scheduler.id());
     let path = format!(

@@ -27,6 +27,8 @@ pub(crate) enum FileError {
     Damaged,
     #[error("the file has more than {0} bytes")]
     TooLarge(u64),
+    #[error("the job has uploaded {0} files")]
+    TooManyFiles(u64),
     #[error("offset {offset} leaves a gap: the log has {size} bytes")]
     Gap { offset: u64, size: u64 },
     #[error("the log would have {size} bytes; the limit is {max}")]

@@ -342,7 +342,10 @@ mod tests {
         assert_eq!(client(&proxy, &["10.0.0.7"]), "10.0.0.7");
         // The client sent the first header, or the first words of it.
         assert_eq!(client(&proxy, &["203.0.113.9", "10.0.0.7"]), "10.0.0.7");
-        assert_eq!(client(&proxy, &["203.0.113.9, ::ffff:10.0.0.7"]), "10.0.0.7");
+        assert_eq!(
+            client(&proxy, &["203.0.113.9, ::ffff:10.0.0.7"]),
+            "10.0.0.7"
+        );
         assert_eq!(client(&proxy, &["203.0.113.9, x"]), "10.0.0.9");
         assert_eq!(client(&other, &["203.0.113.9"]), "10.0.0.1");
     }

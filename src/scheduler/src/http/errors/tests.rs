@@ -123,6 +123,7 @@ fn of_files() -> Vec<Refusal> {
         E::Damaged,
         E::Unusable,
         E::TooLarge(5),
+        E::TooManyFiles(5),
         E::Gap { offset: 9, size: 5 },
         E::LogTooLarge { size: 9, max: 5 },
         E::Sealed {

@@ -11,10 +11,7 @@ use warp::reply::Response;
 
 use super::admin::{BODY_MAX, admin};
 use crate::{
-    base::{
-        budget::Identity,
-        errors::Refusal,
-    },
+    base::{budget::Identity, errors::Refusal},
     content::{holder::Holder, wire::check_put},
     core::Core,
     http::{
@@ -97,11 +94,11 @@ async fn put_chunk(
     mut request: Request,
     digest: &str,
 ) -> Result<Response, Refusal> {
-    putter(&core, &mut request).await?;
-    put_of(&request)?;
+    let holder = putter(&core, &mut request).await?;
+    let put = put_of(&request)?;
     let bytes = request.read_body(CHUNK_BYTES_MAX).await?;
     let size = bytes.len();
-    core.put_chunk(digest, bytes).await?;
+    core.put_chunk(&holder, &put, digest, bytes).await?;
     Ok(ok(&json!({ "size": size })))
 }
 

@@ -9,7 +9,10 @@ use warp::reply::Response;
 
 use crate::http::{reply::ok, request::job_id};
 use crate::{
-    base::{budget::Identity, errors::Refusal},
+    base::{
+        budget::Identity,
+        errors::{FileError, Refusal},
+    },
     core::Core,
     files::{
         read::{Found, Part},
@@ -45,7 +48,8 @@ pub(super) async fn read_log(
     let offset = request.query.number("offset", 0..=u64::MAX, 0)?;
     let follow = request.query.switch("follow")?;
     if follow {
-        return Ok(streams::follow(core, id, attempt, offset));
+        let place = core.wait_place(request.whose())?;
+        return Ok(streams::follow(core, (id, attempt), offset, place));
     }
     let mut wanted = request.wanted();
     if offset > 0 {
@@ -126,6 +130,7 @@ pub(super) async fn upload(
     let (state, speaker) = speaker(&core, &mut request, id).await?;
     core.check_open(&state, speaker)?;
     let target = core.upload_target(&state, speaker, &path.join("/"))?;
+    let _place = core.requests.budget.uploads.take(Identity::Job(id), 1)?;
     let Some(body) = request.take_body() else {
         return Err(Refusal::new(
             ErrorCode::BadBody,
@@ -133,7 +138,12 @@ pub(super) async fn upload(
             "send the file's bytes",
         ));
     };
-    let size = core.store_upload((id, speaker), &target, body).await?;
+    let most = core.config.limits.files_of_job_max;
+    if !core.jobs.uploads.add(id, most) {
+        return Err(FileError::TooManyFiles(most).into());
+    }
+    let stored = core.store_upload((id, speaker), &target, body).await;
+    let size = stored.inspect_err(|_| core.jobs.uploads.give_back(id))?;
     core.jobs.live.renew(id, core.clock.now());
     Ok(ok(&json!({ "size": size })))
 }
@@ -187,7 +197,7 @@ pub(super) async fn download(
 
 pub(super) async fn job_initrd(
     core: Arc<Core>,
-    request: Request,
+    mut request: Request,
     id: &str,
 ) -> Result<Response, Refusal> {
     let Some(token) = request.job_token() else {
@@ -202,8 +212,10 @@ pub(super) async fn job_initrd(
         host: &host,
         address: request.address(),
     };
-    let key = request.query.get("secrets_key");
-    let archive = core.job_initrd(job_id(id)?, token, key, &came).await?;
+    let (id, key) = (job_id(id)?, request.query.get("secrets_key"));
+    let archive = core.job_initrd(id, token, key, &came).await?;
+    let account = core.job(id).await?.state.account;
+    request.belongs_to(Identity::Account(account));
     Ok(typed(200, "application/octet-stream", archive))
 }
 

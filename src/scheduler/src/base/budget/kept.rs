@@ -1,0 +1,131 @@
+//! Charges that last longer than a request.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use fairlead_api::{ErrorBody, ErrorCode};
+use parking_lot::Mutex;
+
+use super::pot::{Charge, Identity, Pot};
+
+/// What the name of a charge takes with the charge, bytes.
+const NAME_BYTES: u64 = 512;
+/// Most charges of an identity.
+const NAMES_MAX: usize = 20_000;
+
+/// Charges by name, which last for a time or until they are ended.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pot: Arc<Pot>,
+    lasts_ms: u64,
+    /// With the time at which each ends, on the clock of the caller, ms.
+    by_name: Mutex<BTreeMap<(Identity, String), (u64, Charge)>>,
+}
+
+impl Kept {
+    pub(super) fn new(pot: Arc<Pot>, lasts_ms: u64) -> Self {
+        Self {
+            pot,
+            lasts_ms,
+            by_name: Mutex::default(),
+        }
+    }
+
+    /// Charges so much more under a name of an identity.
+    pub(crate) fn add(
+        &self,
+        whose: &Identity,
+        name: &str,
+        amount: u64,
+        now_ms: u64,
+    ) -> Result<(), ErrorBody> {
+        let until_ms = now_ms.saturating_add(self.lasts_ms);
+        let mut by_name = self.by_name.lock();
+        by_name.retain(|_, (until_ms, _)| *until_ms > now_ms);
+        let key = (whose.clone(), name.to_owned());
+        if let Some((until, charge)) = by_name.get_mut(&key) {
+            charge.grow(amount)?;
+            *until = until_ms;
+            return Ok(());
+        }
+        let first = (whose.clone(), String::new());
+        let own = by_name
+            .range(first..)
+            .take_while(|((of, _), _)| of == whose);
+        if own.count() >= NAMES_MAX {
+            let (whose, what) = (whose.shown(), self.pot.what());
+            let message = format!("{whose} has {what} under {NAMES_MAX} names");
+            return Err(ErrorBody::new(ErrorCode::TooMany, message, self.pot.hint()));
+        }
+        // What keeps the charge counts, too.
+        let amount = amount.saturating_add(NAME_BYTES);
+        let charge = self.pot.take(whose.clone(), amount)?;
+        by_name.insert(key, (until_ms, charge));
+        Ok(())
+    }
+
+    /// Ends what is charged under a name.
+    pub(crate) fn end(&self, whose: &Identity, name: &str) {
+        self.by_name
+            .lock()
+            .remove(&(whose.clone(), name.to_owned()));
+    }
+
+    /// Gives back so much of what is charged under a name, and ends it if nothing is left.
+    pub(crate) fn shrink(&self, whose: &Identity, name: &str, amount: u64) {
+        let key = (whose.clone(), name.to_owned());
+        let mut by_name = self.by_name.lock();
+        if let Some((_, charge)) = by_name.get_mut(&key) {
+            charge.shrink(amount);
+            if charge.amount() <= NAME_BYTES {
+                by_name.remove(&key);
+            }
+        }
+    }
+
+    /// What is charged to an identity under a name, and under all others.
+    pub(crate) fn of(&self, whose: &Identity, name: &str) -> (u64, u64) {
+        let key = (whose.clone(), name.to_owned());
+        let by_name = self.by_name.lock();
+        let own = by_name.get(&key).map_or(0, |(_, charge)| charge.amount());
+        let others = self.pot.of(whose).saturating_sub(own);
+        (own.saturating_sub(NAME_BYTES), others)
+    }
+
+    /// The names under which something was last charged to an identity before a time.
+    pub(crate) fn names(&self, whose: &Identity, before_ms: u64) -> Vec<String> {
+        let until_ms = before_ms.saturating_add(self.lasts_ms);
+        let by_name = self.by_name.lock();
+        let own = by_name
+            .iter()
+            .filter(|((of, _), (until, _))| of == whose && *until < until_ms);
+        own.map(|((_, name), _)| name.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::pot::PotLimits, *};
+
+    fn account(name: &str) -> Identity {
+        Identity::Account(name.to_owned())
+    }
+
+    #[test]
+    fn a_lasting_charge_ends_by_its_name_or_its_time() {
+        let pot = Pot::new("bytes", "wait", PotLimits::of(10_000, u64::MAX));
+        let kept = Kept::new(pot, 100);
+        let alice = account("alice");
+        kept.add(&alice, "a", 1_000, 0).unwrap();
+        kept.add(&alice, "a", 1_000, 0).unwrap();
+        kept.add(&alice, "b", 1_000, 50).unwrap();
+        assert_eq!(kept.of(&alice, "a"), (2_000, 1_000 + NAME_BYTES));
+        assert!(kept.add(&alice, "c", 1_000, 50).is_err());
+        kept.shrink(&alice, "b", 600);
+        assert_eq!(kept.of(&alice, "b"), (400, 2_000 + NAME_BYTES));
+        kept.add(&account("bob"), "a", 1_000, 100).unwrap();
+        assert_eq!(kept.names(&alice, 51), ["b"]);
+        assert!(kept.names(&alice, 50).is_empty());
+        kept.end(&alice, "b");
+        assert_eq!(kept.of(&alice, "b"), (0, 0));
+    }
+}
