@@ -63,7 +63,8 @@ impl Unread {
     pub fn open(address: &str) -> Self {
         let stream = TcpStream::connect(address)
             .unwrap_or_else(|error| panic!("a connection to {address}: {error}"));
-        let reader = stream.try_clone().expect("a second handle");
+        let reader = stream.try_clone();
+        let reader = reader.unwrap_or_else(|error| panic!("a second handle: {error}"));
         let unread = Self {
             stream: Arc::new(Mutex::new(stream)),
             next: 1,

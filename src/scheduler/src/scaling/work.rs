@@ -27,6 +27,8 @@ const PAIRS_MAX: u32 = 64;
 const PAGES_MAX: usize = 16;
 /// Jobs that are counted beyond those that are read, at most.
 const BEYOND_MAX: u64 = 100_000;
+/// A job that was to begin so long ago and is not ready waits for something else, ms.
+const LATE_MS: u64 = 60_000;
 /// Alarms and timers that are read for jobs that begin soon.
 const SOON_MAX: u32 = 1_000;
 
@@ -69,10 +71,7 @@ impl Core {
             let page = self.find_behind(find, page, &admission).await?;
             let until_ms = now_ms.saturating_add(boot_ms.get(*name).copied().unwrap_or(0));
             let place = Place::empty(name, host, Vec::new());
-            let begins = |state: &&JobState| {
-                let is_due = state.stage == Stage::Submit && state.waits.is_none();
-                is_due && (1..=until_ms).contains(&state.start_ms)
-            };
+            let begins = |state: &&JobState| begins_until(state, now_ms, until_ms);
             let mut takes = |state: &&JobState| {
                 Shape::of(state).fits(&place)
                     && taken.insert(state.job_id)
@@ -203,6 +202,16 @@ impl Core {
     }
 }
 
+/// Whether it lacks only the time until it may be dispatched, and that comes by `until_ms`. Nobody holds it back, and it waits
+/// for no other job, no turn and no shards.
+fn begins_until(state: &JobState, now_ms: u64, until_ms: u64) -> bool {
+    let from_ms = now_ms.saturating_sub(LATE_MS).max(1);
+    let is_soon = (from_ms..=until_ms).contains(&state.start_ms);
+    let has_turn = state.sequence.is_empty() || state.sequence_turn;
+    let is_free = state.held_by.is_empty() && state.waits.is_none() && state.shards.is_none();
+    state.stage == Stage::Submit && is_soon && has_turn && is_free
+}
+
 /// The number of the shape of each job, and the shapes by their numbers.
 fn numbered(jobs: &[&JobState]) -> (Vec<u32>, Vec<Shape>) {
     let mut known: HashMap<Shape, u32> = HashMap::new();
@@ -314,6 +323,28 @@ mod tests {
         assert_eq!(due(40_000).await, [0; 0]);
         assert_eq!(due(100_000).await, [50_000, 60_000], "soon and ended");
         assert_eq!(due(200_000).await, [50_000, 60_000, 150_000]);
+    }
+
+    #[test]
+    fn a_delayed_job_counts_if_nothing_else_keeps_it_back() {
+        let job = JobState {
+            ready: false,
+            start_ms: NOW_MS + 50_000,
+            ..state(1)
+        };
+        assert!(begins_until(&job, NOW_MS, NOW_MS + 50_000));
+        assert!(!begins_until(&job, NOW_MS, NOW_MS + 49_999));
+        let changes: [fn(&mut JobState); 4] = [
+            |job| job.held_by = "ann".to_owned(),
+            |job| job.sequence = "nightly".to_owned(),
+            |job| job.shards = Some(Box::default()),
+            |job| job.start_ms = NOW_MS - LATE_MS - 1,
+        ];
+        for change in changes {
+            let mut kept = job.clone();
+            change(&mut kept);
+            assert!(!begins_until(&kept, NOW_MS, NOW_MS + 50_000), "{kept:?}");
+        }
     }
 
     #[tokio::test]
