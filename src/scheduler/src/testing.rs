@@ -104,9 +104,10 @@ pub(crate) fn core_over(store: Arc<dyn JobStore>, config: Config, clock: Clock) 
 
 /// Gives it an engine that answers questions, and does nothing of what it decides. Its policy is that of now.
 pub(crate) fn answer_questions(core: &Arc<Core>) {
+    let tasks = core.tasks.clone();
     let core = Arc::clone(core);
     let mut engine = Engine::new(EngineConfig::default(), core.policy());
-    tokio::spawn(async move {
+    tasks.spawn(async move {
         loop {
             core.engine.arrived().await;
             for message in core.engine.take() {

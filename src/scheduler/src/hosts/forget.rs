@@ -33,27 +33,27 @@ impl Core {
         let turn = self.docs.read::<TurnDoc>(name).await?;
         let turn = turn.map(|read| read.doc).unwrap_or_default();
         let jobs = self.count_held(name, &turn).await?;
-        if jobs > 0 || self.is_heard_anywhere(name, &turn).await? {
+        if jobs > 0 || self.is_heard_anywhere(name, &turn) {
             let name = name.to_owned();
             return Err(HostError::NotGone { name, jobs }.into());
         }
-        self.forget_documents(name, |cordon| cordon.is_shut()).await
+        self.forget_documents(name, Cordon::is_shut).await
     }
 
     /// Whether a replica hears of the host: this one, or another one by the documents in the store.
-    async fn is_heard_anywhere(&self, name: &str, turn: &TurnDoc) -> Result<bool, Refusal> {
+    fn is_heard_anywhere(&self, name: &str, turn: &TurnDoc) -> bool {
         let now_ms = self.clock.wall_ms();
         let known = self.lab.hosts.get(name).unwrap_or_default();
         let silent_ms = now_ms.saturating_sub(known.seen_ms);
         if known.waiting > 0 || (known.registered.is_none() && silent_ms < GONE_MS) {
-            return Ok(true);
+            return true;
         }
         let asks_elsewhere = turn.replica != self.others.run && turn.alive_ms > now_ms;
         if turn.retired || turn.replica.is_empty() || !asks_elsewhere {
-            return Ok(false);
+            return false;
         }
         let replicas = self.others.replicas.peers(self.clock.now());
-        Ok(replicas.iter().any(|peer| peer.run == turn.replica))
+        replicas.iter().any(|peer| peer.run == turn.replica)
     }
 
     /// Forgets what is known of a host that is gone. What keeps jobs off it goes last: one that is half forgotten gets no job

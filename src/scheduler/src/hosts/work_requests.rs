@@ -387,8 +387,9 @@ mod tests {
     async fn a_request_that_a_newer_one_replaces_is_answered_with_what_was_claimed_for_it() {
         let (_data, core) = core().await;
         let consume = |request| {
-            let core = Arc::clone(&core);
-            tokio::spawn(async move { core.consume(asks("h", request)).await })
+            let asks_core = Arc::clone(&core);
+            core.tasks
+                .spawn(async move { asks_core.consume(asks("h", request)).await })
         };
         let offers = |event: &Event| match event {
             Event::HostOffers(offer) => Some(offer.key),

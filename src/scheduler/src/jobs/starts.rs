@@ -9,13 +9,11 @@ impl Core {
     /// Before when a job that is ready now is given to no host, since others of the same start time get ready, too; 0: at
     /// once. `before`: its state before this replica changed it.
     pub(super) fn with_others(&self, state: &JobState, before: Option<&JobState>) -> Millis {
-        let start_ms = match before {
-            Some(before) => Some(before.start_ms),
-            None => {
-                let start_ms = |alarm: &StoredJob| alarm.state.start_ms;
-                self.waiting.alarms.look(&state.job_id, start_ms)
-            }
+        let of_alarm = || {
+            let start_ms = |alarm: &StoredJob| alarm.state.start_ms;
+            self.waiting.alarms.look(&state.job_id, start_ms)
         };
+        let start_ms = before.map(|before| before.start_ms).or_else(of_alarm);
         let start_ms = start_ms.filter(|start_ms| *start_ms > 0 && state.ready);
         start_ms.map_or(Millis(0), |start_ms| {
             self.waiting.starts.not_before(start_ms, self.clock.now())

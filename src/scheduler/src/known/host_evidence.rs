@@ -111,8 +111,8 @@ impl HostEvidence {
 
     /// Whether the last run of a suite elsewhere passed.
     fn passes_elsewhere(&self, suite: &str, ended: Ended<'_>) -> bool {
-        let lasts = self.suites.get(suite).into_iter().flatten();
-        let last = lasts.filter(|last| last.host != ended.host).next_back();
+        let mut lasts = self.suites.get(suite).into_iter().flatten();
+        let last = lasts.rfind(|last| last.host != ended.host);
         last.is_some_and(|last| last.passed && ended.at_ms.saturating_sub(last.at_ms) < TELLS_MS)
     }
 }

@@ -130,9 +130,7 @@ impl Core {
         let mut problem = None;
         for arch in archs {
             problem = self.boot_files(&job.body, &arch).await.problem;
-            if problem.is_none() {
-                return None;
-            }
+            problem.as_ref()?;
         }
         problem
     }

@@ -84,14 +84,14 @@ pub(super) fn keep_inputs(
             },
             InputOf::Id(_) => json!({ "id": had }),
         };
-        with_folder(of, input.folder)
+        with_folder(of, &input.folder)
     });
     let inputs: Vec<Value> = inputs.collect();
     spec.insert("inputs".to_owned(), json!(inputs));
     Ok(())
 }
 
-fn with_folder(mut input: Value, folder: String) -> Value {
+fn with_folder(mut input: Value, folder: &str) -> Value {
     if let Some(input) = input.as_object_mut().filter(|_| !folder.is_empty()) {
         input.insert("folder".to_owned(), json!(folder));
     }

@@ -7,7 +7,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use fairlead_job::{JobId, Stage};
+use fairlead_job::{JobId, Stage, WaitOn};
 use fairlead_store::{JobState, ShardPlace, StoredJob};
 
 use crate::{
@@ -59,7 +59,7 @@ impl Core {
 
     /// The jobs that one waits for: those that it names, and of a group those of its jobs that wait for others.
     async fn waited_for(&self, state: &JobState) -> Result<Vec<JobId>, Refusal> {
-        let mut ids = waits_for(state).map_or_else(Vec::new, |on| on.jobs());
+        let mut ids = waits_for(state).map_or_else(Vec::new, WaitOn::jobs);
         if state.shards.as_ref().is_some_and(|it| it.is_group()) {
             let (_, members) = self.read_shards(state.job_id, 0).await?;
             let waits = |job: &StoredJob| waits_for(&job.state).is_some();
