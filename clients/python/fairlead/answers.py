@@ -47,6 +47,7 @@ class AccountView(Answer):
     my_account: str
     role: str
     hosts: list[str] | Unset = UNSET
+    groups: list[str] | Unset = UNSET
     hint: str | Unset = UNSET
     vip: bool
     share_results: bool | Unset = UNSET

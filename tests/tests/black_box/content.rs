@@ -173,9 +173,7 @@ async fn what_is_no_input_of_the_account_is_refused(store: Store) {
     assert!(items[2].message.contains("2 jobs"), "{items:?}");
     // Who gave something up cannot name it any more, and jobs that named it before still have it.
     let path = format!("/scheduler/v1/content/{}", others.id);
-    let gone = bob
-        .send(reqwest::Method::DELETE, &path, "", Vec::new())
-        .await;
+    let gone = bob.send(Method::DELETE, &path, "", Vec::new()).await;
     assert_eq!(gone.status, 200, "{}", gone.text);
     assert_eq!(bob.get(&path).await.status, 404);
 }

@@ -31,15 +31,17 @@ async fn a_host_that_is_gone_is_forgotten_and_one_with_jobs_is_not(store: Store)
     let refused = forget("busy-1").await.refused(409);
     assert!(refused.message.contains("is not gone"), "{refused:?}");
     assert_eq!(forget("old-1").await.status, 200);
-    http.get("/scheduler/v1/hosts/old-1").await.refused(404);
     forget("old-1").await.refused(404);
-    // Its address is free, and nothing of it is left after a restart.
+    // It stays closed by its name. Its address is free.
+    assert_eq!(state(&http, "old-1").await["closed"]["reason"], "scrapped");
     let made = http.post("/scheduler/v1/hosts/new-1", &old).await;
     assert_eq!(made.status, 200, "{}", made.text);
     testbox.finish(&grant).await;
     scheduler.kill();
     scheduler.restart().await;
     let http = scheduler.http();
+    assert_eq!(state(&http, "old-1").await["state"], "cordoned");
+    post(&http, "old-1", "uncordon", &json!({})).await;
     let hosts = http.get("/scheduler/v1/hosts").await;
     assert!(
         hosts.text.contains("new-1") && !hosts.text.contains("old-1"),

@@ -185,7 +185,9 @@ async fn a_job_boots_the_system_that_it_names_or_none(store: Store) {
     assert!(hint.contains(lacks), "{said}");
     let told = boot(&http, MAC, "wait=30").await.text;
     assert!(told.contains("No job available"), "{told}");
-    let waits = http.job(said[0]["job_id"].as_str().unwrap()).await;
+    let waits = http
+        .job(said[0]["job_id"].as_str().unwrap_or_default())
+        .await;
     assert_eq!(waits["job_stage"], "submit", "{waits}");
     let reason = waits["reason"].as_str().unwrap_or_default();
     assert!(reason.contains(lacks), "{waits}");

@@ -30,7 +30,7 @@ use super::{
     traced,
 };
 use crate::{
-    base::{budget::Identity, clock::Stopwatch, errors::Refusal},
+    base::{budget::Identity, clock::Stopwatch, errors::Refusal, sealing::is_boot_token},
     core::Core,
 };
 
@@ -239,9 +239,14 @@ async fn answer_on(
     handler(core, request, route).await
 }
 
-/// Whether a token of another kind is judged before anything else is done: of a job, or of a replica.
+/// Whether a token of another kind is judged before anything else is done: of a job, of a replica, or of a boot.
 fn is_judged_first(request: &Request, route: Option<Route<'_>>) -> bool {
-    request.job_token().is_some() || matches!(route, Some(Route::Hints))
+    let is_boot = || request.query.get("token").is_some_and(is_boot_token);
+    match route {
+        Some(Route::Hints) => true,
+        Some(Route::Dispatch | Route::OldDispatch { .. }) => is_boot(),
+        _ => request.job_token().is_some(),
+    }
 }
 
 /// Who answers.

@@ -174,6 +174,11 @@ pub(crate) fn after_joined(
     if other.reused_from.is_some() && other.health == Health::Success {
         return Some(reused(state, other, now_ms));
     }
+    if joined(other) == Some(state.job_id) && state.job_id < id {
+        // Two replicas made them at one moment, and each found the other one: the older one runs.
+        let why = format!("job {id}, which runs the same thing, waits for this one");
+        return Some(free(state, &why, now_ms));
+    }
     match outcome(other) {
         Outcome::Good => Some(reused(state, other, now_ms)),
         Outcome::Open if !other.stage.is_terminal() => None,
@@ -359,6 +364,17 @@ mod tests {
             state,
             version: Version::default(),
         }
+    }
+
+    /// Seed 120001.
+    #[test]
+    fn of_two_jobs_that_joined_each_other_the_older_one_runs() {
+        let joins = |id, of| joining(&waiting(id), JobId::new(of));
+        let other = |id, of| stored(joins(id, of));
+        let runs = after_joined(&joins(3, 4), Some(&other(4, 3)), 30).unwrap();
+        assert!(runs.ready && runs.waits.is_none());
+        assert_eq!(after_joined(&joins(4, 3), Some(&other(3, 4)), 30), None);
+        assert_eq!(after_joined(&joins(3, 4), Some(&other(4, 5)), 30), None);
     }
 
     #[test]
