@@ -83,9 +83,9 @@ async fn a_lab_that_shares_its_results_says_so() {
 async fn a_header_counts_more_than_an_address() {
     let lab = Guarded::start(Store::Embedded, &[]).await;
     let boxes = lab.testbox("boxes", &["host-1"]).await;
-    let listed = boxes.get("/scheduler/v1/jobs?token=wrong").await;
-    assert_eq!(listed.status, 200, "{}", listed.text);
     let alice = lab.user("alice").await;
+    let listed = alice.get("/scheduler/v1/jobs?token=wrong").await;
+    assert_eq!(listed.status, 200, "{}", listed.text);
     alice.submit(&jobs::dc("alice")).await;
     let grant = Testbox::dc(&boxes, "host-1", 2 << 10).take().await;
     let path = format!(
