@@ -325,7 +325,7 @@ routes! {
         "POST" Login, Anybody, NONE, json::<Login>() => json::<AccountView>(), "lets a browser in: the answer sets a cookie for pages of this scheduler";
     }
     ["scheduler", "v1", "logout"] => {
-        "POST" Logout, Anybody, NONE, NOTHING => TEXT, "forgets the cookie of a login";
+        "POST" Logout, Anybody, NONE, NOTHING => TEXT, "forgets the cookie of a login, and ends all logins of its account";
     }
     ["scheduler", "v1", "overview"] => {
         "GET" Overview, Account, NONE, NOTHING => json::<Snapshot>(), "the lab as it is: queues, hosts, replicas and stages of jobs, at most a second old";
