@@ -1,6 +1,6 @@
 //! Tests of content with tokens: who may read, keep and list what.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
 use fairlead_api::{ContentKeep, ContentPin, ContentUrlsRequest, ErrorCode};
@@ -23,6 +23,15 @@ fn core(data: &tempfile::TempDir) -> Arc<Core> {
         ..Config::embedded(data.path().to_owned())
     };
     core_over(embedded(data), config, Clock::system())
+}
+
+/// The same, with inputs and outputs in a folder of their own.
+fn core_with_objects(data: &tempfile::TempDir) -> (Arc<Core>, PathBuf) {
+    let mut core = core(data);
+    let folder = data.path().join("objects");
+    let content = Location::Folder(folder.clone()).open().unwrap();
+    Arc::get_mut(&mut core).expect("nobody else has it").content = content;
+    (core, folder)
 }
 
 fn user(name: &str) -> Holder {
@@ -94,10 +103,7 @@ async fn a_chunk_is_read_as_one_of_its_manifest_by_who_has_that() {
 #[tokio::test]
 async fn a_chunk_with_wrong_bytes_is_moved_aside_by_its_reader_and_sent_again() {
     let data = tempfile::tempdir().unwrap();
-    let mut core = core(&data);
-    let folder = data.path().join("objects");
-    let content = Location::Folder(folder.clone()).open().unwrap();
-    Arc::get_mut(&mut core).expect("nobody else has it").content = content;
+    let (core, folder) = core_with_objects(&data);
     let (ann, bob) = (user("ann"), user("bob"));
     let (id, chunk) = put(&core, &ann, b"abc").await;
     let stored = folder.join("chunks").join(&chunk[..2]).join(&chunk);
@@ -233,10 +239,7 @@ fn pins(folder: &std::path::Path) -> usize {
 #[tokio::test]
 async fn chunks_that_no_manifest_names_count_and_words_of_puts_are_the_account_s_own() {
     let data = tempfile::tempdir().unwrap();
-    let mut core = core(&data);
-    let folder = data.path().join("objects");
-    let content = Location::Folder(folder.clone()).open().unwrap();
-    Arc::get_mut(&mut core).expect("nobody else has it").content = content;
+    let (core, folder) = core_with_objects(&data);
     let (ann, bob) = (user("ann"), user("bob"));
     let hard = |hard| fairlead_api::Bounds {
         hard: Some(hard),

@@ -55,14 +55,17 @@ impl Core {
         host: &str,
         group: &str,
     ) -> Result<(), PeopleError> {
-        let is_named = if who.groups.is_unsaid() {
-            let is_host =
-                self.lab.hosts.get(group).is_some() || self.people.accounts.name_host(group);
-            !is_host || who.may_be_host(group)
-        } else {
-            who.groups.names(group)
-        };
-        if is_named || group == host || group == group_of(host) {
+        // Each request of a host comes here: what is looked up is looked up last.
+        let is_host =
+            || self.lab.hosts.0.contains_key(group) || self.people.accounts.name_host(group);
+        let is_named = group == host
+            || group == group_of(host)
+            || if who.groups.is_unsaid() {
+                who.may_be_host(group) || !is_host()
+            } else {
+                who.groups.names(group)
+            };
+        if is_named {
             return Ok(());
         }
         Err(PeopleError::NotItsGroup {

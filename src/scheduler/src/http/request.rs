@@ -363,7 +363,7 @@ impl Request {
         Ok(self.charge.grow(built_bytes(body))?)
     }
 
-    /// Identity memory it takes from now on.
+    /// Who is charged for its memory from now on.
     pub(super) fn belongs_to(&mut self, whose: Identity) {
         self.charge.belongs_to(whose.clone());
         self.sender.becomes(whose);

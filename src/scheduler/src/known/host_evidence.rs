@@ -43,7 +43,7 @@ struct Last {
 #[derive(Debug, Default)]
 struct Row {
     failures: u32,
-    /// Suite and account of the latest.
+    /// Suites and accounts of the first ones.
     of: BTreeSet<(String, String)>,
 }
 
@@ -74,14 +74,15 @@ impl HostEvidence {
         if row.failures < FAILURES_MIN {
             return None;
         }
-        let (failures, of) = (row.failures, row.of.clone());
+        let row = self.rows.get(ended.host)?;
         let passes = |suite: &str| self.passes_elsewhere(suite, ended);
-        let told = of.iter().filter(|(suite, _)| passes(suite));
+        let told = row.of.iter().filter(|(suite, _)| passes(suite));
         let (suites, accounts): (BTreeSet<_>, BTreeSet<_>) =
             told.map(|(suite, account)| (suite, account)).unzip();
         (suites.len() >= SUITES_MIN && accounts.len() >= ACCOUNTS_MIN).then(|| {
             format!(
-                "{failures} attempts in a row failed there; {} suites of {} accounts among them pass elsewhere",
+                "{} attempts in a row failed there; {} suites of {} accounts among them pass elsewhere",
+                row.failures,
                 suites.len(),
                 accounts.len()
             )

@@ -118,27 +118,28 @@ impl PoolDoc {
 
     /// When its machines may go.
     pub(crate) fn shrinking(&self) -> Shrinking {
-        let usual = if self.is_seed() {
+        self.said_or(if self.is_seed() {
             SEED_SHRINKING
         } else {
             AT_ONCE
-        };
-        let percent = |percent: u32| percent.saturating_mul(10);
-        Shrinking {
-            cooldown_ms: (self.cooldown_s).map_or(usual.cooldown_ms, |s| s.saturating_mul(1_000)),
-            rounds: self.low_rounds.unwrap_or(usual.rounds),
-            low_use: self.low_use_percent.map_or(usual.low_use, percent),
-        }
+        })
     }
 
     /// When others may have its idle machines, whatever the law.
     pub(crate) fn lending(&self) -> Shrinking {
         Shrinking {
-            cooldown_ms: 0,
-            rounds: self.low_rounds.unwrap_or(LENDS.rounds),
+            cooldown_ms: LENDS.cooldown_ms,
+            ..self.said_or(LENDS)
+        }
+    }
+
+    fn said_or(&self, usual: Shrinking) -> Shrinking {
+        Shrinking {
+            cooldown_ms: (self.cooldown_s).map_or(usual.cooldown_ms, |s| s.saturating_mul(1_000)),
+            rounds: self.low_rounds.unwrap_or(usual.rounds),
             low_use: self
                 .low_use_percent
-                .map_or(LENDS.low_use, |all| all.saturating_mul(10)),
+                .map_or(usual.low_use, |percent| percent.saturating_mul(10)),
         }
     }
 

@@ -54,13 +54,18 @@ pub(crate) struct WebhookPlace {
     receiver: String,
 }
 
+impl Taken {
+    fn has_room(&self, account: &str, is_fresh: bool) -> Result<(), u64> {
+        let of_account = self.accounts.get(account).copied().unwrap_or(0);
+        let has_room = self.all < ALL_MAX && of_account < most(is_fresh);
+        has_room.then_some(()).ok_or(BUSY_MS)
+    }
+}
+
 impl WebhookPlaces {
     /// Whether an account has a place left, ms until it is asked for again if not. Receivers are not looked at.
     pub(crate) fn has_room(&self, account: &str, is_fresh: bool) -> Result<(), u64> {
-        let taken = self.0.lock();
-        let of_account = taken.accounts.get(account).copied().unwrap_or(0);
-        let has_room = taken.all < ALL_MAX && of_account < most(is_fresh);
-        has_room.then_some(()).ok_or(BUSY_MS)
+        self.0.lock().has_room(account, is_fresh)
     }
 
     /// Takes a place for a message to this receiver. The error says in how many ms to ask again.
@@ -71,8 +76,8 @@ impl WebhookPlaces {
         is_fresh: bool,
         now: Millis,
     ) -> Result<WebhookPlace, u64> {
-        self.has_room(account, is_fresh)?;
         let mut taken = self.0.lock();
+        taken.has_room(account, is_fresh)?;
         let known = taken.receivers.entry(receiver.to_owned()).or_default();
         if known.rests_until > now {
             return Err(known.rests_until.0.saturating_sub(now.0));

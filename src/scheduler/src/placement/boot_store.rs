@@ -15,6 +15,7 @@ use crate::{
     },
     core::Core,
     known::feasibility::Wants,
+    placement::feasibility::fits_template,
 };
 
 /// Systems that are looked up for one submit.
@@ -115,18 +116,16 @@ impl Core {
 
     /// What keeps each of the registered machines that may run the job from booting it, if they all boot over the network.
     async fn missing_kernel(&self, job: &NewJob) -> Option<String> {
-        let mut machines = Vec::new();
+        let (mut archs, mut has_agent) = (BTreeSet::new(), false);
         self.lab.hosts.each(|name, host| {
-            if host.kinds.contains(&TboxType::Hw) {
-                let has_agent = host.macs.is_empty() || !host.instance.is_empty();
-                machines.push((name.to_owned(), host.arch.clone(), has_agent));
+            if host.kinds.contains(&TboxType::Hw) && fits_template(&job.state, name, host) {
+                archs.insert(host.arch.clone());
+                has_agent |= host.macs.is_empty() || !host.instance.is_empty();
             }
         });
-        machines.retain(|(name, ..)| self.could_run(&job.state, name));
-        if machines.iter().any(|(.., has_agent)| *has_agent) {
+        if has_agent {
             return None;
         }
-        let archs: BTreeSet<String> = machines.into_iter().map(|(_, arch, _)| arch).collect();
         let mut problem = None;
         for arch in archs {
             problem = self.boot_files(&job.body, &arch).await.problem;

@@ -17,8 +17,33 @@ const NAMES_MAX: usize = 20_000;
 pub(crate) struct Kept {
     pot: Arc<Pot>,
     lasts_ms: u64,
-    /// With the time at which each ends, on the clock of the caller, ms.
-    by_name: Mutex<BTreeMap<(Identity, String), (u64, Charge)>>,
+    charges: Mutex<Charges>,
+}
+
+/// Charges of one identity by name, with the time at which each ends, on the clock of the caller, ms.
+type ByName = BTreeMap<String, (u64, Charge)>;
+
+#[derive(Debug, Default)]
+struct Charges {
+    of: BTreeMap<Identity, ByName>,
+    /// None of them ends earlier.
+    end_ms: u64,
+}
+
+impl Charges {
+    /// Drops those that have ended. Mostly there is none, and none is looked at.
+    fn drop_ended(&mut self, now_ms: u64) {
+        if now_ms < self.end_ms {
+            return;
+        }
+        self.end_ms = u64::MAX;
+        for by_name in self.of.values_mut() {
+            by_name.retain(|_, (until_ms, _)| *until_ms > now_ms);
+            let until_ms = by_name.values().map(|(until_ms, _)| *until_ms).min();
+            self.end_ms = self.end_ms.min(until_ms.unwrap_or(u64::MAX));
+        }
+        self.of.retain(|_, by_name| !by_name.is_empty());
+    }
 }
 
 impl Kept {
@@ -26,7 +51,7 @@ impl Kept {
         Self {
             pot,
             lasts_ms,
-            by_name: Mutex::default(),
+            charges: Mutex::default(),
         }
     }
 
@@ -39,19 +64,14 @@ impl Kept {
         now_ms: u64,
     ) -> Result<(), ErrorBody> {
         let until_ms = now_ms.saturating_add(self.lasts_ms);
-        let mut by_name = self.by_name.lock();
-        by_name.retain(|_, (until_ms, _)| *until_ms > now_ms);
-        let key = (whose.clone(), name.to_owned());
-        if let Some((until, charge)) = by_name.get_mut(&key) {
+        let mut charges = self.charges.lock();
+        charges.drop_ended(now_ms);
+        if let Some((until, charge)) = charges.of.get_mut(whose).and_then(|own| own.get_mut(name)) {
             charge.grow(amount)?;
             *until = until_ms;
             return Ok(());
         }
-        let first = (whose.clone(), String::new());
-        let own = by_name
-            .range(first..)
-            .take_while(|((of, _), _)| of == whose);
-        if own.count() >= NAMES_MAX {
+        if charges.of.get(whose).map_or(0, BTreeMap::len) >= NAMES_MAX {
             let (whose, what) = (whose.shown(), self.pot.what());
             let message = format!("{whose} has {what} under {NAMES_MAX} names");
             return Err(ErrorBody::new(ErrorCode::TooMany, message, self.pot.hint()));
@@ -59,34 +79,38 @@ impl Kept {
         // What keeps the charge counts, too.
         let amount = amount.saturating_add(NAME_BYTES);
         let charge = self.pot.take(whose.clone(), amount)?;
-        by_name.insert(key, (until_ms, charge));
+        let own = charges.of.entry(whose.clone()).or_default();
+        own.insert(name.to_owned(), (until_ms, charge));
+        charges.end_ms = charges.end_ms.min(until_ms);
         Ok(())
     }
 
     /// Ends what is charged under a name.
     pub(crate) fn end(&self, whose: &Identity, name: &str) {
-        self.by_name
-            .lock()
-            .remove(&(whose.clone(), name.to_owned()));
+        if let Some(own) = self.charges.lock().of.get_mut(whose) {
+            own.remove(name);
+        }
     }
 
     /// Gives back so much of what is charged under a name, and ends it if nothing is left.
     pub(crate) fn shrink(&self, whose: &Identity, name: &str, amount: u64) {
-        let key = (whose.clone(), name.to_owned());
-        let mut by_name = self.by_name.lock();
-        if let Some((_, charge)) = by_name.get_mut(&key) {
+        let mut charges = self.charges.lock();
+        let Some(own) = charges.of.get_mut(whose) else {
+            return;
+        };
+        if let Some((_, charge)) = own.get_mut(name) {
             charge.shrink(amount);
             if charge.amount() <= NAME_BYTES {
-                by_name.remove(&key);
+                own.remove(name);
             }
         }
     }
 
     /// What is charged to an identity under a name, and under all others.
     pub(crate) fn of(&self, whose: &Identity, name: &str) -> (u64, u64) {
-        let key = (whose.clone(), name.to_owned());
-        let by_name = self.by_name.lock();
-        let own = by_name.get(&key).map_or(0, |(_, charge)| charge.amount());
+        let charges = self.charges.lock();
+        let own = charges.of.get(whose).and_then(|own| own.get(name));
+        let own = own.map_or(0, |(_, charge)| charge.amount());
         let others = self.pot.of(whose).saturating_sub(own);
         (own.saturating_sub(NAME_BYTES), others)
     }
@@ -94,11 +118,10 @@ impl Kept {
     /// The names under which something was last charged to an identity before a time.
     pub(crate) fn names(&self, whose: &Identity, before_ms: u64) -> Vec<String> {
         let until_ms = before_ms.saturating_add(self.lasts_ms);
-        let by_name = self.by_name.lock();
-        let own = by_name
-            .iter()
-            .filter(|((of, _), (until, _))| of == whose && *until < until_ms);
-        own.map(|((_, name), _)| name.clone()).collect()
+        let charges = self.charges.lock();
+        let own = charges.of.get(whose).into_iter().flatten();
+        let own = own.filter(|(_, (until, _))| *until < until_ms);
+        own.map(|(name, _)| name.clone()).collect()
     }
 }
 

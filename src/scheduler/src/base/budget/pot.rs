@@ -221,7 +221,7 @@ impl Charge {
         self.pot.charge(self.whose.clone())
     }
 
-    /// Identity it is.
+    /// Who is charged.
     pub(crate) fn whose(&self) -> &Identity {
         &self.whose
     }
