@@ -136,26 +136,31 @@ impl Core {
         self.closures_changed();
     }
 
-    /// Closes the hosts that have become suspect.
+    /// Writes the cordons of hosts that this replica found suspect. It gives them no job meanwhile.
     pub(crate) async fn put_suspects_aside(&self) {
-        let found = std::mem::take(&mut *self.lab.cordons.suspects.lock());
+        let found = self.lab.cordons.found_suspect.lock().clone();
         for (host, reason) in found {
-            self.put_aside(&host, &reason).await;
+            if self.put_aside(&host, &reason).await {
+                self.lab.cordons.found_suspect.lock().remove(&host);
+            }
         }
     }
 
-    async fn put_aside(&self, host: &str, reason: &str) {
+    /// Whether the host has a cordon now.
+    async fn put_aside(&self, host: &str, reason: &str) -> bool {
         let closure = self.closure(CordonKind::Suspect, reason, &self.config.replica);
         match self.write_closure(host, None, Some(closure)).await {
             Ok(true) => {
                 tracing::warn!(host, reason, "the host is suspect and gets no new job");
                 let detail = json!({ "reason": reason });
                 self.audit(&self.config.replica, "host.suspect", host, detail);
+                true
             }
             // Somebody else closed it.
-            Ok(false) => {}
+            Ok(false) => true,
             Err(error) => {
-                tracing::warn!(host, reason, %error, "a suspect host could not be cordoned; it still gets jobs");
+                tracing::warn!(host, reason, %error, "a suspect host could not be cordoned; other replicas still give it jobs");
+                false
             }
         }
     }
@@ -163,6 +168,8 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use fairlead_job::Health;
     use fairlead_job::Stage;
     use fairlead_store::JobState;
@@ -170,7 +177,10 @@ mod tests {
     use fairlead_api::ErrorCode;
 
     use super::*;
-    use crate::testing::{core, core_beside, state};
+    use crate::{
+        base::names::HEALTH_CHECK,
+        testing::{core, core_beside, state},
+    };
 
     fn ended(host: &str, account: &str, dispatch_ms: u64, health: Health) -> (JobState, JobState) {
         let held = JobState {
@@ -207,8 +217,13 @@ mod tests {
         fail("ann", 240_000);
         core.put_suspects_aside().await;
         assert_eq!(core.lab.cordons.of("h"), None, "of one account alone");
+        let (offer, _told) = core.waiter_of("h");
         fail("bob", 300_000);
+        assert_eq!(core.served_accounts("h"), [HEALTH_CHECK], "at once");
+        let hurry = Arc::clone(&core.requests.waiters.get(offer).unwrap().hurry);
+        hurry.notified().await;
         core.put_suspects_aside().await;
+        assert!(core.lab.cordons.found_suspect.lock().is_empty());
         let other = core_beside(&core);
         other.reload_closures().await.unwrap();
         assert_eq!(

@@ -58,8 +58,12 @@ impl Core {
         }
     }
 
+    /// From now on the host gets health checks alone from this replica. A chore tells all others by its cordon.
     fn suspect(&self, host: &str, reason: String) {
-        let mut suspects = self.lab.cordons.suspects.lock();
-        suspects.insert(host.to_owned(), reason);
+        let found = &self.lab.cordons.found_suspect;
+        let is_new = found.lock().insert(host.to_owned(), reason).is_none();
+        if is_new {
+            self.requests.waiters.hurry_host(host, |_| true);
+        }
     }
 }

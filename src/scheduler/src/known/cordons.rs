@@ -129,8 +129,8 @@ pub(crate) struct Cordons {
     pub(crate) changes: Notify,
     pub(crate) streaks: DashMap<String, Streak>,
     pub(crate) evidence: Mutex<HostEvidence>,
-    /// Hosts to be closed, and why.
-    pub(crate) suspects: Mutex<BTreeMap<String, String>>,
+    /// Hosts that this replica found suspect, and why. Their cordons are not written yet.
+    pub(crate) found_suspect: Mutex<BTreeMap<String, String>>,
 }
 
 impl Cordons {
@@ -146,7 +146,8 @@ impl Cordons {
 
     /// Whether a host gets health checks alone.
     pub(crate) fn is_suspect(&self, host: &str) -> bool {
-        self.with(|known| known.get(host).is_some_and(|known| !known.is_shut()))
+        self.found_suspect.lock().contains_key(host)
+            || self.with(|known| known.get(host).is_some_and(|known| !known.is_shut()))
     }
 
     /// The hosts that get health checks alone.
