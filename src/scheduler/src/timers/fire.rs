@@ -7,11 +7,14 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use fairlead_job::{JobId, Overlap, Shards, Stage};
-use fairlead_store::{DocKind, DocWrite, DueDoc, Expect, ItemError, JobState, StoreError, Version};
+use fairlead_store::{
+    DocKind, DocWrite, DueDoc, Expect, ItemError, JobState, StoreError, StoredJob, Version,
+};
 use futures_util::{StreamExt, stream};
 use tokio::sync::Semaphore;
 
 use crate::{
+    base::errors::Refusal,
     core::Core,
     jobs::alarms::AHEAD_MS,
     known::timers::{Known, Run, Stored, Timer, id_of},
@@ -201,17 +204,17 @@ impl Core {
         }
         let ended = async {
             self.sure_of_number().await?;
-            self.ended_runs(&batch).await
+            Box::pin(self.ended_runs(&batch)).await
         };
-        let ended = match ended.await {
-            Ok(ended) => ended,
-            Err(error) => {
-                tracing::warn!(%error, "due timers could not be handled; they are tried again");
-                for stored in batch {
-                    self.retry_timer(&stored, true);
-                }
-                return;
+        let ended = ended.await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "due timers could not be handled; they are tried again");
+            None
+        });
+        let Some(ended) = ended else {
+            for stored in batch {
+                self.retry_timer(&stored, true);
             }
+            return;
         };
         let next = |stored: &Stored| self.next_of(&stored.timer, &ended, now_ms);
         let next: Vec<Timer> = batch.iter().map(next).collect();
@@ -253,19 +256,25 @@ impl Core {
         }
     }
 
-    /// Which of the runs that these timers know have ended.
-    async fn ended_runs(&self, batch: &[Stored]) -> Result<BTreeMap<JobId, bool>, StoreError> {
+    /// Which of the runs that these timers know have ended. `None`: an end that was read is not the store's any more.
+    async fn ended_runs(
+        self: &Arc<Self>,
+        batch: &[Stored],
+    ) -> Result<Option<BTreeMap<JobId, bool>>, Refusal> {
         let open = batch.iter().flat_map(|stored| &stored.timer.open);
         let ids: Vec<JobId> = open.copied().collect();
         if ids.is_empty() {
-            return Ok(BTreeMap::new());
+            return Ok(Some(BTreeMap::new()));
         }
         let found = self.store.get(&ids).await?;
-        let ended = found.into_iter().map(|job| {
-            // One that is not there any more is over.
-            job.is_none_or(|job| job.state.stage.is_terminal())
-        });
-        Ok(ids.into_iter().zip(ended).collect())
+        let is_over = |job: &StoredJob| job.state.stage.is_terminal();
+        // One that is not there any more is over.
+        let ended: BTreeMap<JobId, bool> = ids
+            .into_iter()
+            .zip(found.iter().map(|job| job.as_ref().is_none_or(is_over)))
+            .collect();
+        let over = found.into_iter().flatten().filter(is_over).collect();
+        Ok(self.are_proven(over).await?.then_some(ended))
     }
 
     /// What becomes of a timer now.

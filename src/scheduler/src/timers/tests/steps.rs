@@ -140,3 +140,28 @@ fn no_time_that_had_its_run_is_forgotten() {
         }
     }
 }
+
+/// What is only read may vanish: the run before may go on.
+#[tokio::test(start_paused = true)]
+async fn an_end_that_vanishes_begins_no_run_beside_another() {
+    let data = tempfile::tempdir().unwrap();
+    let store = Arc::new(FaultStore::new(embedded(&data), []));
+    let config = Config::embedded(data.path().to_owned());
+    let core = core_over(Arc::clone(&store) as _, config, clock(START_MS));
+    submit(&core, &json!({"every": "10m"})).await;
+    step(10 * MIN_MS).await;
+    look(&core).await;
+    let mut vanishing = jobs(&core).await.remove(0);
+    let now_ms = core.clock.wall_ms();
+    vanishing.state = ended(&vanishing.state, Stage::Finish, Health::Success, now_ms, "");
+    vanishing.version.seq_no += 1;
+    store.show(Some(vanishing));
+    step(10 * MIN_MS).await;
+    look(&core).await;
+    store.show(None);
+    assert_eq!(jobs(&core).await.len(), 1, "the first one still waits");
+    end(&core, &jobs(&core).await[0]).await;
+    step(1_000).await;
+    look(&core).await;
+    assert_eq!(jobs(&core).await.len(), 2);
+}
