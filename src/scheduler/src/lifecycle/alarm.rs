@@ -1,6 +1,6 @@
 //! Effects of time on a waiting job: it becomes ready, or it has waited too long.
 
-use fairlead_job::{Health, Stage};
+use fairlead_job::{Health, Stage, WaitOn, Waits};
 use fairlead_store::JobState;
 
 use crate::lifecycle::{
@@ -55,6 +55,16 @@ pub(crate) fn at_alarm(state: &JobState, now_ms: u64) -> Option<JobState> {
 /// Whether a waiting job waits for no time, no other job and no person: at most for its turn in its sequence.
 pub(crate) fn is_ripe(state: &JobState) -> bool {
     state.start_ms == 0 && state.waits.is_none() && state.held_by.is_empty()
+}
+
+/// The job waits for these others: neither it nor any of its shards begins before.
+pub(crate) fn waiting(mut state: JobState, on: WaitOn) -> JobState {
+    state.ready = false;
+    state.waits = Some(Waits::Jobs(on));
+    if let Some(shards) = state.shards.as_mut() {
+        shards.released_ms = 0;
+    }
+    state.set_alarm()
 }
 
 /// Makes a waiting job ready, if it waits for nothing more.

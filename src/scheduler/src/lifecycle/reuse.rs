@@ -1,13 +1,13 @@
 //! Results that other jobs take for their own: which ends count, what a job becomes that takes one, and what an audit
 //! compares. Pure.
 
-use fairlead_job::{Cause, DataReadiness, Health, JobId, Stage};
+use fairlead_job::{Cause, DataReadiness, Health, JobId, Stage, WaitOn};
 use fairlead_store::{JobState, Reusing, StoredJob};
 
 use crate::{
     base::text::cut,
     lifecycle::{
-        alarm::begin,
+        alarm::{begin, waiting},
         attempt::MISSING_MS,
         shards::{DATA_COMES_MS, is_data_due},
     },
@@ -93,10 +93,8 @@ pub(crate) fn reused(state: &JobState, origin: &JobState, now_ms: u64) -> JobSta
 
 /// The job that waits for the end of one that runs the same thing.
 pub(crate) fn joining(state: &JobState, to: JobId) -> JobState {
-    let mut next = with_reuse(state, |reuse| reuse.joined = Some(to));
-    next.ready = false;
-    next.waits = Some(fairlead_job::Waits::Jobs(fairlead_job::WaitOn::end_of(to)));
-    next.set_alarm()
+    let next = with_reuse(state, |reuse| reuse.joined = Some(to));
+    waiting(next, WaitOn::end_of(to))
 }
 
 /// The same job with a change of what it has to do with others.

@@ -25,16 +25,23 @@ async fn submit(core: &Arc<Core>, shards: &Value) -> JobId {
 }
 
 async fn submit_job(core: &Arc<Core>, more: &Value) -> JobId {
-    let mut spec = Spec::from_iter([
-        ("suite".to_owned(), json!("sleep")),
-        ("testbox".to_owned(), json!("dc")),
-        ("my_account".to_owned(), json!("user1")),
-    ]);
-    spec.extend(more.as_object().cloned().unwrap_or_default());
+    submit_together(core, [more]).await[0]
+}
+
+async fn submit_together<const N: usize>(core: &Arc<Core>, more: [&Value; N]) -> [JobId; N] {
+    let specs = more.map(|more| {
+        let mut spec = Spec::from_iter([
+            ("suite".to_owned(), json!("sleep")),
+            ("testbox".to_owned(), json!("dc")),
+            ("my_account".to_owned(), json!("user1")),
+        ]);
+        spec.extend(more.as_object().cloned().unwrap_or_default());
+        Ok(spec)
+    });
     let said = Credentials::default();
-    let submitted = core.submit(vec![Ok(spec)], &said, SubmitOptions::default());
-    let submitted = submitted.await.unwrap();
-    submitted.items[0].job_id.parse().unwrap()
+    let submitted = core.submit(specs.into(), &said, SubmitOptions::default());
+    let items = submitted.await.unwrap().items;
+    std::array::from_fn(|n| items[n].job_id.parse().unwrap())
 }
 
 /// Does what this replica has to do about its parents now.
@@ -184,6 +191,19 @@ async fn one_that_waits_for_another_job_releases_its_shards_after_it() {
     // One whose condition never holds ends without any.
     let never = submit_job(&core, &waits).await;
     assert!(read(&core, never).await.stage == Stage::Submit);
+}
+
+#[tokio::test]
+async fn the_shards_of_one_that_needs_a_job_of_its_submit_come_after_that() {
+    let (_data, core) = core().await;
+    let needs = json!({"shards": 2, "needs": ["build"]});
+    let [build, id] = submit_together(&core, [&json!({"name": "build"}), &needs]).await;
+    go_on(&core).await;
+    assert!(core.stored_job(id.behind(1)).await.is_err());
+    end_as(&core, build, Health::Success).await;
+    core.look_at_dependant(id).await.unwrap();
+    go_on(&core).await;
+    assert!(read(&core, id.behind(2)).await.ready);
 }
 
 #[tokio::test]

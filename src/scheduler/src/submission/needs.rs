@@ -11,7 +11,7 @@ use fairlead_store::JobState;
 
 use crate::{
     base::errors::{Refusal, SubmitError},
-    lifecycle::wait_on::waits_for,
+    lifecycle::{alarm::waiting, wait_on::waits_for},
     submission::built_jobs::BuiltJobs,
 };
 
@@ -96,9 +96,7 @@ fn wait_for(state: &mut JobState, parents: impl Iterator<Item = JobId>, always: 
         job,
         requirements: (!always).then(success).into_iter().collect(),
     }));
-    state.waits = Some(Waits::Jobs(on));
-    state.ready = false;
-    *state = state.clone().set_alarm();
+    *state = waiting(state.clone(), on);
 }
 
 #[cfg(test)]
