@@ -19,17 +19,23 @@ pub enum Kind {
     Reuse,
     /// A pool of machines that come and go.
     Pools,
+    /// Jobs that need others of their submit, and jobs that take a whole host.
+    Needs,
 }
 
 /// Fresh seeds: no list names them. Their labs are of each kind in turn.
-pub const FRESH: Range<u64> = 1_000_000..1_000_000_000;
+pub const FRESH: Range<u64> = 500_000_000..1_000_000_000;
 
-/// How many listed seeds each kind has. Those above belong to the last one.
+/// What fresh seeds were while there were so many kinds. They keep their labs.
+const EARLIER_FRESH: Range<u64> = 1_000_000..500_000_000;
+const EARLIER_KINDS: u64 = 7;
+
+/// How many listed seeds each kind has. Those above have labs with pools.
 const LISTED: u64 = 20_000;
 
 impl Kind {
     /// All, in order.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Plain,
         Self::Younger,
         Self::Shards,
@@ -37,6 +43,7 @@ impl Kind {
         Self::Pairs,
         Self::Reuse,
         Self::Pools,
+        Self::Needs,
     ];
 
     /// The kind of a seed's lab.
@@ -44,6 +51,8 @@ impl Kind {
         let many = Self::ALL.len() as u64;
         let place = if FRESH.contains(&seed) {
             seed % many
+        } else if EARLIER_FRESH.contains(&seed) {
+            seed % EARLIER_KINDS
         } else {
             seed.saturating_sub(1) / LISTED
         };
@@ -80,13 +89,14 @@ mod tests {
             assert_eq!(Kind::of(first), kind);
             assert_eq!(Kind::of(first + LISTED - 1), kind);
         }
-        let listed: Vec<_> = Kind::listed_seeds().take(9).collect();
-        assert_eq!(listed[6..], [120_001, 2, 20_002]);
+        let listed: Vec<_> = Kind::listed_seeds().take(10).collect();
+        assert_eq!(listed[6..], [120_001, 140_001, 2, 20_002]);
         let from = fresh_from(u64::MAX);
-        let kinds: Vec<_> = (from..from + 7).map(Kind::of).collect();
+        let kinds: Vec<_> = (from..from + 8).map(Kind::of).collect();
         assert!(Kind::ALL.iter().all(|kind| kinds.contains(kind)));
         // What earlier versions ran at random stays what it was.
         assert_eq!(Kind::of(FRESH.end), Kind::Pools);
+        assert_eq!(Kind::of(9_117_331), Kind::Pairs);
         assert_eq!(Kind::of(0), Kind::Plain);
     }
 }

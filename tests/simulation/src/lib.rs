@@ -21,6 +21,7 @@ mod inside;
 mod kind;
 mod log;
 mod many;
+mod needs;
 mod net;
 mod peers;
 mod process;

@@ -323,6 +323,11 @@ impl Scenario {
         self.kind >= Kind::Pairs
     }
 
+    /// Whether jobs need others of their submit, and some take whole hosts.
+    pub(super) fn has_needs(&self) -> bool {
+        self.kind >= Kind::Needs
+    }
+
     /// Whether jobs take results of others.
     pub(super) fn has_reuse(&self) -> bool {
         self.kind >= Kind::Reuse

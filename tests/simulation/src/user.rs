@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     chance::Chance,
+    needs,
     net::{Answer, Asker, Failed, Message},
     reuse,
     scenario::{HostPlan, Scenario, TAGS},
@@ -92,6 +93,9 @@ pub(super) fn job(scenario: &Scenario, chance: &mut Chance) -> Value {
     });
     if let (Some(host), Some(job)) = (host, job.as_object_mut()) {
         place(host, chance, job);
+        if scenario.has_needs() && chance.hits(150) {
+            needs::take_all_of(host, job);
+        }
         if scenario.is_younger() {
             choose_by_tags(host, chance, job);
         }
@@ -252,6 +256,9 @@ impl World {
             job["queue"] = (*name).into();
         }
         self.scenario.admins.adds_to(&mut job, which);
+        if self.scenario.has_needs() && job.get("group").is_none() {
+            needs::link(chance, number, &mut job);
+        }
         job
     }
 

@@ -99,6 +99,7 @@ fn no_seed_breaks_a_promise() {
         "{counts:?}"
     );
     assert!(counts.audits > many / 5, "{counts:?}");
+    assert!(counts.needed > many / 5, "{counts:?}");
     assert!(
         counts.reused_of_others > 0 && counts.differing > 0,
         "{counts:?}"
@@ -168,6 +169,7 @@ fn a_seed_has_one_history() {
         Kind::Pairs.first_seed() + 1,
         Kind::Reuse.first_seed() + 37,
         Kind::Pools.first_seed() + 12,
+        Kind::Needs.first_seed() + 3,
     ] {
         let (first, again) = (run(seed), run(seed));
         assert_eq!((first.hash, first.lines), (again.hash, again.lines));

@@ -17,6 +17,8 @@ pub struct Counts {
     pub overlaps: u64,
     /// Jobs in parts that ended after their shards.
     pub wholes: u64,
+    /// Jobs that went on after those that they need.
+    pub needed: u64,
     /// Jobs that have the result of another one.
     pub reused: u64,
     /// Those of them that waited for it.
@@ -41,6 +43,7 @@ impl Counts {
         self.runs += other.runs;
         self.overlaps += other.overlaps;
         self.wholes += other.wholes;
+        self.needed += other.needed;
         self.reused += other.reused;
         self.shared += other.shared;
         self.reused_of_others += other.reused_of_others;

@@ -156,6 +156,7 @@ impl Check {
         now_ms: u64,
     ) -> Result<(), Violation> {
         let id = after.job_id;
+        self.follows_what_it_needs(before, after)?;
         if after.stage == Stage::Submit {
             if after.attempt != before.attempt || !after.claim_token.is_empty() {
                 return broken(

@@ -7,6 +7,7 @@ mod doors;
 mod fit;
 mod history;
 mod hosts;
+mod needs;
 mod queues;
 mod reuse;
 mod shards;
