@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, fs, path::Path, path::PathBuf};
 
 use super::{
+    clocks::library,
     lanes::Kind,
     run::{Options, run},
 };
@@ -20,7 +21,8 @@ pub(crate) struct FaultsArgs {
     /// Seed of the plan of faults: their kinds, times and victims [default: random]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Kinds of faults, separated by commas; `none` for no faults [default: all]
+    /// Kinds of faults, separated by commas; `none` for no faults [default: all; replica-clock where
+    /// libfaketime is]
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     kinds: Vec<String>,
     /// Also write the report to this file
@@ -100,11 +102,22 @@ fn kinds(words: &[String]) -> Result<BTreeSet<Kind>, LaunchError> {
             )
         })
     };
-    match words {
-        [] => Ok(Kind::ALL.into()),
-        [none] if none == "none" => Ok(BTreeSet::new()),
-        words => words.iter().map(of).collect(),
+    let kinds = match words {
+        [] => {
+            let all = Kind::ALL.into_iter();
+            let possible = all.filter(|kind| *kind != Kind::ReplicaClock || library().is_some());
+            return Ok(possible.collect());
+        }
+        [none] if none == "none" => return Ok(BTreeSet::new()),
+        words => words.iter().map(of).collect::<Result<BTreeSet<_>, _>>()?,
+    };
+    if kinds.contains(&Kind::ReplicaClock) && library().is_none() {
+        return Err(LaunchError::usage(
+            "--kinds: replica-clock needs libfaketime, which is not there",
+            "install faketime, or name other kinds",
+        ));
     }
+    Ok(kinds)
 }
 
 fn fresh_seed() -> u64 {
@@ -119,7 +132,9 @@ mod tests {
     #[test]
     fn kinds_are_named_and_time_has_limits() {
         let words = |text: &str| -> Vec<String> { text.split(',').map(str::to_owned).collect() };
-        assert_eq!(kinds(&[]).unwrap().len(), Kind::ALL.len());
+        let all = kinds(&[]).unwrap();
+        assert_eq!(all.contains(&Kind::ReplicaClock), library().is_some());
+        assert!(all.len() + 1 >= Kind::ALL.len());
         assert_eq!(kinds(&words("none")).unwrap().len(), 0);
         let two = kinds(&words("outage,agent-kill")).unwrap();
         assert_eq!(two, [Kind::Outage, Kind::AgentKill].into());

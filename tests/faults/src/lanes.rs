@@ -7,33 +7,31 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
+    fmt::Write as _,
     sync::Arc,
     time::Duration,
 };
 
-use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{agent::Power, fleet::Fleet, history::History};
+use super::{agent::Power, clocks::Clocks, fleet::Fleet, history::History, nodes::Nodes};
 use fairlead_cluster::{
-    clock::{pause, until},
-    http,
-    launch::{Cluster, Elastic, LaunchError, OwnElastic},
+    clock::pause,
+    launch::{Cluster, LaunchError},
 };
 use fairlead_simulation::Chance;
 
 /// How often a lane looks at what is due.
 const TICK: Duration = Duration::from_millis(100);
-/// How long Elasticsearch may take to be whole again before the next node is lost for long.
-const WHOLE_TIME: Duration = Duration::from_mins(1);
-/// How often Elasticsearch is asked how it is.
-const LOOK_TIME: Duration = Duration::from_millis(250);
-/// Looks in a row that show it well: 3 s, longer than one check of the fault detection.
-const WELL_LOOKS: usize = 12;
 /// How long a node hangs that is to be found out, ms: the detection takes 6 s. A master that hangs on is found out
 /// a second time, by the one that follows it, and until then writes wait for it: that takes 13 s in all.
 const NOTICED_MS: std::ops::RangeInclusive<u64> = 7_000..=8_000;
+
+/// How far a wrong clock is ahead, seconds.
+const AHEAD_S: [i64; 6] = [-3_600, -90, -8, 8, 90, 3_600];
+/// How long an index is without its shards, ms.
+const RED_MS: std::ops::RangeInclusive<u64> = 4_000..=15_000;
 
 /// A kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -42,12 +40,16 @@ pub(super) enum Kind {
     ReplicaKill,
     /// A replica hangs (SIGSTOP), sometimes for longer than a lease
     ReplicaPause,
+    /// A replica's clock is minutes or hours off for some seconds
+    ReplicaClock,
     /// A node of Elasticsearch is killed (-9), and started again at once
     NodeKill,
     /// A node of Elasticsearch hangs, sometimes for longer than it takes to notice
     NodePause,
     /// All nodes of Elasticsearch hang, for less than it takes to notice
     Outage,
+    /// An index of the lab has no shard for some seconds
+    IndexRed,
     /// Up to three testboxes lose everything, and start anew
     AgentKill,
     /// Up to three testboxes hang with all that runs on them, sometimes for longer than a lease
@@ -56,12 +58,14 @@ pub(super) enum Kind {
 
 impl Kind {
     /// All of them.
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::ReplicaKill,
         Self::ReplicaPause,
+        Self::ReplicaClock,
         Self::NodeKill,
         Self::NodePause,
         Self::Outage,
+        Self::IndexRed,
         Self::AgentKill,
         Self::AgentPause,
     ];
@@ -71,9 +75,11 @@ impl Kind {
         match self {
             Self::ReplicaKill => "replica-kill",
             Self::ReplicaPause => "replica-pause",
+            Self::ReplicaClock => "replica-clock",
             Self::NodeKill => "node-kill",
             Self::NodePause => "node-pause",
             Self::Outage => "outage",
+            Self::IndexRed => "index-red",
             Self::AgentKill => "agent-kill",
             Self::AgentPause => "agent-pause",
         }
@@ -131,11 +137,15 @@ impl Lanes {
         self.history.fault(kind.word(), what);
     }
 
-    /// Kills and pauses replicas. One that ended by itself is started again, as a service manager does. At
-    /// the end all of them run.
-    pub(super) async fn replicas(self, cluster: &mut Cluster) -> Result<(), LaunchError> {
+    /// Kills and pauses replicas, and sets their clocks. One that ended by itself is started again, as a service manager
+    /// does. At the end all of them run.
+    pub(super) async fn replicas(
+        self,
+        cluster: &mut Cluster,
+        clocks: Option<&Clocks>,
+    ) -> Result<(), LaunchError> {
         let mut chance = Chance::new(self.seed, 101);
-        let mut deck = self.deck(&[Kind::ReplicaKill, Kind::ReplicaPause]);
+        let mut deck = self.deck(&[Kind::ReplicaKill, Kind::ReplicaPause, Kind::ReplicaClock]);
         let numbers: Vec<u16> = cluster.replicas().iter().map(|one| one.number).collect();
         // Which is out, until when, and how.
         let mut out: Option<(u16, Instant, Kind)> = None;
@@ -143,10 +153,11 @@ impl Lanes {
         while !self.ended() {
             pause(TICK).await;
             let now = Instant::now();
-            if let Some((number, _, kind)) = out.take_if(|(_, until, _)| *until <= now)
-                && kind == Kind::ReplicaPause
-            {
-                cluster.resume(number)?;
+            if let Some((number, _, kind)) = out.take_if(|(_, until, _)| *until <= now) {
+                match kind {
+                    Kind::ReplicaPause => cluster.resume(number)?,
+                    _ => set_clock(clocks, number, 0),
+                }
             }
             for number in &numbers {
                 if out.is_none_or(|(its, _, _)| its != *number) {
@@ -161,24 +172,20 @@ impl Lanes {
                 continue;
             };
             let number = chance.one_of(&numbers, 1);
-            let down_ms = if kind == Kind::ReplicaKill {
-                500..=6_000
-            } else {
-                1_000..=14_000
+            let down_ms = match kind {
+                Kind::ReplicaKill => 500..=6_000,
+                Kind::ReplicaClock => 5_000..=30_000,
+                _ => 1_000..=14_000,
             };
             out = Some((number, after_ms(&mut chance, down_ms), kind));
-            let done = if kind == Kind::ReplicaKill {
-                cluster.kill(number).await
-            } else {
-                cluster.pause(number)
-            };
-            match done {
-                Ok(()) => self.note(kind, format!("replica {number}")),
+            match hit(kind, number, (cluster, clocks), &mut chance).await {
+                Ok(what) => self.note(kind, what),
                 // It had ended by itself: it is started again.
                 Err(_) => out = None,
             }
         }
         for number in numbers {
+            set_clock(clocks, number, 0);
             // Those that do not run, or are not paused, do not mind.
             let _ = cluster.resume(number);
             start_again(cluster, number)?;
@@ -237,6 +244,7 @@ impl Lanes {
             Kind::NodeKill,
             Kind::NodeKill,
             Kind::NodePause,
+            Kind::IndexRed,
         ]);
         while !self.ended() {
             self.rest(&mut chance, 500..=3_000).await;
@@ -246,6 +254,15 @@ impl Lanes {
             nodes.whole(&self.over).await;
             if self.ended() {
                 break;
+            }
+            if kind == Kind::IndexRed {
+                let Some(index) = nodes.lab.lose_one(&mut chance).await else {
+                    continue;
+                };
+                self.note(kind, index);
+                self.rest(&mut chance, RED_MS).await;
+                nodes.lab.all_back().await;
+                continue;
             }
             let number = nodes.draw(&mut chance);
             let turn = nodes.turn.lock().await;
@@ -302,6 +319,33 @@ impl Lanes {
     }
 }
 
+/// Does this to a replica, and says what.
+async fn hit(
+    kind: Kind,
+    number: u16,
+    (cluster, clocks): (&mut Cluster, Option<&Clocks>),
+    chance: &mut Chance,
+) -> Result<String, LaunchError> {
+    let mut what = format!("replica {number}");
+    match kind {
+        Kind::ReplicaKill => cluster.kill(number).await?,
+        Kind::ReplicaClock => {
+            let ahead_s = chance.one_of(&AHEAD_S, 3_600);
+            set_clock(clocks, number, ahead_s);
+            let _ = write!(what, ", {ahead_s:+} s");
+        }
+        _ => cluster.pause(number)?,
+    }
+    Ok(what)
+}
+
+/// Sets the clock of a replica, where clocks can be set. A file that cannot be written leaves it as it is.
+fn set_clock(clocks: Option<&Clocks>, number: u16, ahead_s: i64) {
+    if let Some(clocks) = clocks {
+        let _ = clocks.set(number, ahead_s);
+    }
+}
+
 fn after_ms(chance: &mut Chance, ms: std::ops::RangeInclusive<u64>) -> Instant {
     Instant::now() + Duration::from_millis(chance.within(ms))
 }
@@ -313,115 +357,6 @@ fn start_again(cluster: &mut Cluster, number: u16) -> Result<(), LaunchError> {
         .iter()
         .any(|one| one.number == number && one.is_running());
     if runs { Ok(()) } else { cluster.start(number) }
-}
-
-/// The nodes of the run's Elasticsearch.
-#[derive(Debug)]
-pub(super) struct Nodes {
-    pub(super) elastic: Elastic,
-    pub(super) own: OwnElastic,
-    /// Lost for long now.
-    lost: Mutex<BTreeSet<u16>>,
-    /// Held while a loss is not noticed, and while others hang for a moment.
-    turn: tokio::sync::Mutex<()>,
-}
-
-/// A node that is lost for long, until this is dropped.
-struct Lost<'a>(&'a Nodes, u16);
-
-impl Drop for Lost<'_> {
-    fn drop(&mut self) {
-        self.0.lost().remove(&self.1);
-    }
-}
-
-impl Nodes {
-    pub(super) fn new(elastic: Elastic, own: OwnElastic) -> Self {
-        Self {
-            elastic,
-            own,
-            lost: Mutex::default(),
-            turn: tokio::sync::Mutex::default(),
-        }
-    }
-
-    fn lost(&self) -> MutexGuard<'_, BTreeSet<u16>> {
-        self.lost.lock()
-    }
-
-    fn take(&self, number: u16) -> Lost<'_> {
-        self.lost().insert(number);
-        Lost(self, number)
-    }
-
-    fn free(&self) -> Vec<u16> {
-        let lost = self.lost();
-        (1..=self.own.nodes).filter(|n| !lost.contains(n)).collect()
-    }
-
-    fn draw(&self, chance: &mut Chance) -> u16 {
-        let number = chance.within(1..=u64::from(self.own.nodes));
-        u16::try_from(number).unwrap_or(1)
-    }
-
-    /// Waits until every shard has all its copies and keeps them; for so long at most. In the middle of an election
-    /// a node that is master for a moment says that all is well.
-    async fn whole(&self, over: &CancellationToken) {
-        let all = format!("\"number_of_nodes\":{}", self.own.nodes);
-        let is_whole = |health: &str| health.contains("green") && health.contains(&all);
-        self.until_health(over, WELL_LOOKS, is_whole).await;
-    }
-
-    /// Waits until the others, if there are any, go on without the one that was killed.
-    async fn noticed(&self, over: &CancellationToken) {
-        if self.own.nodes == 1 {
-            return;
-        }
-        let fewer = format!("\"number_of_nodes\":{}", self.own.nodes - 1);
-        self.until_health(over, 1, |health| health.contains(&fewer))
-            .await;
-    }
-
-    /// Waits until so many looks in a row show it.
-    async fn until_health(
-        &self,
-        over: &CancellationToken,
-        looks: usize,
-        is_so: impl Fn(&str) -> bool,
-    ) {
-        let Ok(client) = http::client(Duration::from_secs(2)) else {
-            return;
-        };
-        let mut in_a_row = 0;
-        let look = async || {
-            for number in 1..=self.own.nodes {
-                let url = format!(
-                    "http://127.0.0.1:{}/_cluster/health?filter_path=status,number_of_nodes",
-                    self.own.port + number - 1
-                );
-                let Ok(answer) = client.get(url).send().await else {
-                    continue;
-                };
-                return is_so(&answer.text().await.unwrap_or_default());
-            }
-            false
-        };
-        let check = async || {
-            in_a_row = if look().await { in_a_row + 1 } else { 0 };
-            (in_a_row >= looks).then_some(())
-        };
-        let waited = until(LOOK_TIME, WHOLE_TIME, check);
-        over.run_until_cancelled(waited).await;
-    }
-
-    /// Resumes and starts all of them.
-    pub(super) async fn all_on(&self) -> Result<(), LaunchError> {
-        for number in 1..=self.own.nodes {
-            // Those that do not run, or are not paused, do not mind.
-            let _ = self.elastic.node("resume", number).await;
-        }
-        self.elastic.start(self.own).await.map(drop)
-    }
 }
 
 #[cfg(test)]
@@ -436,10 +371,10 @@ mod tests {
             left: Vec::new(),
         };
         let mut drawn = BTreeMap::new();
-        for _ in 0..70 {
+        for _ in 0..10 * Kind::ALL.len() {
             *drawn.entry(deck.next(&mut chance).unwrap()).or_insert(0) += 1;
         }
-        assert_eq!(drawn.len(), 7);
+        assert_eq!(drawn.len(), Kind::ALL.len());
         assert!(drawn.values().all(|&n| n == 10), "{drawn:?}");
         let mut none = Deck {
             kinds: Vec::new(),

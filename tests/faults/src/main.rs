@@ -10,12 +10,15 @@
 mod agent;
 mod check;
 mod cli;
+mod clocks;
 mod course;
 mod fleet;
 mod grants;
 mod history;
+mod indices;
 mod lanes;
 mod meters;
+mod nodes;
 mod report;
 mod run;
 mod submitter;

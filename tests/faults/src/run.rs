@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -15,11 +15,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     check::{Evidence, Final, judge},
+    clocks::{Clocks, library},
     fleet::{Fleet, testboxes},
     grants,
     history::{History, Micros},
-    lanes::{Kind, Lanes, Nodes},
+    indices::Indices,
+    lanes::{Kind, Lanes},
     meters::Meters,
+    nodes::Nodes,
     report::Outcome,
     submitter::submit_steadily,
 };
@@ -59,7 +62,30 @@ pub(super) struct Options {
 }
 
 impl Options {
-    fn asked(&self) -> Asked {
+    /// Of each run its own: what an earlier one left is not judged again.
+    fn prefix(&self) -> String {
+        format!("faults-{}-{}", self.seed, std::process::id())
+    }
+
+    /// Clocks that can be set, if that is among the faults.
+    fn clocks(&self, dir: &Path) -> anyhow::Result<Option<Clocks>> {
+        let Some(library) = library().filter(|_| self.kinds.contains(&Kind::ReplicaClock)) else {
+            return Ok(None);
+        };
+        let binary = match &self.binary {
+            Some(binary) => std::path::absolute(binary)?,
+            None => std::env::current_exe()?.with_file_name("fairlead"),
+        };
+        let ports = (self.port, self.replicas);
+        Ok(Some(Clocks::of(
+            dir.join("clocks"),
+            &library,
+            &binary,
+            ports,
+        )?))
+    }
+
+    fn asked(&self, clocks: Option<&Clocks>) -> Asked {
         // All testboxes fail all the time.
         let more = [
             "--log-format",
@@ -76,9 +102,8 @@ impl Options {
                 nodes: self.nodes,
                 port: self.elasticsearch_port,
             }),
-            // Of each run its own: what an earlier one left is not judged again.
-            index_prefix: Some(format!("faults-{}-{}", self.seed, std::process::id())),
-            binary: self.binary.clone(),
+            index_prefix: Some(self.prefix()),
+            binary: clocks.map(Clocks::program).or_else(|| self.binary.clone()),
             more: Some(more.map(str::to_owned).into()),
             ..Asked::default()
         }
@@ -120,8 +145,9 @@ pub(super) async fn run(options: &Options, say: &impl Fn(&str)) -> anyhow::Resul
         "seed {}: starting Elasticsearch and the replicas",
         options.seed
     ));
-    let mut cluster = Cluster::up(&dir, options.asked(), reaper).await?;
-    let judged = broken_and_judged(options, &mut cluster, say).await?;
+    let clocks = options.clocks(&dir)?;
+    let mut cluster = Cluster::up(&dir, options.asked(clocks.as_ref()), reaper).await?;
+    let judged = broken_and_judged(options, &mut cluster, clocks.as_ref(), say).await?;
     say("stopping all");
     cluster.down().await?;
     Ok(judged)
@@ -130,6 +156,7 @@ pub(super) async fn run(options: &Options, say: &impl Fn(&str)) -> anyhow::Resul
 async fn broken_and_judged(
     options: &Options,
     cluster: &mut Cluster,
+    clocks: Option<&Clocks>,
     say: &impl Fn(&str),
 ) -> anyhow::Result<(String, bool)> {
     let history = Arc::new(History::begin());
@@ -155,7 +182,7 @@ async fn broken_and_judged(
     pause(WARM_UP).await;
     let begin = history.now();
     say(&format!("faults for {} s", options.seconds));
-    break_things(options, cluster, &fleet, &history).await?;
+    break_things(options, (cluster, clocks), &fleet, &history).await?;
     let end = history.now();
     submitted.cancel();
     say(&format!("calm, {} s at most", options.calm_s));
@@ -198,7 +225,7 @@ fn logs(cluster: &Cluster) -> Vec<(u16, PathBuf)> {
 /// All lanes, for as long as asked; then all is on again.
 async fn break_things(
     options: &Options,
-    cluster: &mut Cluster,
+    (cluster, clocks): (&mut Cluster, Option<&Clocks>),
     fleet: &Fleet,
     history: &Arc<History>,
 ) -> anyhow::Result<()> {
@@ -210,14 +237,19 @@ async fn break_things(
         over: over.clone(),
     };
     let own = cluster.elastic()?.context("no Elasticsearch of its own")?;
-    let nodes = Arc::new(Nodes::new(own.0, own.1));
+    let indices = Indices {
+        port: own.1.port,
+        nodes: own.1.nodes,
+        prefix: options.prefix(),
+    };
+    let nodes = Arc::new(Nodes::new(own.0, own.1, indices));
     let clock = async {
         let all = Duration::from_secs(options.seconds);
         over.run_until_cancelled(pause(all)).await;
         over.cancel();
     };
     let (replicas, lost, moments, (), ()) = tokio::join!(
-        or_end(&over, lanes().replicas(cluster)),
+        or_end(&over, lanes().replicas(cluster, clocks)),
         or_end(&over, lanes().nodes(Arc::clone(&nodes))),
         or_end(&over, lanes().hiccups(Arc::clone(&nodes))),
         lanes().agents(fleet),

@@ -1,0 +1,133 @@
+//! The nodes of a run's Elasticsearch: which are lost, and whether all is well.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use fairlead_cluster::{
+    clock::until,
+    http,
+    launch::{Elastic, LaunchError, OwnElastic},
+};
+use fairlead_simulation::Chance;
+use parking_lot::{Mutex, MutexGuard};
+use tokio_util::sync::CancellationToken;
+
+use super::indices::Indices;
+
+/// How long Elasticsearch may take to be whole again before the next node is lost for long.
+const WHOLE_TIME: Duration = Duration::from_mins(1);
+/// How often Elasticsearch is asked how it is.
+const LOOK_TIME: Duration = Duration::from_millis(250);
+/// Looks in a row that show it well: 3 s, longer than one check of the fault detection.
+const WELL_LOOKS: usize = 12;
+
+/// The nodes of the run's Elasticsearch.
+#[derive(Debug)]
+pub(super) struct Nodes {
+    pub(super) elastic: Elastic,
+    pub(super) own: OwnElastic,
+    pub(super) lab: Indices,
+    /// Lost for long now.
+    lost: Mutex<BTreeSet<u16>>,
+    /// Held while a loss is not noticed, and while others hang for a moment.
+    pub(super) turn: tokio::sync::Mutex<()>,
+}
+
+/// A node that is lost for long, until this is dropped.
+pub(super) struct Lost<'a>(&'a Nodes, u16);
+
+impl Drop for Lost<'_> {
+    fn drop(&mut self) {
+        self.0.lost().remove(&self.1);
+    }
+}
+
+impl Nodes {
+    pub(super) fn new(elastic: Elastic, own: OwnElastic, lab: Indices) -> Self {
+        Self {
+            elastic,
+            own,
+            lab,
+            lost: Mutex::default(),
+            turn: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn lost(&self) -> MutexGuard<'_, BTreeSet<u16>> {
+        self.lost.lock()
+    }
+
+    pub(super) fn take(&self, number: u16) -> Lost<'_> {
+        self.lost().insert(number);
+        Lost(self, number)
+    }
+
+    pub(super) fn free(&self) -> Vec<u16> {
+        let lost = self.lost();
+        (1..=self.own.nodes).filter(|n| !lost.contains(n)).collect()
+    }
+
+    pub(super) fn draw(&self, chance: &mut Chance) -> u16 {
+        let number = chance.within(1..=u64::from(self.own.nodes));
+        u16::try_from(number).unwrap_or(1)
+    }
+
+    /// Waits until every shard has all its copies and keeps them; for so long at most. In the middle of an election
+    /// a node that is master for a moment says that all is well.
+    pub(super) async fn whole(&self, over: &CancellationToken) {
+        let all = format!("\"number_of_nodes\":{}", self.own.nodes);
+        let is_whole = |health: &str| health.contains("green") && health.contains(&all);
+        self.until_health(over, WELL_LOOKS, is_whole).await;
+    }
+
+    /// Waits until the others, if there are any, go on without the one that was killed.
+    pub(super) async fn noticed(&self, over: &CancellationToken) {
+        if self.own.nodes == 1 {
+            return;
+        }
+        let fewer = format!("\"number_of_nodes\":{}", self.own.nodes - 1);
+        self.until_health(over, 1, |health| health.contains(&fewer))
+            .await;
+    }
+
+    /// Waits until so many looks in a row show it.
+    async fn until_health(
+        &self,
+        over: &CancellationToken,
+        looks: usize,
+        is_so: impl Fn(&str) -> bool,
+    ) {
+        let Ok(client) = http::client(Duration::from_secs(2)) else {
+            return;
+        };
+        let mut in_a_row = 0;
+        let look = async || {
+            for number in 1..=self.own.nodes {
+                let url = format!(
+                    "http://127.0.0.1:{}/_cluster/health?filter_path=status,number_of_nodes",
+                    self.own.port + number - 1
+                );
+                let Ok(answer) = client.get(url).send().await else {
+                    continue;
+                };
+                return is_so(&answer.text().await.unwrap_or_default());
+            }
+            false
+        };
+        let check = async || {
+            in_a_row = if look().await { in_a_row + 1 } else { 0 };
+            (in_a_row >= looks).then_some(())
+        };
+        let waited = until(LOOK_TIME, WHOLE_TIME, check);
+        over.run_until_cancelled(waited).await;
+    }
+
+    /// Resumes and starts all of them, with all shards.
+    pub(super) async fn all_on(&self) -> Result<(), LaunchError> {
+        self.lab.all_back().await;
+        for number in 1..=self.own.nodes {
+            // Those that do not run, or are not paused, do not mind.
+            let _ = self.elastic.node("resume", number).await;
+        }
+        self.elastic.start(self.own).await.map(drop)
+    }
+}
