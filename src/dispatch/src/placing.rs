@@ -191,7 +191,7 @@ impl Engine {
         else {
             return true;
         };
-        let Some(start) = self.reserved_start(reserved.job, id) else {
+        let Some(start) = self.reserved_start(reserved) else {
             return true;
         };
         let limit = Limit {

@@ -19,6 +19,9 @@ use std::collections::BTreeMap;
 pub(crate) struct Reservation {
     pub job: JobKey,
     pub host: HostId,
+    /// When the job is to start at the latest, if nothing enters that runs too long, ms: twice as long after this was made
+    /// as it looked then.
+    pub promised: u64,
 }
 
 /// All reservations, by class.
@@ -35,6 +38,7 @@ pub(crate) struct Limit {
 /// When a reserved job could start, and what is free beside it then.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Start {
+    /// By this moment what enters is to be over, ms.
     pub at: u64,
     pub spare: Taken,
 }
@@ -100,22 +104,15 @@ fn longest(timeout_ms: u64) -> u64 {
     }
 }
 
-/// When a job of this shape could start on `host`, if its jobs end as expected; none: it never could.
-pub(crate) fn start_at(
-    shape: &Shape,
-    host: &Host,
-    runs: &Runs,
-    ledger: &Ledger,
-    now: u64,
-) -> Option<Start> {
-    let mut ends: Vec<(u64, Taken)> = Vec::with_capacity(host.runs.len());
-    for job in &host.runs {
-        let Some(run) = runs.get(job) else { continue };
-        let since = ledger
-            .charges
-            .get(job)
-            .and_then(|charge| charge.since)
-            .unwrap_or(now);
+/// When each job of a host should end, ms, what it gives back then, and since when it runs.
+fn ends_on(host: &Host, runs: &Runs, ledger: &Ledger, now: u64) -> Vec<(u64, Taken, Option<u64>)> {
+    let known = host
+        .runs
+        .iter()
+        .filter_map(|job| Some((job, runs.get(job)?)));
+    let ends = known.map(|(job, run)| {
+        let begun = ledger.charges.get(job).and_then(|charge| charge.since);
+        let since = begun.unwrap_or(now);
         let kind = JobKind {
             suite: &run.suite,
             class: run.class,
@@ -127,9 +124,30 @@ pub(crate) fn start_at(
         // Nobody knows of one that ran longer than all before: it may run as long again.
         let left = times.map(|times| times.left_ms(ran).unwrap_or(ran));
         let end = left.map_or(latest, |left| now.saturating_add(left).min(latest));
-        ends.push((end.max(now), run.load.shared()));
-    }
-    ends.sort_unstable_by_key(|(end, _)| *end);
+        (end.max(now), run.load.shared(), begun)
+    });
+    let mut ends: Vec<_> = ends.collect();
+    ends.sort_unstable_by_key(|(end, ..)| *end);
+    ends
+}
+
+/// When a job of this shape could start on `host`, if the host's jobs end as expected; none: it never could.
+///
+/// A job that enters may run longer than expected. That puts off the start, and others may enter until then, of which
+/// some run longer again: a stream of such jobs would never end. So once the `promised` start is over, others enter
+/// only as long as jobs run that began before it.
+pub(crate) fn start_at(
+    shape: &Shape,
+    host: &Host,
+    promised: u64,
+    (runs, ledger): (&Runs, &Ledger),
+    now: u64,
+) -> Option<Start> {
+    let ends = ends_on(host, runs, ledger, now);
+    let is_earlier = |begun: &Option<u64>| begun.is_some_and(|begun| begun < promised);
+    let earlier = ends.iter().filter(|(.., begun)| is_earlier(begun));
+    let closes = earlier.map(|(end, ..)| *end).max().unwrap_or(now);
+    let closes = if now < promised { u64::MAX } else { closes };
     let mut view = host.view_soon();
     let more = |free: u32, by: u64, total: u32| {
         free.saturating_add(u32::try_from(by).unwrap_or(u32::MAX))
@@ -142,9 +160,9 @@ pub(crate) fn start_at(
         view.hw_open = left == 0;
         view.shared_open = !hw_runs;
         if first_obstacle(None, shape, &view).is_none() {
-            return Some(Start::of(shape, at, &view));
+            return Some(Start::of(shape, at.min(closes), &view));
         }
-        let (end, shared) = ends.get(ends.len().checked_sub(left)?).copied()?;
+        let (end, shared, _) = ends.get(ends.len().checked_sub(left)?).copied()?;
         at = end;
         view.free_mb = more(view.free_mb, shared.memory_mb, view.total_mb);
         view.free_cpus = more(view.free_cpus, shared.cpus, view.total_cpus);

@@ -284,12 +284,9 @@ impl Engine {
 
     /// Who may enter this host, if it is reserved. A reservation that no longer makes sense is dropped here.
     pub(crate) fn limit_on(&mut self, host: HostId) -> Option<Limit> {
-        let (class, job) = self
-            .reservations
-            .iter()
-            .find(|(_, r)| r.host == host)
-            .map(|(class, r)| (*class, r.job))?;
-        let start = self.reserved_start(job, host);
+        let mut all = self.reservations.iter();
+        let (&class, reserved) = all.find(|(_, r)| r.host == host)?;
+        let (job, start) = (reserved.job, self.reserved_start(reserved));
         if start.is_none() {
             self.reservations.remove(&class);
         }
@@ -297,14 +294,16 @@ impl Engine {
     }
 
     /// When a job with a reservation could start on its host; none: the reservation makes no sense.
-    pub(crate) fn reserved_start(&self, job: JobKey, host: HostId) -> Option<Start> {
-        let (shape, owner) = self.index.shape_of(self.index.jobs.get(&job)?)?;
-        let host = self.hosts.known.get(host)?;
+    pub(crate) fn reserved_start(&self, reserved: &Reservation) -> Option<Start> {
+        let job = self.index.jobs.get(&reserved.job)?;
+        let (shape, owner) = self.index.shape_of(job)?;
+        let host = self.hosts.known.get(reserved.host)?;
         let is_kept = host.is_loaded() || !host.view.env.serves(self.ledger.account(owner));
         if is_kept || !self.ledger.may_begin(owner) {
             return None;
         }
-        start_at(shape, host, &self.runs, &self.ledger, self.now)
+        let known = (&self.runs, &self.ledger);
+        start_at(shape, host, reserved.promised, known, self.now)
     }
 
     /// Reserves a host for a job that was passed over. False: its class has a reservation, or it would not help.
@@ -312,13 +311,22 @@ impl Engine {
         let Some(class) = self.class_of(job) else {
             return false;
         };
-        let holds = |known: &Reservation| self.reserved_start(known.job, known.host).is_some();
-        if self.reservations.get(&class).is_some_and(holds)
-            || self.reserved_start(job, host).is_none()
-        {
+        let known = self.reservations.get(&class);
+        if known.is_some_and(|known| self.reserved_start(known).is_some()) {
             return false;
         }
-        self.reservations.insert(class, Reservation { job, host });
+        let mut wanted = Reservation {
+            job,
+            host,
+            promised: u64::MAX,
+        };
+        let Some(start) = self.reserved_start(&wanted) else {
+            return false;
+        };
+        // Half of all runs take longer than the mean.
+        let wait_ms = start.at.saturating_sub(self.now);
+        wanted.promised = start.at.saturating_add(wait_ms);
+        self.reservations.insert(class, wanted);
         true
     }
 

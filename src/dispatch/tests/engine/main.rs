@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, reason = "a test says what must hold")]
 
 mod background;
+mod bound;
 mod cache;
 mod claims;
 mod cpus;
