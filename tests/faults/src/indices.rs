@@ -1,6 +1,6 @@
-//! Indices of the lab that lose all of their shards for a while: no node gives them to anybody, and no data is lost.
+//! Indices of the lab that lose all of their shards again and again for a while. No data is lost.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use fairlead_cluster::http;
 use fairlead_simulation::Chance;
@@ -44,50 +44,47 @@ impl Indices {
         None
     }
 
-    async fn allocate(&self, what: Value) -> Option<Value> {
+    async fn allocate(&self, what: Value) {
         let settings = json!({"transient": {ALLOCATION: what}});
         self.ask(Method::PUT, "/_cluster/settings", Some(settings))
-            .await
+            .await;
     }
 
-    /// Takes all shards from one index. Returns its name; `None`: Elasticsearch did not do it.
-    pub(super) async fn lose_one(&self, chance: &mut Chance) -> Option<String> {
-        let path = format!(
-            "/_cat/shards/{}*?format=json&h=index,shard,node",
-            self.prefix
-        );
-        let shards = self.ask(Method::GET, &path, None).await?;
-        let shards = shards.as_array()?;
-        let mut names: Vec<&str> = shards
-            .iter()
-            .filter_map(|it| it["index"].as_str())
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        let name = *names.get(chance.index(names.len()))?;
-        self.allocate(json!("none")).await?;
-        let of_it = shards.iter().filter(|it| it["index"] == name);
-        let cancels = of_it.filter(|it| it["node"].is_string()).map(|it| {
-            let shard: u32 = it["shard"]
-                .as_str()
-                .and_then(|n| n.parse().ok())
-                .unwrap_or(0);
+    /// The copies of shards of these indices, wherever they are.
+    async fn copies(&self, of: &str) -> Vec<Value> {
+        let path = format!("/_cat/shards/{of}?format=json&h=index,shard,node");
+        match self.ask(Method::GET, &path, None).await {
+            Some(Value::Array(copies)) => copies,
+            _ => Vec::new(),
+        }
+    }
+
+    /// One of the indices; `None`: Elasticsearch names none.
+    pub(super) async fn draw(&self, chance: &mut Chance) -> Option<String> {
+        let copies = self.copies(&format!("{}*", self.prefix)).await;
+        let names = copies.iter().filter_map(|copy| copy["index"].as_str());
+        let names: Vec<&str> = names.collect::<BTreeSet<_>>().into_iter().collect();
+        names
+            .get(chance.index(names.len()))
+            .map(|name| (*name).to_owned())
+    }
+
+    /// Takes all shards from an index. Elasticsearch gives back the first ones within a second, so this is to be done
+    /// again and again.
+    pub(super) async fn lose(&self, index: &str) {
+        self.allocate(json!("none")).await;
+        let copies = self.copies(index).await;
+        let held = copies.iter().filter(|copy| copy["node"].is_string());
+        let cancels = held.map(|copy| {
+            let shard = copy["shard"].as_str().and_then(|n| n.parse().ok());
+            let shard: u32 = shard.unwrap_or(0);
             json!({"cancel": {
-                "index": name, "shard": shard, "node": it["node"], "allow_primary": true,
+                "index": index, "shard": shard, "node": copy["node"], "allow_primary": true,
             }})
         });
         let commands = json!({"commands": cancels.collect::<Vec<_>>()});
-        let done = self
-            .ask(
-                Method::POST,
-                "/_cluster/reroute?metric=none",
-                Some(commands),
-            )
-            .await;
-        if done.is_none() {
-            self.all_back().await;
-        }
-        done.map(|_| name.to_owned())
+        let path = "/_cluster/reroute?metric=none";
+        self.ask(Method::POST, path, Some(commands)).await;
     }
 
     /// Lets all indices have their shards again.

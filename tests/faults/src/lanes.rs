@@ -15,7 +15,9 @@ use std::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{agent::Power, clocks::Clocks, fleet::Fleet, history::History, nodes::Nodes};
+use super::{
+    agent::Power, clocks::Clocks, fleet::Fleet, history::History, indices::Indices, nodes::Nodes,
+};
 use fairlead_cluster::{
     clock::pause,
     launch::{Cluster, LaunchError},
@@ -256,12 +258,7 @@ impl Lanes {
                 break;
             }
             if kind == Kind::IndexRed {
-                let Some(index) = nodes.lab.lose_one(&mut chance).await else {
-                    continue;
-                };
-                self.note(kind, index);
-                self.rest(&mut chance, RED_MS).await;
-                nodes.lab.all_back().await;
+                self.lose_index(&mut chance, &nodes.lab).await;
                 continue;
             }
             let number = nodes.draw(&mut chance);
@@ -280,6 +277,20 @@ impl Lanes {
             }
         }
         Ok(())
+    }
+
+    /// One index has no shard most of the time, for some seconds.
+    async fn lose_index(&self, chance: &mut Chance, lab: &Indices) {
+        let Some(index) = lab.draw(chance).await else {
+            return;
+        };
+        let back = after_ms(chance, RED_MS);
+        self.note(Kind::IndexRed, index.clone());
+        while Instant::now() < back && !self.ended() {
+            lab.lose(&index).await;
+            pause(TICK).await;
+        }
+        lab.all_back().await;
     }
 
     /// Lets one node or all of them hang for a moment.
