@@ -62,6 +62,14 @@ impl Lab {
         scheduler
     }
 
+    /// The same, with variables in its environment.
+    pub async fn scheduler_within(&self, variables: &[(String, String)]) -> Scheduler {
+        let mut scheduler = Scheduler::prepare(self, &settings::elasticsearch(), &[]);
+        scheduler.variables = variables.to_vec();
+        scheduler.restart().await;
+        scheduler
+    }
+
     /// The same, with Elasticsearch behind a gate.
     pub async fn scheduler_behind(&self, gate: &Gate, more: &[&str]) -> Scheduler {
         let mut scheduler = Scheduler::begin(self, &[gate.url().to_owned()], more);

@@ -42,7 +42,7 @@ pub struct Scheduler {
     lab: Lab,
     elasticsearch: String,
     more: Vec<String>,
-    variables: Vec<(String, String)>,
+    pub(crate) variables: Vec<(String, String)>,
 }
 
 impl Scheduler {
@@ -78,7 +78,7 @@ impl Scheduler {
     /// Starts one in a lab, with Elasticsearch at `urls`, and waits for nothing.
     pub(crate) fn begin(lab: &Lab, urls: &[String], more: &[&str]) -> Self {
         let mut scheduler = Self::prepare(lab, urls, more);
-        scheduler.spawn();
+        scheduler.launch();
         scheduler
     }
 
@@ -96,7 +96,7 @@ impl Scheduler {
 
     /// Starts it again after a kill or stop: same address, data and prefix. Waits until it answers.
     pub async fn restart(&mut self) {
-        self.spawn();
+        self.launch();
         self.answers().await;
     }
 
@@ -117,7 +117,8 @@ impl Scheduler {
         .await;
     }
 
-    fn spawn(&mut self) {
+    /// Starts it, and waits for nothing.
+    pub fn launch(&mut self) {
         assert!(self.child.is_none(), "it runs already");
         let log = File::options()
             .create(true)
@@ -208,12 +209,17 @@ impl Scheduler {
 
     /// SIGTERM, and waits for its orderly end.
     pub async fn stop(&mut self) -> ExitStatus {
+        self.signal(Signal::TERM);
+        self.ends().await
+    }
+
+    /// Waits until it ends.
+    pub async fn ends(&mut self) -> ExitStatus {
         let mut child = self
             .child
             .take()
             .unwrap_or_else(|| panic!("it does not run"));
-        let _ = kill_process(Pid::from_child(&child), Signal::TERM);
-        eventually("the scheduler stops in order", async || {
+        eventually("the scheduler ends", async || {
             child.try_wait().ok().flatten()
         })
         .await

@@ -173,6 +173,10 @@ pub struct HealthView {
     /// What is wrong with the content store; absent: nothing. Jobs without inputs and outputs run all the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<StoreProblem>,
+    /// How far its clock is ahead of the other replicas', ms; negative: behind. Absent: it agrees within 5 s. A replica whose
+    /// clock is off does nothing, and stops after a minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_off_ms: Option<i64>,
     /// The other replicas that it hears of.
     pub peers: Vec<String>,
     /// Whether it is stopping: it takes no new request.
@@ -195,9 +199,14 @@ impl HealthView {
                 side.seconds
             ))
         });
+        let of_clock = self.clock_off_ms.map(|by_ms| {
+            let side = if by_ms < 0 { "behind" } else { "ahead of" };
+            let seconds = by_ms.unsigned_abs() / 1000;
+            format!("its clock is {seconds} s {side} the other replicas'")
+        });
         let stops = self.stopping.then(|| "it is stopping".to_owned());
         let is_ill = (!self.well).then(|| "it is not well".to_owned());
-        of_store.or(stops).or(is_ill)
+        of_store.or(of_clock).or(stops).or(is_ill)
     }
 }
 
@@ -226,6 +235,7 @@ mod tests {
             reads: None,
             writes: None,
             content: None,
+            clock_off_ms: None,
             peers: Vec::new(),
             stopping: false,
         };
@@ -244,6 +254,12 @@ mod tests {
             ..ill.clone()
         };
         assert_eq!(stopping.problem().as_deref(), Some("it is stopping"));
+        let off = HealthView {
+            clock_off_ms: Some(-3_600_999),
+            ..stopping.clone()
+        };
+        let text = "its clock is 3600 s behind the other replicas'";
+        assert_eq!(off.problem().as_deref(), Some(text));
         let full = HealthView {
             writes: Some(problem(7)),
             ..stopping

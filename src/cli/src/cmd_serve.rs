@@ -212,11 +212,21 @@ pub(crate) async fn run(args: &ServeArgs, context: &Context) -> anyhow::Result<u
     } else {
         context.output.line(&format!("fairlead serves on {url}"));
     }
-    signals.next().await;
+    let is_told = tokio::select! {
+        () = signals.next() => true,
+        () = server.gave_up() => false,
+    };
     tokio::select! {
-        () = server.stop() => Ok(exit::OK),
-        () = signals.next() => Ok(exit::INTERRUPTED),
+        () = server.stop() => {}
+        () = signals.next() => return Ok(exit::INTERRUPTED),
     }
+    if is_told {
+        return Ok(exit::OK);
+    }
+    let message = "the clock of this machine was off from those of the other replicas for a minute";
+    let hint =
+        "correct it with your time service (chronyc tracking, timedatectl), then start again";
+    Err(Failure::local(message, hint).into())
 }
 
 /// Lets this process have as many files and connections as it may: each waiting testbox is one.

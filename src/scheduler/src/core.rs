@@ -205,6 +205,8 @@ pub(crate) struct Core {
     pub(crate) tasks: Tasks,
     /// Cancelled first: waiting requests are answered, no new work is taken.
     pub(crate) draining: CancellationToken,
+    /// Cancelled when the clock was off for too long: whoever runs this replica stops it.
+    pub(crate) gave_up: CancellationToken,
     ids: Mutex<IdMaker>,
     pub(crate) lab: Lab,
     pub(crate) jobs: Jobs,
@@ -262,7 +264,7 @@ impl Core {
         let tasks = Tasks::default();
         let metrics = Metrics::new();
         let times = metrics.times.store.clone();
-        let store: Arc<dyn JobStore> = Arc::new(TimedStore::new(store, times));
+        let store: Arc<dyn JobStore> = Arc::new(TimedStore::new(store, times, clock.clone()));
         let writer = Writer::start(&store, &clock, stop, &tasks);
         let reader = Reader::start(&store, &clock, stop, &tasks);
         let unread = metrics.unreadable_documents.clone();
@@ -285,6 +287,7 @@ impl Core {
             sealer,
             tasks,
             draining: CancellationToken::new(),
+            gave_up: CancellationToken::new(),
             lab: Lab::default(),
             jobs: Jobs::default(),
             waiting: Waiting::default(),

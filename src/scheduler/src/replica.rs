@@ -53,7 +53,7 @@ impl Replica {
     /// Restores what runs and starts its tasks. `url` is where other replicas reach it.
     ///
     /// # Errors
-    /// The store cannot be read, or another living replica has its name.
+    /// The store cannot be read, another living replica has its name, or the clock is off from the other replicas'.
     pub fn start(
         config: Config,
         parts: Parts,
@@ -64,6 +64,7 @@ impl Replica {
             let sealer = Sealer::open(parts.store.as_ref(), parts.clock.clone()).await?;
             let core = Arc::new(Core::new(config, parts, url, sealer, &stop));
             core.join().await?;
+            core.start_with_good_clock().await?;
             core.restore().await?;
             core.people.accounts.warn_of_unnamed_hosts();
             if let Err(error) = core.sweep_parts() {
@@ -118,6 +119,12 @@ impl Replica {
             claims_in_flight: stats.in_flight,
             violations: core.metrics.violations(),
         }
+    }
+
+    /// Waits until the replica gives up, because its clock has been off from the others' for a minute. Whoever runs it must
+    /// then stop it.
+    pub fn gave_up(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.core.gave_up.clone().cancelled_owned()
     }
 
     /// Takes no new work; waiting requests are answered.

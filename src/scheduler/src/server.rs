@@ -105,6 +105,12 @@ impl Server {
         format!("http://{}", self.address)
     }
 
+    /// Waits until the replica gives up, because its clock has been off from the others' for a minute. It must then be
+    /// stopped.
+    pub fn gave_up(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.replica.gave_up()
+    }
+
     /// Stops in order: answers the waiting, finishes claims in flight, flushes, joins every task.
     pub fn stop(self) -> BoxFuture<'static, ()> {
         Box::pin(async move {

@@ -447,6 +447,11 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
     /// is looked at behind the one that was dropped. May be repeated.
     async fn drop_oldest(&self, before: JobId) -> Result<Vec<OldMonth>, StoreError>;
 
+    /// What the store's own clock says, UTC epoch ms; none: it has the clock of this machine.
+    async fn wall_ms(&self) -> Result<Option<u64>, StoreError> {
+        Ok(None)
+    }
+
     /// Makes everything written so far visible to counts, pulls, finds and searches. Dear: at start and
     /// in tests only.
     async fn refresh(&self) -> Result<(), StoreError>;

@@ -72,6 +72,7 @@ pub struct FaultStore {
     plan: Mutex<VecDeque<Step>>,
     last: Mutex<Last>,
     shown: Mutex<Option<StoredJob>>,
+    wall_ms: Mutex<Option<u64>>,
 }
 
 /// The last answers of searches.
@@ -92,6 +93,7 @@ impl FaultStore {
             plan: Mutex::new(plan.into_iter().collect()),
             last: Mutex::default(),
             shown: Mutex::default(),
+            wall_ms: Mutex::default(),
         }
     }
 
@@ -99,6 +101,11 @@ impl FaultStore {
     /// `None`: it has vanished.
     pub fn show(&self, unacknowledged: Option<StoredJob>) {
         *self.shown.lock() = unacknowledged;
+    }
+
+    /// It says this time from now on, UTC epoch ms.
+    pub fn tells_time(&self, wall_ms: u64) {
+        *self.wall_ms.lock() = Some(wall_ms);
     }
 
     /// Adds to the plan.
@@ -400,6 +407,10 @@ impl JobStore for FaultStore {
     async fn drop_oldest(&self, before: JobId) -> Result<Vec<OldMonth>, StoreError> {
         self.read_fault()?;
         self.inner.drop_oldest(before).await
+    }
+
+    async fn wall_ms(&self) -> Result<Option<u64>, StoreError> {
+        Ok(*self.wall_ms.lock())
     }
 
     async fn refresh(&self) -> Result<(), StoreError> {

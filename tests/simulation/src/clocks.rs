@@ -1,5 +1,5 @@
-//! Wall clocks that step, and replicas that pause for longer than others wait. Most seeds have none, and they have
-//! their own randomness. So other seeds stay unchanged.
+//! Wall clocks that step and are corrected later, and replicas that pause for longer than others wait. Most seeds have
+//! none, and they have their own randomness. So other seeds stay unchanged.
 
 use std::sync::Arc;
 
@@ -13,6 +13,10 @@ const STEPS_PER_MILLE: u32 = 150;
 const STOPS_PER_MILLE: u32 = 100;
 /// How far clocks step, ms: less than a look notices, just more, minutes.
 const STEPS_MS: [u64; 4] = [4_000, 6_000, 60_000, 400_000];
+/// How long a clock is wrong, ms, at most: a replica stops itself after a minute.
+const WRONG_MAX_MS: u64 = 90_000;
+/// How often it is looked who gave up, ms.
+const LOOK_MS: u64 = 1_000;
 /// Most steps of a seed.
 const STEPS_MAX: u64 = 5;
 /// How long between two of them, ms, at most.
@@ -74,8 +78,42 @@ impl World {
             let by_ms = i64::try_from(chance.one_of(&STEPS_MS, 6_000)).unwrap_or(6_000);
             let by_ms = if chance.hits(500) { by_ms } else { -by_ms };
             let slot = chance.index(self.slots.len());
+            let wrong_ms = chance.within(0..=WRONG_MAX_MS);
             if plan.steps {
                 self.clock_steps(slot, by_ms);
+                let world = Arc::clone(&self);
+                self.tasks.spawn(async move {
+                    tokio::select! {
+                        biased;
+                        () = world.calm.cancelled() => {}
+                        () = pause(wrong_ms) => {}
+                    }
+                    world.clock_steps(slot, -by_ms);
+                });
+            }
+        }
+    }
+
+    /// Stops replicas that give up because of their clocks, and starts them again, as a supervisor does.
+    pub(super) async fn restarts_who_gave_up(self: Arc<Self>) {
+        loop {
+            pause(LOOK_MS).await;
+            for (number, slot) in self.slots.iter().enumerate() {
+                let Some((_, replica)) = slot.up() else {
+                    continue;
+                };
+                let gave_up = tokio::select! {
+                    biased;
+                    () = replica.gave_up() => true,
+                    () = std::future::ready(()) => false,
+                };
+                // Who stops it wants it alone.
+                drop(replica);
+                if gave_up {
+                    self.note(format_args!("r{number} gives up"));
+                    self.stop_replica(number).await;
+                    Arc::clone(&self).start_replica(number).await;
+                }
             }
         }
     }

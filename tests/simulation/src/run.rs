@@ -174,6 +174,7 @@ async fn phases(world: &Arc<World>) -> u64 {
     world.tasks.spawn(Arc::clone(world).administers());
     world.tasks.spawn(Arc::clone(world).makes_pool());
     world.tasks.spawn(Arc::clone(world).moves_clocks());
+    world.tasks.spawn(Arc::clone(world).restarts_who_gave_up());
     world.tasks.spawn(chaos::make_trouble(Arc::clone(world)));
     pause(world.scenario.fault_ms).await;
     world.note(format_args!("calm"));

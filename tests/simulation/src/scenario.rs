@@ -6,6 +6,8 @@ use super::{admins::Plan, chance::Chance, clocks, cloud, kind::Kind, reuse};
 
 /// Of the CPUs of hosts.
 const CPUS_STREAM: u64 = 8;
+/// How far a clock is from the true time at most, ms.
+const SKEW_MS: i64 = 2_000;
 
 /// Tags that hosts may have.
 pub(super) const TAGS: [&str; 3] = ["ssd", "net10g", "old"];
@@ -257,7 +259,8 @@ impl Scenario {
         let hosts = usize::try_from(chance.within(2..=8)).unwrap_or(3);
         let calm_clocks = chance.hits(500);
         let skew = |chance: &mut Chance| {
-            let ms = i64::try_from(chance.within(0..=600_000)).unwrap_or(0) - 300_000;
+            // Replicas whose clocks agree less do not start.
+            let ms = i64::try_from(chance.within(0..=600_000)).unwrap_or(0) / 150 - SKEW_MS;
             if calm_clocks { 0 } else { ms }
         };
         let clocks = clocks::Plan::draw(seed);

@@ -486,11 +486,12 @@ impl JobStore for Handle {
             return Err(unavailable());
         }
         self.world.truth().refresh_all();
-        if self.come_back(self.half_ms()).await {
-            Ok(())
-        } else {
-            Err(unavailable())
-        }
+        let is_back = self.come_back(self.half_ms()).await;
+        is_back.then_some(()).ok_or_else(unavailable)
+    }
+
+    async fn wall_ms(&self) -> Result<Option<u64>, StoreError> {
+        Ok(Some(self.world.true_ms()))
     }
 
     fn health(&self) -> StoreHealth {

@@ -7,6 +7,7 @@
 
 mod bench;
 mod bulk;
+mod clocks;
 mod crowd;
 mod launcher;
 mod leases;

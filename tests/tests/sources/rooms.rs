@@ -17,7 +17,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("known", &["base", "storage", "lifecycle"]),
     ("core", &["base", "storage", "known"]),
     ("people", &["base", "storage", "known", "core"]),
-    ("peers", &["storage", "known", "core", "people"]),
+    ("peers", &["base", "storage", "known", "core", "people"]),
     ("placement", &["base", "lifecycle", "known", "core"]),
     (
         "jobs",

@@ -108,6 +108,8 @@ fn healthy(url: &str, health: Result<HealthView, ClientError>) -> Check {
     if let Some(problem) = health.problem() {
         let todo = if health.reads.is_some() || health.writes.is_some() {
             "see docs/on-call.md, the store takes no writes"
+        } else if health.clock_off_ms.is_some() {
+            "correct the clock of its machine: chronyc tracking, timedatectl"
         } else {
             "wait for its successor, or ask another replica"
         };

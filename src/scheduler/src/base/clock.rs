@@ -1,7 +1,8 @@
 //! The replica's clocks. Only this module asks the system for the time.
 //!
 //! [`Clock::now`] is monotonic. All decisions use it: leases, waits and the engine. [`Clock::wall_ms`] is for people
-//! and for documents.
+//! and for documents. While [`Clock::off_ms`] says that it is off, the replica writes nothing (`storage/timed_store`) and
+//! serves nobody (`http/routes`).
 
 use std::{
     sync::{
@@ -12,9 +13,15 @@ use std::{
 };
 
 use fairlead_dispatch::Millis;
+use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
+use super::lab_clock::{LabClock, Witness};
+
 pub(crate) use fairlead_job::utc_text;
+
+/// How often work waits for a clock that is off, ms.
+const OFF_LOOK: Duration = Duration::from_secs(1);
 
 /// Both clocks of a replica.
 #[derive(Debug, Clone)]
@@ -23,6 +30,8 @@ pub struct Clock {
     started_wall_ms: u64,
     /// Of a clock that a simulation made.
     simulated: Option<Arc<Pause>>,
+    /// What the other replicas' clocks allow.
+    lab: Arc<Mutex<Option<LabClock>>>,
 }
 
 /// A simulated process that is stopped for a while: then nothing of it wakes up. And its wall clock, which may step.
@@ -75,6 +84,7 @@ impl Clock {
             started: Instant::now(),
             started_wall_ms: wall_ms(),
             simulated: None,
+            lab: Arc::default(),
         }
     }
 
@@ -87,6 +97,7 @@ impl Clock {
             started: Instant::now(),
             started_wall_ms: wall_ms,
             simulated: Some(pause),
+            lab: Arc::default(),
         }
     }
 
@@ -119,6 +130,28 @@ impl Clock {
         if wall_ms < now.0 { -apart } else { apart }
     }
 
+    /// Compares the wall clock with others.
+    pub(crate) fn compare(&self, witnesses: &[Witness]) {
+        let is_off = self.off_ms().is_some();
+        let lab = LabClock::of(witnesses);
+        // A clock that most found wrong is wrong until most find it right, and not when they are gone.
+        if !is_off || lab.is_some_and(LabClock::is_sure) {
+            *self.lab.lock() = lab;
+        }
+    }
+
+    /// What the wall clock is ahead of the median of those that it was compared with, ms; none: there are none.
+    pub(crate) fn offset_ms(&self) -> Option<i64> {
+        let lab = *self.lab.lock();
+        lab.map(|lab| lab.offset_ms(self.ahead_ms()))
+    }
+
+    /// The same if the wall clock is off now: more than half of the lab's clocks are more than 5 s on one side of it.
+    pub(crate) fn off_ms(&self) -> Option<i64> {
+        let lab = *self.lab.lock();
+        lab.and_then(|lab| lab.off_ms(self.ahead_ms()))
+    }
+
     /// UTC epoch seconds.
     pub(crate) fn wall_s(&self) -> u64 {
         self.wall_ms() / 1000
@@ -130,6 +163,14 @@ impl Clock {
         tokio::time::sleep(time).await;
         if let Some(pause) = &self.simulated {
             pause.over().await;
+        }
+    }
+
+    /// Waits, and goes on waiting while the wall clock is off: for work that time decides.
+    pub(crate) async fn rest(&self, time: Duration) {
+        self.sleep(time).await;
+        while self.off_ms().is_some() {
+            self.sleep(OFF_LOOK).await;
         }
     }
 

@@ -9,6 +9,7 @@ pub(crate) mod gzip;
 pub(crate) mod health_check;
 pub(crate) mod host_names;
 pub(crate) mod keyring;
+pub(crate) mod lab_clock;
 pub(crate) mod mailbox;
 pub(crate) mod metrics;
 pub(crate) mod names;

@@ -68,6 +68,18 @@ pub enum StartError {
         /// Why.
         cause: String,
     },
+    /// The clock of this machine is not that of the lab.
+    #[error(
+        "the clock of this machine says {own}, and the clocks of the other replicas say {others}: they are {apart_s} s apart; expected at most 5 s\n  hint: correct the clock with your time service (chronyc tracking, timedatectl), then start again"
+    )]
+    ClockOff {
+        /// What this machine's clock says.
+        own: String,
+        /// What the others' say.
+        others: String,
+        /// The difference, s.
+        apart_s: u64,
+    },
     /// The lab's keys could not be changed.
     #[error("{message}\n  hint: {hint}")]
     Key {

@@ -60,7 +60,13 @@ pub fn prune<'a>(
 
 async fn in_folders(store: &dyn JobStore, options: &PruneOptions) -> Result<Pruned, StartError> {
     let age_s = u64::from(options.keep_days) * DAY_S;
-    let before = JobId::first_of(Clock::system().wall_s().saturating_sub(age_s));
+    // If the clocks differ, nobody is older than the one that is behind says.
+    let own_s = Clock::system().wall_s();
+    let now_s = store
+        .wall_ms()
+        .await?
+        .map_or(own_s, |ms| own_s.min(ms / 1000));
+    let before = JobId::first_of(now_s.saturating_sub(age_s));
     let (mut pruned, mut jobs, mut kept) = (Pruned::default(), BTreeSet::new(), BTreeSet::new());
     // Of another lab, most likely: each of its files would be one of a job that is gone.
     let is_empty = store.search(&Search::default()).await?.total == 0;
@@ -121,8 +127,9 @@ async fn ended(store: &dyn JobStore, files: &[JobFiles]) -> Result<BTreeSet<JobI
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
+    use std::{fs, path::Path, sync::Arc};
 
+    use fairlead_fault_store::FaultStore;
     use fairlead_job::{Spec, Stage};
     use fairlead_store::{EmbeddedStore, NewJob};
 
@@ -188,6 +195,30 @@ mod tests {
         }
         let again = prune(&config, &options).await.unwrap();
         assert_eq!((again.jobs, again.bytes, again.kept), (0, 0, 2));
+    }
+
+    /// The clock of this machine is two years ahead.
+    #[tokio::test]
+    async fn nothing_is_old_by_one_clock_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().to_owned();
+        let old = JobId::first_of_month("2401").unwrap();
+        put(&data, old);
+        let store = FaultStore::new(Arc::new(EmbeddedStore::open(&data).unwrap()), []);
+        let mut job = state(1);
+        (job.job_id, job.stage) = (old, Stage::Finish);
+        let body = Spec::new().into();
+        assert!(store.submit(vec![NewJob { state: job, body }]).await[0].is_ok());
+        let options = PruneOptions {
+            files: vec![data],
+            keep_days: 30,
+            dry_run: true,
+        };
+        for (days, jobs) in [(1, 0), (40, 1)] {
+            store.tells_time((old.born_s() + days * DAY_S) * 1000);
+            let pruned = in_folders(&store, &options).await.unwrap();
+            assert_eq!(pruned.jobs, jobs, "{days}");
+        }
     }
 
     /// To another store all files are of jobs that are gone.

@@ -78,7 +78,7 @@ impl Core {
             tokio::select! {
                 biased;
                 () = self.draining.cancelled() => return,
-                () = self.clock.sleep(LOOK_EVERY) => {}
+                () = self.clock.rest(LOOK_EVERY) => {}
             }
             match self.collect_if_due().await {
                 Ok(()) | Err(Refusal::Content(ContentFault::CollectedByAnother(_))) => {}

@@ -66,6 +66,11 @@ impl Core {
         states.inbox.set(count(self.engine.depth()));
         let lag = Duration::from_millis(self.lag_ms());
         states.lag.set(lag.as_secs_f64());
+        let offset_ms = self.clock.offset_ms().unwrap_or(0);
+        let offset = Duration::from_millis(offset_ms.unsigned_abs()).as_secs_f64();
+        states
+            .clock_offset
+            .set(if offset_ms < 0 { -offset } else { offset });
     }
 }
 

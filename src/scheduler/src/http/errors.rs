@@ -58,6 +58,11 @@ impl Refusal {
                 Unavailable,
                 "ask again; another replica or its successor answers".into(),
             ),
+            Self::ClockOff { .. } => (
+                Unavailable,
+                "ask another replica; its operator corrects the clock: chronyc tracking, timedatectl"
+                    .into(),
+            ),
             Self::Said(body) => return body.clone(),
         };
         ErrorBody::new(code, self.to_string(), hint)

@@ -202,6 +202,15 @@ async fn answer_on(
     found: Result<Route<'_>, &'static [&'static str]>,
 ) -> Result<Response, Refusal> {
     refuse_pages(&core, &request, found.ok())?;
+    // What is answered here draws its sender here again: all but a look at this replica goes elsewhere.
+    let is_look = matches!(
+        found,
+        Ok(Route::Alive | Route::Health | Route::Version | Route::OpenApi | Route::Metrics)
+    );
+    let off = core.clock.off_ms().filter(|_| !is_look);
+    if let Some(by_ms) = off {
+        return Err(Refusal::ClockOff { by_ms });
+    }
     request.is_for_people = found.is_ok_and(|route| match route.endpoint().caller {
         Caller::Account => route != Route::Whoami,
         Caller::AccountOrJob => request.job_token().is_none(),
@@ -217,11 +226,6 @@ async fn answer_on(
         None if !is_judged_first(&request, found.ok()) => request.take_strangers_place()?,
         None => {}
     }
-    // What is answered here draws its sender here again: all but a look at this replica goes elsewhere.
-    let is_look = matches!(
-        found,
-        Ok(Route::Alive | Route::Health | Route::Version | Route::OpenApi | Route::Metrics)
-    );
     if core.draining.is_cancelled() && !is_look {
         return Err(Refusal::Stopping);
     }

@@ -9,8 +9,13 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::base::lab_clock::Witness;
+
 /// A replica whose document did not change for this long is told nothing, ms.
 pub(crate) const SILENT_MS: u64 = 8_000;
+
+/// One whose document did not change while a replica starts may still live for so long, ms: longer than two beats take.
+const MAY_LIVE_MS: u64 = 5_000;
 
 /// One whose document did not change for this long is gone: its document and number are removed, ms.
 pub(crate) const GONE_MS: u64 = 60_000;
@@ -20,9 +25,28 @@ pub(crate) const GONE_MS: u64 = 60_000;
 pub(crate) struct Seen {
     pub(crate) version: Version,
     changed: Millis,
+    /// When this version was read.
+    read: Millis,
     /// Whether it was seen to change, or spoke to this one: a document alone may be that of a dead one.
     pub(crate) lives: bool,
     pub(crate) body: Value,
+}
+
+impl Seen {
+    /// What its wall clock is ahead of this replica's monotonic clock at least. None: it does not tell the time.
+    fn least_ms(&self) -> Option<i64> {
+        Some(number(&self.body, "beat_ms")?.saturating_sub(signed(self.read.0)))
+    }
+
+    /// The same as `own` can know it, a run of this replica. `or_most_ms`: what it is ahead at most, as long as it does not
+    /// say what it heard.
+    fn witness(&self, own: &str, or_most_ms: Option<i64>) -> Option<Witness> {
+        let least_ms = self.least_ms()?;
+        let heard = self.body.get("heard").and_then(|heard| number(heard, own));
+        let most_ms = heard.or(or_most_ms)?;
+        // A clock that stepped between has said both.
+        (least_ms <= most_ms).then_some(Witness { least_ms, most_ms })
+    }
 }
 
 /// What is known of all replicas.
@@ -91,12 +115,47 @@ impl Replicas {
         })
     }
 
+    /// What the wall clocks of the others that live are ahead of this replica's monotonic clock.
+    pub(crate) fn witnesses(&self, own: &str, now: Millis) -> Vec<Witness> {
+        self.with(|known| {
+            let others = known.others.values();
+            let live = others.filter(|seen| seen.lives && is_within(seen, now, SILENT_MS));
+            live.filter_map(|seen| seen.witness(own, None)).collect()
+        })
+    }
+
+    /// The same of all that may live, for a replica that has just come: none has heard of it, and a document whose time is
+    /// over may be that of a dead one. Earlier runs of its own `name` are no witnesses.
+    pub(crate) fn suspected_witnesses(&self, own: &str, name: &str, now: Millis) -> Vec<Witness> {
+        self.with(|known| {
+            let others = known.others.values();
+            let others = others.filter(|seen| text(&seen.body, "name") != name);
+            let live = others.filter(|seen| is_within(seen, now, MAY_LIVE_MS));
+            live.filter_map(|seen| seen.witness(own, seen.least_ms()))
+                .collect()
+        })
+    }
+
+    /// For each of the others what this replica's wall clock, which is `ahead_ms` ahead of its monotonic one, was ahead of
+    /// their monotonic clock at most, ms: as they are told.
+    pub(crate) fn echoes(&self, ahead_ms: i64) -> BTreeMap<String, i64> {
+        self.with(|known| {
+            let echoes = known.others.iter().filter_map(|(run, seen)| {
+                let tick_ms = number(&seen.body, "tick_ms")?;
+                let read_ms = signed(seen.read.0).saturating_add(ahead_ms);
+                Some((run.clone(), read_ms.saturating_sub(tick_ms)))
+            });
+            echoes.collect()
+        })
+    }
+
     /// A replica spoke to this one, perhaps before lists show it.
     pub(crate) fn heard(&self, peer: &Peer, now: Millis) {
         self.with(|known| {
             let seen = known.others.entry(peer.run.clone()).or_insert(Seen {
                 version: Version::default(),
                 changed: now,
+                read: now,
                 lives: true,
                 body: json!({ "name": peer.name, "url": peer.url }),
             });
@@ -155,13 +214,16 @@ impl Replicas {
             let mut others = BTreeMap::new();
             for doc in docs.into_iter().filter(|doc| doc.id != own) {
                 let before = known.others.remove(&doc.id);
-                let (changed, lives) = match before {
-                    Some(seen) if seen.version == doc.version => (seen.changed, seen.lives),
-                    before => (now, before.is_some()),
+                let (changed, read, lives) = match before {
+                    Some(seen) if seen.version == doc.version => {
+                        (seen.changed, seen.read, seen.lives)
+                    }
+                    before => (now, now, before.is_some()),
                 };
                 let seen = Seen {
                     version: doc.version,
                     changed,
+                    read,
                     lives,
                     body: doc.body,
                 };
@@ -196,6 +258,14 @@ fn run_number(run: &str) -> u64 {
 
 fn is_within(seen: &Seen, now: Millis, ms: u64) -> bool {
     now.0.saturating_sub(seen.changed.0) <= ms
+}
+
+fn number(body: &Value, name: &str) -> Option<i64> {
+    body.get(name)?.as_i64()
+}
+
+fn signed(ms: u64) -> i64 {
+    i64::try_from(ms).unwrap_or(i64::MAX)
 }
 
 fn text(body: &Value, name: &str) -> String {

@@ -1,7 +1,7 @@
 //! Membership: each replica has a small document, renews it every two seconds, and reads those of the others.
 //!
 //! A document has the name of one *run* of a replica. So a restart never has to wait for its past self. A replica
-//! counts as alive while its document changes, on the reader's own clock. Numbers, which are part of job ids (see
+//! counts as alive while its document changes, on the reader's own clock. The documents also tell the time (see `clocks`). Numbers, which are part of job ids (see
 //! `numbers`), are documents too. The creator of such a document has the number, until nobody renews its owner.
 
 use std::{sync::Arc, time::Duration};
@@ -53,6 +53,7 @@ impl Core {
             expect: Expect::Any,
             body: Some(json!({
                 "name": self.config.replica, "url": self.others.url, "beat_ms": self.clock.wall_ms(),
+                "tick_ms": self.clock.now().0, "heard": self.others.replicas.echoes(self.clock.ahead_ms()),
                 "number": self.others.replicas.number(), "vitals": self.vitals(),
             })),
         };
@@ -70,6 +71,7 @@ impl Core {
             .others
             .replicas
             .listed(docs, &self.others.run, self.clock.now());
+        self.compare_clocks().await;
         self.tell_peers();
         for (id, version) in gone {
             tracing::info!(replica = id, "this replica is gone and was removed");

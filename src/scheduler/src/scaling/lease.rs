@@ -41,7 +41,7 @@ impl Core {
         // Hosts that are always there ask again by then.
         self.clock.sleep(EVERY).await;
         loop {
-            self.clock.sleep(BEAT).await;
+            self.clock.rest(BEAT).await;
             let decides = if self.has_pools() {
                 self.decides(&mut seen).await.unwrap_or_else(|error| {
                     tracing::warn!(%error, "it could not be told which replica decides for the pools");
@@ -74,7 +74,7 @@ impl Core {
                     }
                     scaler.rests();
                 }
-                () = self.clock.sleep(EVERY) => {}
+                () = self.clock.rest(EVERY) => {}
             }
         }
     }

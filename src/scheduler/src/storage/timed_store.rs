@@ -1,4 +1,7 @@
 //! A store that notes how long each request takes, how it ends, and how many are under way.
+//!
+//! It takes no writes while this replica's clock is off, but those of what the replica says of itself. So no flow can act
+//! on such a clock, whatever it believes.
 
 use std::{future::Future, sync::Arc};
 
@@ -11,13 +14,17 @@ use fairlead_store::{
     StoredJob, Usage, Version,
 };
 
-use crate::base::{clock::Stopwatch, metrics::StoreTimes};
+use crate::base::{
+    clock::{Clock, Stopwatch},
+    metrics::StoreTimes,
+};
 
 /// A store with a watch on it.
 #[derive(Debug)]
 pub(crate) struct TimedStore {
     store: Arc<dyn JobStore>,
     times: StoreTimes,
+    clock: Clock,
 }
 
 /// How a request ended, as a label.
@@ -69,8 +76,30 @@ impl Drop for UnderWay<'_> {
 }
 
 impl TimedStore {
-    pub(crate) fn new(store: Arc<dyn JobStore>, times: StoreTimes) -> Self {
-        Self { store, times }
+    pub(crate) fn new(store: Arc<dyn JobStore>, times: StoreTimes, clock: Clock) -> Self {
+        Self {
+            store,
+            times,
+            clock,
+        }
+    }
+
+    /// Why no write is taken now; `None`: they are.
+    fn is_shut(&self) -> Option<String> {
+        let by_ms = self.clock.off_ms()?;
+        Some(format!(
+            "the clock of this replica is {by_ms} ms ahead of the others', so it writes nothing"
+        ))
+    }
+
+    /// The same for each item of a batch.
+    fn refuse<T>(&self, items: usize) -> Option<Vec<Result<T, ItemError>>> {
+        let reason = self.is_shut()?;
+        let refuse = || {
+            let reason = reason.clone();
+            Err(ItemError::NotTaken { reason })
+        };
+        Some(std::iter::repeat_with(refuse).take(items).collect())
     }
 
     async fn time<O: Outcome>(&self, kind: &'static str, asked: impl Future<Output = O>) -> O {
@@ -89,7 +118,10 @@ impl TimedStore {
 #[async_trait]
 impl JobStore for TimedStore {
     async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Created, ItemError>> {
-        self.time("submit", self.store.submit(jobs)).await
+        match self.refuse(jobs.len()) {
+            Some(refused) => refused,
+            None => self.time("submit", self.store.submit(jobs)).await,
+        }
     }
 
     fn body_at_hand(&self, id: JobId) -> Option<String> {
@@ -113,11 +145,17 @@ impl JobStore for TimedStore {
     }
 
     async fn patch(&self, patches: Vec<Patch>) -> Vec<Result<Version, ItemError>> {
-        self.time("patch", self.store.patch(patches)).await
+        match self.refuse(patches.len()) {
+            Some(refused) => refused,
+            None => self.time("patch", self.store.patch(patches)).await,
+        }
     }
 
     async fn patch_and_get(&self, patches: Vec<Patch>) -> Vec<Result<StoredJob, ItemError>> {
-        self.time("patch", self.store.patch_and_get(patches)).await
+        match self.refuse(patches.len()) {
+            Some(refused) => refused,
+            None => self.time("patch", self.store.patch_and_get(patches)).await,
+        }
     }
 
     async fn counts(&self) -> Result<Counts, StoreError> {
@@ -195,8 +233,17 @@ impl JobStore for TimedStore {
         kind: DocKind,
         writes: Vec<DocWrite>,
     ) -> Vec<Result<Version, ItemError>> {
-        self.time("put_docs", self.store.put_docs(kind, writes))
-            .await
+        let refused = match kind {
+            DocKind::Replica => None,
+            _ => self.refuse(writes.len()),
+        };
+        match refused {
+            Some(refused) => refused,
+            None => {
+                self.time("put_docs", self.store.put_docs(kind, writes))
+                    .await
+            }
+        }
     }
 
     async fn list_docs(&self, kind: DocKind) -> Result<Vec<Doc>, StoreError> {
@@ -233,8 +280,15 @@ impl JobStore for TimedStore {
     }
 
     async fn drop_oldest(&self, before: JobId) -> Result<Vec<OldMonth>, StoreError> {
+        if let Some(reason) = self.is_shut() {
+            return Err(StoreError::Unavailable { reason });
+        }
         self.time("drop_oldest", self.store.drop_oldest(before))
             .await
+    }
+
+    async fn wall_ms(&self) -> Result<Option<u64>, StoreError> {
+        self.time("wall_ms", self.store.wall_ms()).await
     }
 
     async fn refresh(&self) -> Result<(), StoreError> {

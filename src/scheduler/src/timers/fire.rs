@@ -166,7 +166,7 @@ impl Core {
             tokio::select! {
                 biased;
                 () = self.draining.cancelled() => return,
-                () = self.clock.sleep(Duration::from_millis(TICK_MS)) => {}
+                () = self.clock.rest(Duration::from_millis(TICK_MS)) => {}
             }
             let due = self.waiting.timers.due(self.clock.wall_ms());
             for batch in due.chunks(BATCH_MAX) {

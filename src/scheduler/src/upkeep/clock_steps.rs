@@ -1,16 +1,20 @@
-//! Detects steps of the wall clock, logs them, and follows them.
+//! Detects steps of the wall clock, logs them, and follows them. Stops a replica whose clock is off from the others'.
 //!
 //! Leases and time limits of running jobs use the monotonic clock, so a step ends none of them. Work that is due by the
-//! wall clock follows the new time: jobs that wait for a time, and timers. Each due run of a timer is still made once.
+//! wall clock follows the new time: jobs that wait for a time, and timers. Each due run of a timer is still made once. While
+//! the clock is off ([`crate::Clock`]), that work rests.
 
 use std::{sync::Arc, time::Duration};
 
+use fairlead_dispatch::Millis;
 use serde_json::json;
 
-use crate::core::Core;
+use crate::{base::lab_clock::OFF_MS, core::Core};
 
 /// How often the two clocks are compared, ms.
 const LOOK_MS: u64 = 1_000;
+/// A replica whose clock is off for so long stops itself, ms.
+const STOPS_AFTER_MS: u64 = 60_000;
 /// A change of the wall clock between two looks beyond this is a step, ms. Less is what a time service may slew.
 const STEP_MS: u64 = 5_000;
 
@@ -18,6 +22,7 @@ impl Core {
     /// Looks for steps until the replica stops.
     pub(crate) async fn watch_clock(self: Arc<Self>) {
         let mut ahead_ms = self.clock.ahead_ms();
+        let mut off_since = None;
         // It may have been set back while no replica was there.
         if let Err(error) = self.follow_clock(false).await {
             tracing::warn!(%error, "timers cannot follow the clock and keep their old times");
@@ -29,6 +34,7 @@ impl Core {
                 () = self.clock.sleep(Duration::from_millis(LOOK_MS)) => {}
             }
             ahead_ms = self.look_at_clock(ahead_ms).await;
+            off_since = self.look_whether_off(off_since).await;
         }
     }
 
@@ -40,6 +46,45 @@ impl Core {
             self.clock_stepped(by_ms).await;
         }
         ahead_ms
+    }
+
+    /// Tells that the clock is off or right again, and gives up when it was off for too long. `since`: since when it is off,
+    /// as this answered last.
+    pub(crate) async fn look_whether_off(
+        self: &Arc<Self>,
+        since: Option<Millis>,
+    ) -> Option<Millis> {
+        let (off, now) = (self.clock.off_ms(), self.clock.now());
+        match (off, since) {
+            (None, None) => return None,
+            (None, Some(_)) => {
+                tracing::warn!("the clock of this machine agrees with the other replicas' again");
+                // What others changed meanwhile, and what was due.
+                self.follow_new_clock(true).await;
+                return None;
+            }
+            (Some(by_ms), None) => {
+                tracing::error!(
+                    by_ms,
+                    most_ms = OFF_MS,
+                    "the clock of this machine is off from those of the other replicas: this replica does nothing until it agrees, and stops in a minute (hint: chronyc tracking, timedatectl)"
+                );
+                let name = &self.config.replica;
+                self.audit(name, "clock.off", name, json!({ "by_ms": by_ms }));
+                // Hosts that wait here go to another replica.
+                self.requests.waiters.hurry(|_| true);
+            }
+            (Some(by_ms), Some(since)) => {
+                if now.0.saturating_sub(since.0) >= STOPS_AFTER_MS && !self.gave_up.is_cancelled() {
+                    tracing::error!(
+                        by_ms,
+                        "the clock of this machine has been off for a minute: this replica stops"
+                    );
+                    self.gave_up.cancel();
+                }
+            }
+        }
+        since.or(Some(now))
     }
 
     async fn clock_stepped(self: &Arc<Self>, by_ms: i64) {
@@ -55,12 +100,17 @@ impl Core {
             &self.config.replica,
             detail,
         );
-        // What was to be looked at by the old clock is read again.
+        // A clock that is off is followed once it agrees with the others.
+        if self.clock.off_ms().is_none() {
+            self.follow_new_clock(by_ms < 0).await;
+        }
+    }
+
+    /// Reads again what was to be looked at by the old clock. Timers follow a clock that was set back, or that may have been.
+    async fn follow_new_clock(self: &Arc<Self>, is_back: bool) {
         self.waiting.alarms.clear();
         self.waiting.timers.clear();
-        if by_ms < 0
-            && let Err(error) = self.follow_clock(true).await
-        {
+        if is_back && let Err(error) = self.follow_clock(true).await {
             tracing::warn!(%error, "timers do not follow the clock yet and keep their old times");
         }
     }

@@ -35,7 +35,7 @@ impl Core {
             tokio::select! {
                 biased;
                 () = self.draining.cancelled() => return,
-                () = self.clock.sleep(EVERY) => {}
+                () = self.clock.rest(EVERY) => {}
             }
         }
     }

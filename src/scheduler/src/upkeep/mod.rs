@@ -1,5 +1,6 @@
-//! Periodic chores, the start of a replica, clock steps, old months, and the lab's keys.
+//! Periodic chores, the start of a replica, its clock, old months, and the lab's keys.
 
+pub(crate) mod clock_check;
 pub(crate) mod clock_steps;
 pub(crate) mod drop_months;
 pub(crate) mod hints;

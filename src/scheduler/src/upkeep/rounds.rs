@@ -168,7 +168,7 @@ impl Core {
             tokio::select! {
                 biased;
                 () = self.draining.cancelled() => return,
-                () = self.clock.sleep(Duration::from_millis(wait_ms)) => {}
+                () = self.clock.rest(Duration::from_millis(wait_ms)) => {}
             }
             rounds.next(&self).await;
         }

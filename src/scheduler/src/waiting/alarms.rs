@@ -42,7 +42,7 @@ impl Core {
             tokio::select! {
                 biased;
                 () = self.draining.cancelled() => return,
-                () = self.clock.sleep(Duration::from_millis(TICK_MS)) => {}
+                () = self.clock.rest(Duration::from_millis(TICK_MS)) => {}
             }
             let due = self.waiting.alarms.due(self.clock.wall_ms());
             let ringing = stream::iter(due).map(|job| self.ring(job));

@@ -246,6 +246,34 @@ pub(super) async fn write_events(
     }
 }
 
+/// What the clock of the node that answers says, UTC epoch ms: a search tells what it took for *now*, where there is an
+/// index.
+pub(super) async fn node_ms(cluster: &Cluster) -> Result<Option<u64>, StoreError> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Now {
+        now: Ranges,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Ranges {
+        buckets: Vec<Range>,
+    }
+    #[derive(Deserialize)]
+    struct Range {
+        from_as_string: String,
+    }
+    // No document has that field.
+    let from_now = json!({"date_range": {
+        "field": "now", "format": "epoch_millis", "ranges": [{"from": "now"}],
+    }});
+    let body = json!({"size": 0, "track_total_hits": false, "aggs": {"now": from_now}});
+    let index = cluster.indices.docs(DocKind::Replica);
+    let found: Found<Now> = cluster.search_one(&index, &body).await?;
+    let said = found.aggregations.now.buckets.first();
+    Ok(said.and_then(|range| range.from_as_string.parse().ok()))
+}
+
 /// Makes all writes visible to searches.
 pub(super) async fn refresh_all(cluster: &Cluster) -> Result<(), StoreError> {
     let docs: Vec<String> = cluster.indices.all_docs().into_iter().collect();

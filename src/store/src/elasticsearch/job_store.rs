@@ -165,6 +165,10 @@ impl JobStore for ElasticStore {
         looked_at
     }
 
+    async fn wall_ms(&self) -> Result<Option<u64>, StoreError> {
+        docs::node_ms(&self.cluster).await
+    }
+
     async fn refresh(&self) -> Result<(), StoreError> {
         docs::refresh_all(&self.cluster).await
     }

@@ -69,6 +69,15 @@ pub(crate) enum Refusal {
     /// The replica is stopping.
     #[error("this replica is stopping")]
     Stopping,
+    /// The replica's clock is off.
+    #[error(
+        "the clock of this replica is {} s {} the others': it does nothing until they agree",
+        .by_ms.unsigned_abs() / 1000, if *.by_ms < 0 { "behind" } else { "ahead of" }
+    )]
+    ClockOff {
+        /// What it is ahead, ms.
+        by_ms: i64,
+    },
     /// In words: of what nobody but the client looks at.
     #[error(transparent)]
     Said(#[from] ErrorBody),
@@ -93,6 +102,7 @@ impl Refusal {
             Self::NoKey(_)
             | Self::Content(ContentFault::Unreachable | ContentFault::Damaged(_))
             | Self::Stopping
+            | Self::ClockOff { .. }
             | Self::Job(JobError::Contended(_)) => true,
             _ => false,
         }

@@ -18,6 +18,7 @@ pub(crate) struct States {
     pub(crate) claims_in_flight: Gauge,
     pub(crate) inbox: Gauge,
     pub(crate) lag: Gauge<f64, AtomicU64>,
+    pub(crate) clock_offset: Gauge<f64, AtomicU64>,
     pub(crate) content_available: Gauge,
     pub(crate) content_throttled: Gauge,
     pub(crate) content_damaged: Gauge,
@@ -64,6 +65,8 @@ impl States {
         }
         let help = "How long ago this replica knew all changes of the store, in seconds";
         to.register("replica_lag_seconds", help, self.lag.clone());
+        let help = "Seconds that the clock is ahead of the median of the other replicas'; 0 if there are none";
+        to.register("clock_offset_seconds", help, self.clock_offset.clone());
         self.register_content(to);
     }
 

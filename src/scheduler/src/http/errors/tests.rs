@@ -459,7 +459,8 @@ fn each_refusal_has_a_hint_and_short_sentences() {
         ),
         vec![NoKey.into(), Refusal::Bug, Refusal::Stopping],
     ];
-    for refusal in all.iter().flatten() {
+    let off = [Refusal::ClockOff { by_ms: -3_600_000 }];
+    for refusal in all.iter().flatten().chain(&off) {
         let body = refusal.body();
         assert!(
             !body.message.is_empty() && !body.hint.is_empty(),
@@ -490,8 +491,7 @@ fn what_a_store_says_of_itself_stays_in_the_log() {
     ];
     let all = reads.map(Refusal::from).into_iter();
     for refusal in all.chain(writes.map(Refusal::from)) {
-        let body = refusal.body();
-        let told = format!("{} {}", body.message, body.hint);
+        let told = format!("{:?}", refusal.body());
         assert!(
             !told.contains("node-3") && !told.contains("mapper"),
             "{told}"

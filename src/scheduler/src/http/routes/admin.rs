@@ -45,7 +45,8 @@ pub(super) fn admin(core: &Core, request: &Request) -> Result<Who, Refusal> {
 /// How a replica is: JSON where that is accepted, else text.
 pub(super) fn health(core: &Core, request: &Request) -> Response {
     let store = core.store.health();
-    let well = store.is_well() && !core.draining.is_cancelled();
+    let off_ms = core.clock.off_ms();
+    let well = store.is_well() && !core.draining.is_cancelled() && off_ms.is_none();
     let status = if well { 200 } else { 503 };
     let mut lines = format!(
         "fairlead scheduler is alive. Time: {}. Version: {}. Replica: {}. Store: {}.\n",
@@ -67,6 +68,9 @@ pub(super) fn health(core: &Core, request: &Request) -> Response {
             lines.push_str(&line);
         }
     }
+    if let Some(by_ms) = off_ms {
+        lines.extend(["Wrong: ", &Refusal::ClockOff { by_ms }.to_string(), ".\n"]);
+    }
     if let Some(problem) = core.content_problem() {
         let StoreProblem { problem, seconds } = problem;
         let line = format!("The content store, for {seconds} s by now: {problem}\n");
@@ -83,6 +87,7 @@ pub(super) fn health(core: &Core, request: &Request) -> Response {
             writes: problem_of(&store.writes),
             store: store.name,
             content: core.content_problem(),
+            clock_off_ms: off_ms,
             peers,
             stopping: core.draining.is_cancelled(),
         };

@@ -1,0 +1,42 @@
+//! Compares this replica's wall clock with the others'.
+//!
+//! Each beat says the time, and when this replica read the last beats of the others. With two replicas nobody could tell
+//! which clock is right, so the store's clock decides.
+
+use crate::{
+    base::lab_clock::{Witness, is_doubted},
+    core::Core,
+};
+
+impl Core {
+    /// Compares the clocks by the last beats.
+    pub(crate) async fn compare_clocks(&self) {
+        let run = &self.others.run;
+        let others = self.others.replicas.witnesses(run, self.clock.now());
+        self.clock.compare(&self.with_store(others).await);
+    }
+
+    /// Beside one other replica the store is a witness, too.
+    async fn with_store(&self, mut witnesses: Vec<Witness>) -> Vec<Witness> {
+        if witnesses.len() != 1 {
+            return witnesses;
+        }
+        let asked = self.clock.now();
+        let said = self.store.wall_ms().await;
+        let told = self.clock.now();
+        match said {
+            Ok(Some(wall_ms)) => witnesses.push(Witness::between(wall_ms, asked, told)),
+            Ok(None) => {}
+            Err(error) => tracing::debug!(%error, "the store did not tell its time"),
+        }
+        witnesses
+    }
+
+    /// Whether the clock is off if all live whose documents are there, and if their last beats are no older than they look.
+    pub(crate) async fn may_be_off(&self) -> bool {
+        let (run, now) = (&self.others.run, self.clock.now());
+        let name = &self.config.replica;
+        let suspected = self.others.replicas.suspected_witnesses(run, name, now);
+        is_doubted(&self.with_store(suspected).await, self.clock.ahead_ms())
+    }
+}
