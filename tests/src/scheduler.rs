@@ -9,6 +9,7 @@ use std::{
         linux::net::SocketAddrExt,
         unix::net::{SocketAddr, UnixListener},
     },
+    path::PathBuf,
     process::{Child, Command, ExitStatus, Stdio},
     sync::{
         Mutex, PoisonError,
@@ -246,8 +247,27 @@ impl Scheduler {
     }
 
     /// Its data folder, which it shares with the others of its lab.
-    pub fn data(&self) -> std::path::PathBuf {
+    pub fn data(&self) -> PathBuf {
         self.lab.data()
+    }
+
+    /// Those files of the data folder in which this text stands, as of a secret none should.
+    pub fn files_with(&self, text: &str) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.data()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if String::from_utf8_lossy(&fs::read(&path).unwrap_or_default())
+                    .contains(text)
+                {
+                    found.push(path);
+                }
+            }
+        }
+        found
     }
 
     /// Its folder: `log` is what it printed.

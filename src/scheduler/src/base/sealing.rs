@@ -23,7 +23,9 @@ use crate::{
 /// The field that authors write.
 const PLAIN: &str = "secrets";
 /// The field that is stored instead.
-const SEALED: &str = "secrets_sealed";
+pub(crate) const SEALED: &str = "secrets_sealed";
+/// The field that stands in the place of secrets that a machine does not get.
+const WITHHELD: &str = "secrets_withheld";
 /// The purpose of sealed secrets: none is named, as in all that were ever stored.
 const SECRETS: &str = "";
 /// Bytes of a nonce.
@@ -134,6 +136,14 @@ impl Sealer {
         opened.next()
     }
 
+    /// Takes secrets out, and says so if there were any, for a machine that does not get them.
+    pub(crate) fn withhold(spec: &mut Spec) {
+        if has_secrets(spec) {
+            Self::strip(spec);
+            spec.insert(WITHHELD.to_owned(), Value::Bool(true));
+        }
+    }
+
     /// Takes secrets out altogether, for people.
     pub(crate) fn strip(spec: &mut Spec) {
         spec.shift_remove(SEALED);
@@ -225,7 +235,7 @@ fn of_box(job_token: &str, address: IpAddr) -> String {
 }
 
 /// Whether a spec has secrets, sealed or not.
-pub(crate) fn has_secrets(spec: &Spec) -> bool {
+fn has_secrets(spec: &Spec) -> bool {
     spec.contains_key(SEALED) || spec.contains_key(PLAIN)
 }
 

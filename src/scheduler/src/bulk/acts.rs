@@ -78,7 +78,7 @@ impl Core {
             BulkAction::Hold => self.edit_job(who, job, &edit(Some(true))?).await.map(drop),
             BulkAction::Release => self.edit_job(who, job, &edit(Some(false))?).await.map(drop),
             _ => {
-                let edit = Edit::new(None, doc.asked.set.clone())?;
+                let edit = Edit::new(None, doc.set(&self.sealer)?)?;
                 self.edit_job(who, job, &edit).await.map(drop)
             }
         }
@@ -95,7 +95,7 @@ impl Core {
         let jobs = ids.iter().filter_map(|id| id.parse().ok());
         let jobs: Vec<JobId> = jobs.collect();
         let again = Again {
-            set: doc.asked.set.clone(),
+            set: doc.set(&self.sealer)?,
             // The same key makes each job once, however often this is repeated.
             key: Some(format!("preview-{preview}")),
             ..Again::default()

@@ -74,6 +74,7 @@ impl Core {
             shares,
             ..PreviewDoc::default()
         };
+        let doc = doc.sealed(&self.sealer)?;
         let random = uuid::Uuid::new_v4().to_string();
         let mut id = id_of_texts(&[&self.others.run, &random]);
         id.truncate(ID_CHARS);

@@ -22,8 +22,6 @@ pub(crate) struct About<'a> {
     pub(crate) token: &'a str,
     /// How the box reached us, `HOST:PORT`.
     pub(crate) here: &'a str,
-    /// The job has secrets, which are not in the archive.
-    pub(crate) are_secrets_withheld: bool,
     /// All addresses under which it can report, the one it used first.
     pub(crate) schedulers: Vec<String>,
 }
@@ -79,9 +77,6 @@ fn with_place(mut spec: Spec, about: &About<'_>) -> Spec {
         ("schedulers", json!(about.schedulers)),
     ] {
         spec.insert(name.to_owned(), value);
-    }
-    if about.are_secrets_withheld {
-        spec.insert("secrets_withheld".to_owned(), json!(true));
     }
     spec
 }
@@ -175,7 +170,6 @@ mod tests {
             state: &state,
             token: "t0ken",
             here: "s1:3000",
-            are_secrets_withheld: true,
             schedulers: schedulers("s1:3000", "http://0.0.0.0:3000", &[]),
         };
         let packed = archive(spec, &about).unwrap();
@@ -201,7 +195,6 @@ mod tests {
             "\"sched_host\": \"s1\"",
             "\"sched_port\": \"3000\"",
             "\"own\": \"kept\"",
-            "\"secrets_withheld\": true",
             "lkp/scheduled/job.env\0",
             "job_token='t0ken'\n",
             "schedulers='http://s1:3000'\n",

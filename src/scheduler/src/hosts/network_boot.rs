@@ -14,7 +14,7 @@ use crate::{
     base::{
         errors::{HostError, JobError, PeopleError, Refusal, RequestError},
         query::Query,
-        sealing::{self, Sealer, is_boot_token},
+        sealing::{Sealer, is_boot_token},
     },
     core::Core,
     hosts::{
@@ -77,11 +77,14 @@ impl Core {
         who.require_host(&name)?;
         let ask = self.boot_ask(&name, query, wait_s)?;
         let arch = ask.host.arch.clone();
-        let granted = self.consume(ask).await?;
+        let mut granted = self.consume(ask).await?;
         let idle = || answer(boot_script::idle(boot_type, &sched, token, &name));
-        let Some(grant) = granted.jobs.first() else {
+        let Some(grant) = granted.jobs.first_mut() else {
             return Ok(idle());
         };
+        if !self.config.boot_secrets {
+            Sealer::withhold(&mut grant.job);
+        }
         let files = self.boot_files(&grant.job, &arch).await;
         // Who boots it as it likes needs no kernel of ours.
         if let Some(problem) = files
@@ -128,7 +131,7 @@ impl Core {
                 named.ok_or(PeopleError::UnknownToken)?
             }
         };
-        who.require_testbox()?;
+        who.require_worker()?;
         Ok(who)
     }
 
@@ -242,11 +245,10 @@ impl Core {
         let may_read = secrets_key.zip(came.address).is_some_and(|(key, address)| {
             self.config.boot_secrets && self.sealer.is_secrets_key(key, token, address)
         });
-        let are_secrets_withheld = sealing::has_secrets(&spec) && !(is_booting && may_read);
-        if are_secrets_withheld {
-            Sealer::strip(&mut spec);
-        } else {
+        if is_booting && may_read {
             self.sealer.open_secrets(&mut spec)?;
+        } else {
+            Sealer::withhold(&mut spec);
         }
         hide_receivers(&mut spec);
         let here = came.host;
@@ -262,7 +264,6 @@ impl Core {
             state: &job.state,
             token,
             here,
-            are_secrets_withheld,
             schedulers: initrd::schedulers(
                 here,
                 &self.others.url,

@@ -137,6 +137,14 @@ impl Who {
         Err(PeopleError::NotTestbox(self.name.clone()))
     }
 
+    /// Refuses all but testboxes: whoever gets work reads the secrets of jobs. In an open lab everybody is trusted.
+    pub(crate) fn require_worker(&self) -> Result<(), PeopleError> {
+        if self.open || self.role == Role::Testbox {
+            return Ok(());
+        }
+        Err(PeopleError::NotTestbox(self.name.clone()))
+    }
+
     /// Whether the account may act for this host.
     pub(crate) fn may_be_host(&self, host: &str) -> bool {
         match self.role {

@@ -3,10 +3,14 @@
 use fairlead_api::{
     BulkAction, PreviewFailure, PreviewItem, PreviewRequest, PreviewShare, PreviewState,
 };
+use fairlead_job::Spec;
 use fairlead_store::DocKind;
 use serde::{Deserialize, Serialize};
 
-use crate::storage::small_doc::SmallDoc;
+use crate::{
+    base::sealing::{NoKey, Sealer},
+    storage::small_doc::SmallDoc,
+};
 
 /// A preview, and how far it is done.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -16,7 +20,10 @@ pub(crate) struct PreviewDoc {
     pub(crate) at_ms: u64,
     /// Whose rights count. Empty: the operator of an open lab.
     pub(crate) by: String,
+    /// Without `set`, which is sealed.
     pub(crate) asked: PreviewRequest,
+    /// The new values of fields of jobs, sealed: there may be secrets among them. Empty: there are none.
+    pub(crate) set_sealed: String,
     pub(crate) made_ms: u64,
     pub(crate) sentence: String,
     /// What it touches, in the order in which it does.
@@ -36,11 +43,40 @@ pub(crate) struct PreviewDoc {
 
 impl SmallDoc for PreviewDoc {
     const KIND: DocKind = DocKind::Preview;
+    // 2: new values are sealed. A version before that would run the jobs without them.
+    const FORMAT: u32 = 2;
 }
 
 impl PreviewDoc {
     /// What is to be done.
     pub(crate) fn action(&self) -> BulkAction {
         self.asked.action
+    }
+
+    /// The same with the new values sealed.
+    pub(crate) fn sealed(mut self, sealer: &Sealer) -> Result<Self, NoKey> {
+        let set = std::mem::take(&mut self.asked.set);
+        if !set.is_empty() {
+            let text = serde_json::Value::Object(set).to_string();
+            let sealed = sealer.seal_text(&Self::purpose(&self.by), &text);
+            self.set_sealed = sealed.ok_or(NoKey)?;
+        }
+        Ok(self)
+    }
+
+    /// The new values of fields of jobs. `NoKey`: they were sealed with a key that this lab does not have.
+    pub(crate) fn set(&self, sealer: &Sealer) -> Result<Spec, NoKey> {
+        if self.set_sealed.is_empty() {
+            // A version that did not seal them made it.
+            return Ok(self.asked.set.clone());
+        }
+        let text = sealer.open_text(&Self::purpose(&self.by), &self.set_sealed);
+        let set = text.and_then(|text| serde_json::from_str(&text).ok());
+        set.ok_or(NoKey)
+    }
+
+    /// What the values of an account's preview are sealed for.
+    pub(crate) fn purpose(by: &str) -> String {
+        format!("preview/{by}")
     }
 }

@@ -129,7 +129,7 @@ impl Core {
             token: said.token.clone().or_else(|| text("my_token")),
             account: text("my_account").or_else(|| said.account.clone()),
             is_for_people: said.is_for_people,
-            vouched: None,
+            vouched: said.vouched.clone(),
         };
         self.people.accounts.identify(&credentials)
     }

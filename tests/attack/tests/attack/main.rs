@@ -9,6 +9,7 @@ mod neighbours;
 mod queues;
 mod rights;
 mod sealing_key;
+mod secrets;
 mod shares;
 mod testbox_tokens;
 mod traces;

@@ -58,7 +58,8 @@ async fn invented_names_buy_no_share() {
         &jobs::times(DISPATCHES, &queued("alice", "nightly")),
     )
     .await;
-    let first = dispatched(&lab.admin, DISPATCHES).await;
+    let boxes = lab.testbox("boxes", &["host-1"]).await;
+    let first = dispatched(&boxes, DISPATCHES).await;
     let won = first.iter().filter(|id| of_mallory.contains(*id)).count();
     let rest = DISPATCHES - won;
     assert!(
@@ -107,7 +108,8 @@ async fn nobody_submits_into_another_s_queue_or_class() {
     assert_eq!(mallory.field(&label.0, "queue_label").await, "alice");
     let released = submit(&alice, &queued("alice", "release")).await.remove(0);
     assert!(!released.1.contains("queue"), "{}", released.1);
-    let mut machine = Testbox::dc(&lab.admin, "host-1", 1 << 10);
+    let boxes = lab.testbox("boxes", &["host-1"]).await;
+    let mut machine = Testbox::dc(&boxes, "host-1", 1 << 10);
     let ran = machine.run_all(1).await;
     assert_eq!(ran.first(), Some(&released.0), "{ran:?}");
     assert_eq!(ran.len(), 3, "labels run, too");

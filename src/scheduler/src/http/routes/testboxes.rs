@@ -30,6 +30,7 @@ pub(super) async fn consume(
     host: &str,
 ) -> Result<Response, Refusal> {
     let who = core.people.accounts.identify(&request.credentials(None))?;
+    who.require_worker()?;
     who.require_host(host)?;
     request.belongs_to(Identity::Reserve);
     let body: ConsumeRequest = request.read_json(BODY_MAX).await?;

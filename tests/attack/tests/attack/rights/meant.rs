@@ -112,6 +112,11 @@ pub(super) fn takes_jobs(row: &Endpoint) -> bool {
     matches!(row.caller, Caller::JobToken | Caller::AccountOrJob)
 }
 
+/// Of the routes for testboxes, those that bring jobs with their secrets, which no admin reads.
+fn gets_work(row: &Endpoint) -> bool {
+    row.path.contains("consume") || row.path.contains("dispatch") || row.path.contains("boot_type")
+}
+
 /// Of the routes for a job's token, those that an admin may use without.
 fn takes_admin(row: &Endpoint) -> bool {
     !matches!(
@@ -154,7 +159,8 @@ pub(super) fn meant(row: &Endpoint, actor: Actor) -> Told {
             _ => Refused(403),
         },
         Caller::Testbox => match actor {
-            Testbox | Admin => Through,
+            Testbox => Through,
+            Admin if !gets_work(row) => Through,
             _ => Refused(403),
         },
         Caller::Admin => match actor {
