@@ -33,9 +33,27 @@ pub struct AccountView {
     /// Who is told of its jobs that do not say so themselves; absent: nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<NotifyView>,
+    /// Its tokens without themselves, the newest first; at most two are good at a time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tokens: Vec<TokenView>,
     /// A new token, once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub my_token: Option<String>,
+}
+
+/// A token of an account, without itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct TokenView {
+    /// The first digits of its hash, to tell tokens apart.
+    pub id: String,
+    /// When it was made, UTC epoch ms; 0: before that was noted.
+    pub made_ms: u64,
+    /// When it was used last, UTC epoch ms, ten minutes late at most; 0: not since that is noted.
+    pub last_used_ms: u64,
+    /// It is good for nothing from then on, UTC epoch ms; 0: it does not end.
+    pub ends_ms: u64,
 }
 
 /// Who is told of the jobs of an account.
@@ -94,7 +112,14 @@ pub struct AccountChange {
         skip_serializing_if = "LimitsChange::is_none"
     )]
     pub limits: LimitsChange,
-    /// Make a new token even if it has one.
+    /// Make a new token even if it has one. The one before it stays good for `overlap_s`; older ones end at once.
     #[serde(default)]
     pub new_token: bool,
+    /// The token before the newest is good for so long from now on, s, 0 to 2,592,000. Default with `new_token`: 86,400, a
+    /// day; else no change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlap_s: Option<u64>,
+    /// The new token is good for so long, s, 60 to 315,360,000. Default: it does not end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_s: Option<u64>,
 }

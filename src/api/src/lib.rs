@@ -31,7 +31,7 @@ mod usage;
 mod webhooks;
 pub mod wire;
 
-pub use accounts::{AccountChange, AccountView, NotifyChange, NotifyView};
+pub use accounts::{AccountChange, AccountView, NotifyChange, NotifyView, TokenView};
 pub use answer::{CaseTotals, JobAnswer, ShardAnswer, ShardCounts, TestHistory};
 pub use client::{
     AsJob, ByteStream, Client, ClientConfig, ClientError, JobQuery, JobUpdate, LogAppend,

@@ -5,6 +5,7 @@ use fairlead_api::{AccountChange, AccountView, NotifyChange, NotifyView};
 use fairlead_scheduler::add_account;
 
 use crate::{
+    amounts, clock,
     context::Context,
     exit::{self, Failure},
     limits::{self, LimitArgs},
@@ -25,6 +26,11 @@ enum What {
     Add(Box<AddArgs>),
     /// List accounts, without tokens
     List,
+    /// Show an account and when its tokens were made, used last and end, without the tokens
+    Show {
+        /// Name of the account
+        name: String,
+    },
     /// Show or set who is told of the jobs of an account that have no `notify` of their own
     Notify(NotifyArgs),
     /// Delete an account; its token becomes invalid, and its jobs go on
@@ -93,9 +99,16 @@ struct AddArgs {
     /// Let jobs of all accounts take the results of its jobs, and read them: yes or no
     #[arg(long, value_name = "YES|NO", value_parser = yes_or_no)]
     share_results: Option<bool>,
-    /// Replace the token; the old one becomes invalid
+    /// Make a new token. The present one stays valid for a while (--overlap), and older ones end at once
     #[arg(long)]
     new_token: bool,
+    /// How long the token before the newest stays valid from now on, at most 30d; 0: it ends now
+    /// [default with --new-token: 1d]
+    #[arg(long, value_name = "TIME", value_parser = amounts::length_ms)]
+    overlap: Option<u64>,
+    /// How long the new token is valid, from 1m on [default: it does not end]
+    #[arg(long, value_name = "TIME", value_parser = amounts::length_ms)]
+    expires: Option<u64>,
     #[command(flatten)]
     limits: LimitArgs,
     /// With a store option, write directly to the store: for the first admin, before the scheduler
@@ -145,6 +158,7 @@ pub(crate) async fn run(args: &AccountArgs, context: &Context) -> anyhow::Result
             let deleted = serde_json::json!({ "deleted": name });
             context.print(&deleted, |_| format!("account {name}: deleted"))?;
         }
+        What::Show { name } => show(name, context).await?,
         What::Notify(args) => notify(args, context).await?,
         What::List => {
             let accounts = context.client()?.accounts().await.map_err(Failure::from)?;
@@ -155,6 +169,26 @@ pub(crate) async fn run(args: &AccountArgs, context: &Context) -> anyhow::Result
         }
     }
     Ok(exit::OK)
+}
+
+/// Shows an account with its tokens.
+async fn show(name: &str, context: &Context) -> anyhow::Result<()> {
+    let accounts = context.client()?.accounts().await.map_err(Failure::from)?;
+    let mut accounts = accounts.into_iter();
+    let account = accounts.find(|account| account.my_account == name);
+    let account = account.ok_or_else(|| {
+        let hint = "list them: fairlead account list";
+        Failure::local(format!("there is no account '{name}'"), hint)
+    })?;
+    warn(std::slice::from_ref(&account), context);
+    context.print(&account, |account| {
+        format!(
+            "{}\n{}",
+            first_line(account),
+            tokens(account, context.output.paper())
+        )
+    })?;
+    Ok(())
 }
 
 /// Shows, sets or forgets who is told of the jobs of an account.
@@ -204,6 +238,8 @@ impl AddArgs {
             vip: self.vip.then_some(true),
             share_results: self.share_results,
             new_token: self.new_token,
+            overlap_s: self.overlap.map(|ms| ms / 1_000),
+            expires_s: self.expires.map(|ms| ms / 1_000),
             limits: self.limits.change(),
         }
     }
@@ -224,8 +260,8 @@ fn warn(accounts: &[AccountView], context: &Context) {
     }
 }
 
-/// The account, then its token alone on the last line, for `tail -n 1`.
-fn added(account: &AccountView) -> String {
+/// An account in one line.
+fn first_line(account: &AccountView) -> String {
     let vip = if account.vip {
         ", may use queue vip"
     } else {
@@ -244,27 +280,64 @@ fn added(account: &AccountView) -> String {
         names("hosts", &account.hosts),
         names("groups", &account.groups),
     );
-    let first = format!(
+    format!(
         "account {}: {}{hosts}{groups}{vip}{shares}",
         account.my_account, account.role
-    );
+    )
+}
+
+/// The account, then its token alone on the last line, for `tail -n 1`.
+fn added(account: &AccountView) -> String {
+    let first = first_line(account);
+    let older = account.tokens.get(1).map_or_else(String::new, |older| {
+        let until = match older.ends_ms {
+            0 => "it is replaced again".to_owned(),
+            ms => clock::shown(ms),
+        };
+        format!("\ntoken {} stays valid until {until}", older.id)
+    });
     match &account.my_token {
-        Some(token) => format!("{first}\ntoken, shown only now:\n{token}"),
+        Some(token) => format!("{first}{older}\ntoken, shown only now:\n{token}"),
         None => format!(
-            "{first}\nthe token is unchanged; --new-token replaces it where tokens are required"
+            "{first}{older}\nno new token was made; --new-token makes one where tokens are required"
         ),
     }
 }
 
+/// The tokens of an account, the newest first.
+fn tokens(account: &AccountView, paper: Paper) -> String {
+    let mut grid = Grid::new(&["token", "made", "last used", "ends"]);
+    for token in &account.tokens {
+        grid.row([
+            token.id.clone(),
+            clock::shown(token.made_ms),
+            clock::shown(token.last_used_ms),
+            clock::shown(token.ends_ms),
+        ]);
+    }
+    grid.render(paper)
+}
+
 fn table(accounts: &[AccountView], paper: Paper) -> String {
-    let mut grid = Grid::new(&["account", "role", "hosts", "vip", "limits"]);
+    let mut grid = Grid::new(&[
+        "account",
+        "role",
+        "hosts",
+        "vip",
+        "tokens",
+        "last used",
+        "limits",
+    ]);
     for account in accounts {
         let vip = if account.vip { "yes" } else { "no" };
+        let last_used_ms = account.tokens.iter().map(|token| token.last_used_ms).max();
         grid.row([
             account.my_account.clone(),
             account.role.clone(),
             or_dash(&account.hosts.join(",")),
             vip.to_owned(),
+            account.tokens.len().to_string(),
+            clock::shown(last_used_ms.unwrap_or(0)),
             or_dash(&limits::shown(&account.limits)),
         ]);
     }

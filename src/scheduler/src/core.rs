@@ -270,7 +270,7 @@ impl Core {
         let unread = metrics.unreadable_documents.clone();
         let docs = SmallDocs::new(Arc::clone(&store), Some(writer.clone()), unread);
         let budget = Budget::new(&config.limits);
-        let accounts = Accounts::new(config.access.clone(), config.admin.as_ref());
+        let accounts = Accounts::new(config.access.clone(), config.admin.as_ref(), clock.clone());
         Self {
             ids: Mutex::new(IdMaker::new(0, clock.wall_s())),
             config,

@@ -135,7 +135,7 @@ pub fn add_account<'a>(
             ..change.clone()
         };
         let docs = SmallDocs::new(store, None, Counters::default());
-        match set_account(&docs, name, &change, true).await {
+        match set_account(&docs, name, &change, true, Clock::system().wall_ms()).await {
             Ok((view, _)) => Ok(view),
             Err(refusal) => Err(StartError::Account {
                 message: refusal.to_string(),

@@ -102,7 +102,7 @@ async fn a_browser_that_logged_in_acts_by_its_own_pages_only(store: Store) {
     .await;
     assert_eq!(answer.status().as_u16(), 401);
     // A token that is replaced ends its logins.
-    let renewed = json!({"new_token": true});
+    let renewed = json!({"new_token": true, "overlap_s": 0});
     lab.admin.post("/scheduler/v1/accounts/ann", &renewed).await;
     eventually("the login is over", async || {
         let me = browser(&base, whoami, &[("cookie", &cookie)], None).await;

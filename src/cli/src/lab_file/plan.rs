@@ -110,7 +110,7 @@ fn account(entry: &Entry<Account>, known: Option<&AccountView>) -> Option<Change
             said.share_results.as_ref(),
         ),
         limits: fields.limits(&old.limits, &said.limits),
-        new_token: false,
+        ..AccountChange::default()
     };
     fields.change("account", &entry.name, Request::SetAccount(change))
 }

@@ -13,7 +13,7 @@ use crate::{
     base::errors::{ContentFault, PeopleError, Refusal},
     content::{care::JobMarks, holder::Holder},
     core::Core,
-    known::accounts::AccountDoc,
+    known::{account_doc::AccountDoc, accounts::Who},
     testing::{core_over, embedded, state, store_job},
 };
 
@@ -35,7 +35,7 @@ fn core_with_objects(data: &tempfile::TempDir) -> (Arc<Core>, PathBuf) {
 }
 
 fn user(name: &str) -> Holder {
-    Holder::of_account(AccountDoc::default().who(name))
+    Holder::of_account(Who::of(name, &AccountDoc::default()))
 }
 
 fn admin() -> Holder {
@@ -43,7 +43,7 @@ fn admin() -> Holder {
         role: "admin".to_owned(),
         ..AccountDoc::default()
     };
-    Holder::of_account(doc.who("root"))
+    Holder::of_account(Who::of("root", &doc))
 }
 
 /// Puts a file of these bytes; answers its id and its chunk.

@@ -222,7 +222,7 @@ mod tests {
     use fairlead_fault_store::{Fault, FaultStore, On, Step};
 
     use super::*;
-    use crate::known::accounts::AccountDoc;
+    use crate::known::account_doc::AccountDoc;
     use crate::{
         Clock, Config,
         testing::{core, core_beside, core_over, embedded},
@@ -246,7 +246,7 @@ mod tests {
             .wrote("other", Version::default(), other.clone());
         core.lab.hosts.update("target-8", |_| {}).unwrap();
         let may = |who: &AccountDoc, host: &str, group: &str| {
-            core.check_group(&who.who("it"), host, group).is_ok()
+            core.check_group(&Who::of("it", who), host, group).is_ok()
         };
         let rack = account("rack1-*", None);
         for (group, is_free) in [

@@ -307,6 +307,12 @@ fn of_timer(error: &TimerError) -> Told {
 fn of_people(error: &PeopleError) -> Told {
     use PeopleError as E;
     let (code, hint) = match error {
+        E::TokenOver(account) => {
+            let hint = format!(
+                "a newer one replaced it, or it expired; an admin makes one: fairlead account add {account} --new-token"
+            );
+            return (Unauthorized, hint.into());
+        }
         E::NoToken | E::UnknownToken | E::OthersToken => (
             Unauthorized,
             "send 'Authorization: Bearer TOKEN' with a token from: fairlead account add NAME",
@@ -363,6 +369,8 @@ fn of_setting(error: &PeopleError) -> &'static str {
         E::BadHostPattern(_) => {
             "1 to 128 bytes of letters, digits and ._-@+~:, with * for any text and ? for one character"
         }
+        E::NoNewToken(_) => "make one: new_token: true, or --new-token",
+        E::TokenTime { .. } => "seconds; omit it for the default",
         E::TooManyMonths { .. } => "0 keeps jobs for ever; null leaves it to --keep-months",
         E::LimitTooHigh { .. } => "omit it for no limit",
         E::LimitOfAccounts { .. } => "set it for an account: fairlead account set NAME",
@@ -398,8 +406,7 @@ fn of_host(error: &HostError) -> Told {
         ),
         E::BadRegistration { .. } => (BadField, "see the operator's guide, hosts"),
         E::UnknownKind(_) | E::NoKinds => (BadField, "hw alone, or vm and/or dc"),
-        E::NotClosed(_) => (NotFound, "list hosts and their states with GET hosts"),
-        E::NotReserved(_) => (NotFound, "list hosts and their reservations with GET hosts"),
+        E::NotClosed(_) | E::NotReserved(_) => (NotFound, "list hosts with GET hosts"),
         E::ReservedFor { max, .. } => {
             let hint = format!("give 1 to {max} accounts whose jobs the host gets");
             return (BadField, hint.into());
@@ -412,8 +419,7 @@ fn of_host(error: &HostError) -> Told {
             let hint = format!("use a time in the future, at most {days_max} days ahead");
             return (BadField, hint.into());
         }
-        E::BadRequest { .. } => (BadField, "see docs/api.md, consume"),
-        E::BadWord { .. } => (BadField, "see docs/api.md, asking for work"),
+        E::BadRequest { .. } | E::BadWord { .. } => (BadField, "see docs/api.md, consume"),
         E::TooManyHeld { .. } => (BadField, "one host cannot have so many"),
         E::NoAnswer | E::DispatcherStopping => (Unavailable, "ask again"),
         E::SessionOver(_) => (

@@ -8,25 +8,20 @@ use std::{
 use blake3::Hash;
 use fairlead_api::{AccountView, Limits};
 use fairlead_job::CallbackEvents;
-use fairlead_store::{DocKind, JobState, StoreError, Version};
+use fairlead_store::{JobState, StoreError, Version};
 use parking_lot::{Mutex, RwLock};
-use serde::{Deserialize, Serialize};
 
 use crate::{
-    Access,
+    Access, Clock,
     base::{
         errors::{JobError, PeopleError, excerpt},
         host_names::HostNames,
         names::HEALTH_CHECK,
-        roles::{DEFAULT_ROLE, Role},
+        roles::Role,
         sealing::token_hash,
     },
-    known::account_notify::AccountNotify,
-    storage::{
-        doc_cache::DocCache,
-        doc_fields::no_null,
-        small_doc::{SmallDoc, SmallDocs},
-    },
+    known::{account_doc::AccountDoc, account_notify::AccountNotify, tokens::GoodToken},
+    storage::{doc_cache::DocCache, small_doc::SmallDocs},
 };
 
 /// Who asks.
@@ -44,6 +39,18 @@ pub(crate) struct Who {
 }
 
 impl Who {
+    /// Who the account of this name is.
+    pub(crate) fn of(name: &str, doc: &AccountDoc) -> Self {
+        Self {
+            name: name.to_owned(),
+            role: Role::of(&doc.role),
+            hosts: HostNames::of(doc.hosts.as_deref()),
+            groups: HostNames::of(doc.groups.as_deref()),
+            vip: doc.vip,
+            open: false,
+        }
+    }
+
     fn open(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -190,71 +197,6 @@ impl Credentials {
     }
 }
 
-/// An account's document. One that cannot be read is nobody's: its token is unknown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct AccountDoc {
-    /// A newer version may have others than [`Role`] has.
-    pub(crate) role: String,
-    pub(crate) vip: bool,
-    /// As hexadecimal digits.
-    pub(crate) token_hash: Option<String>,
-    pub(crate) limits: Limits,
-    /// Patterns of the hosts of a testbox account; `None`: nobody said so.
-    #[serde(deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
-    pub(crate) hosts: Option<Vec<String>>,
-    /// The same of the groups that they may be in.
-    #[serde(deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
-    pub(crate) groups: Option<Vec<String>>,
-    /// Whether jobs of all accounts may take results of its jobs.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) share_results: bool,
-    /// Who is told of its jobs that do not say so themselves; `None`: nobody.
-    #[serde(deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
-    pub(crate) notify: Option<AccountNotify>,
-    /// Logins of browsers before this time have ended, UTC epoch ms.
-    #[serde(deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
-    pub(crate) logins_since_ms: Option<u64>,
-}
-
-impl Default for AccountDoc {
-    fn default() -> Self {
-        Self {
-            role: DEFAULT_ROLE.to_owned(),
-            vip: false,
-            token_hash: None,
-            limits: Limits::default(),
-            hosts: None,
-            groups: None,
-            share_results: false,
-            notify: None,
-            logins_since_ms: None,
-        }
-    }
-}
-
-impl SmallDoc for AccountDoc {
-    const KIND: DocKind = DocKind::Account;
-}
-
-impl AccountDoc {
-    /// Who the account of this name is.
-    pub(crate) fn who(&self, name: &str) -> Who {
-        Who {
-            name: name.to_owned(),
-            role: Role::of(&self.role),
-            hosts: HostNames::of(self.hosts.as_deref()),
-            groups: HostNames::of(self.groups.as_deref()),
-            vip: self.vip,
-            open: false,
-        }
-    }
-
-    fn hash(&self) -> Option<Hash> {
-        Hash::from_hex(self.token_hash.as_ref()?).ok()
-    }
-}
-
 /// The accounts, as last read or written.
 #[derive(Debug)]
 pub(crate) struct Accounts {
@@ -262,8 +204,9 @@ pub(crate) struct Accounts {
     known: Mutex<DocCache<AccountDoc>>,
     /// By hash of the token, made of `known`. Its places are chosen with a random key, and [`Hash`] compares in constant
     /// time: how long a look takes says nothing of what is stored.
-    by_hash: RwLock<HashMap<Hash, Who>>,
+    by_hash: RwLock<HashMap<Hash, (Who, GoodToken)>>,
     built_in: Option<(Hash, Who)>,
+    clock: Clock,
     /// As `logins_since_ms` of an account: of the built-in one, which is not stored.
     built_in_since_ms: AtomicU64,
 }
@@ -301,7 +244,7 @@ impl Accounts {
     }
 
     /// With the built-in admin of the configuration, if it has one.
-    pub(crate) fn new(access: Access, admin: Option<&(String, String)>) -> Self {
+    pub(crate) fn new(access: Access, admin: Option<&(String, String)>, clock: Clock) -> Self {
         let built_in = admin.map(|(name, token)| {
             let who = Who {
                 open: false,
@@ -314,6 +257,7 @@ impl Accounts {
             known: Mutex::default(),
             by_hash: RwLock::default(),
             built_in,
+            clock,
             built_in_since_ms: AtomicU64::new(0),
         }
     }
@@ -357,10 +301,15 @@ impl Accounts {
     fn update<R>(&self, work: impl FnOnce(&mut DocCache<AccountDoc>) -> R) {
         let mut known = self.known.lock();
         work(&mut known);
-        let by_hash = known
-            .iter()
-            .filter_map(|(name, known)| Some((known.hash()?, known.who(name))));
-        *self.by_hash.write() = by_hash.collect();
+        let mut by_hash = self.by_hash.write();
+        let mut next = HashMap::with_capacity(by_hash.len());
+        for (name, doc) in known.iter() {
+            let tokens = doc.tokens();
+            let before = |hash: &Hash| by_hash.get(hash).map(|(_, token)| token.clone());
+            let good = tokens.good(before);
+            next.extend(good.map(|(hash, token)| (hash, (Who::of(name, doc), token))));
+        }
+        *by_hash = next;
     }
 
     /// Who sent this.
@@ -398,12 +347,9 @@ impl Accounts {
             .as_ref()
             .filter(|(known, _)| *known == hash)
             .map(|(_, who)| who.clone());
-        let stored = || {
-            let by_hash = self.by_hash.read();
-            by_hash.get(&hash).cloned()
-        };
-        let Some(who) = built_in.or_else(stored) else {
-            return Err(PeopleError::UnknownToken);
+        let who = match built_in {
+            Some(who) => who,
+            None => self.holder_of(&hash)?,
         };
         if who.role == Role::Unknown {
             return Err(PeopleError::NewRole(who.name));
@@ -414,6 +360,33 @@ impl Accounts {
             }
             _ => Ok(who),
         }
+    }
+
+    /// Whose token this is, now that somebody uses it.
+    fn holder_of(&self, hash: &Hash) -> Result<Who, PeopleError> {
+        let by_hash = self.by_hash.read();
+        let (who, token) = by_hash.get(hash).ok_or(PeopleError::UnknownToken)?;
+        if token.is_used(self.clock.wall_ms()) {
+            return Ok(who.clone());
+        }
+        Err(PeopleError::TokenOver(who.name.clone()))
+    }
+
+    /// When a token was used last here, UTC epoch ms; 0: not since this replica began.
+    pub(crate) fn used_ms(&self, token: &Hash) -> u64 {
+        let by_hash = self.by_hash.read();
+        by_hash.get(token).map_or(0, |(_, token)| token.used_ms())
+    }
+
+    /// The accounts of whose tokens it is to be written that they were used.
+    pub(crate) fn used_since_written(&self) -> Vec<String> {
+        let known = self.known.lock();
+        let due = known.iter().filter(|(_, doc)| {
+            let stored = doc.tokens();
+            let now = stored.clone().used(|hash| self.used_ms(hash));
+            now.is_use_due(&stored)
+        });
+        due.map(|(name, _)| name.clone()).collect()
     }
 
     /// Whose token these credentials have; in an open lab all are the operator's.
@@ -439,7 +412,7 @@ impl Accounts {
         let built_in = built_in.filter(|who| who.name == name).cloned();
         let known = || {
             let known = self.known.lock();
-            known.get(name).map(|known| known.who(name))
+            known.get(name).map(|known| Who::of(name, known))
         };
         built_in.or_else(known)
     }

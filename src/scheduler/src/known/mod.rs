@@ -1,6 +1,7 @@
 //! Facts: what this replica believes, as structs without a clock of their own. Accounts, hosts and queues also read
 //! their documents from the store. Nothing here writes.
 
+pub(crate) mod account_doc;
 pub(crate) mod account_notify;
 pub(crate) mod accounts;
 pub(crate) mod alarms;
@@ -44,6 +45,7 @@ pub(crate) mod sequences;
 pub(crate) mod starts;
 pub(crate) mod test_times;
 pub(crate) mod timers;
+pub(crate) mod tokens;
 pub(crate) mod unknown_machines;
 pub(crate) mod uploads;
 pub(crate) mod usage;

@@ -10,8 +10,8 @@ use crate::{
     base::errors::Refusal,
     core::Core,
     known::{
-        accounts::AccountDoc, cordons::Cordon, host_turns::TurnDoc, hosts::Host, leases::LeaseDoc,
-        queues::Set, reservations::Reservation, sequences::SequenceTurn,
+        account_doc::AccountDoc, cordons::Cordon, host_turns::TurnDoc, hosts::Host,
+        leases::LeaseDoc, queues::Set, reservations::Reservation, sequences::SequenceTurn,
     },
     storage::{
         group_commit::only,

@@ -16,22 +16,35 @@ use crate::{
     },
     core::Core,
     known::{
+        account_doc::AccountDoc,
         account_notify::AccountNotify,
-        accounts::{AccountDoc, Who},
+        accounts::Who,
         limits::changed,
+        tokens::{OVERLAP_S, TokenChange},
     },
     storage::small_doc::{SmallDocs, Stored},
 };
 
+/// Longest time for which a token stays good after a newer one was made, s: 30 days.
+const OVERLAP_MAX_S: u64 = 30 * 86_400;
+/// Shortest time for which a token is good, s: a minute.
+const EXPIRES_MIN_S: u64 = 60;
+/// Longest time for which a token is good that ends, s: ten years.
+const EXPIRES_MAX_S: u64 = 3_650 * 86_400;
+/// Accounts whose use of tokens is written in one round.
+const USES_MAX: usize = 200;
+
 /// Creates or changes an account in the store. Answers it for who asked, too. `with_token`: one that has none, or
-/// `new_token`, gets a token, shown once.
+/// `new_token`, gets a token, shown once. The one before it stays good for the overlap.
 pub(crate) async fn set_account(
     docs: &SmallDocs,
     name: &str,
     change: &AccountChange,
     with_token: bool,
+    now_ms: u64,
 ) -> Result<(AccountView, Stored<AccountDoc>), Refusal> {
     check_name("account", name)?;
+    let of_tokens = token_change(change, now_ms)?;
     let token = new_token();
     let hash = token_hash(&token).to_hex().to_string();
     if change.role.is_some() {
@@ -55,10 +68,17 @@ pub(crate) async fn set_account(
             doc.groups = Some(patterns.clone());
         }
         // An open lab gives no tokens; who was named there first gets one here. An earlier try may have given it.
-        let has_another = doc.token_hash.as_ref().is_some_and(|known| *known != hash);
-        if with_token && (!has_another || change.new_token) {
-            doc.token_hash = Some(hash.clone());
+        let tokens = doc.tokens();
+        let has_another = tokens.newest().is_some_and(|newest| *newest != hash);
+        let gets_one = with_token && (!has_another || change.new_token);
+        if let Some(expires_s) = change.expires_s.filter(|_| !gets_one) {
+            return Err(PeopleError::NoNewToken(expires_s).into());
         }
+        doc.set_tokens(if gets_one {
+            tokens.with(&hash, of_tokens)
+        } else {
+            tokens.ended(of_tokens)
+        });
         Ok(doc)
     };
     let stored = docs.change(name, next).await?;
@@ -68,6 +88,30 @@ pub(crate) async fn set_account(
         ..view_of(name, &stored.doc)
     };
     Ok((view, stored))
+}
+
+/// What is asked of the tokens of an account.
+fn token_change(change: &AccountChange, now_ms: u64) -> Result<TokenChange, PeopleError> {
+    let ms = |what, given: Option<u64>, (min, max)| match given {
+        Some(given) if !(min..=max).contains(&given) => Err(PeopleError::TokenTime {
+            what,
+            given,
+            min,
+            max,
+        }),
+        given => Ok(given.map(|s| s.saturating_mul(1_000))),
+    };
+    let unsaid = change.new_token.then_some(OVERLAP_S);
+    let overlap_s = change.overlap_s.or(unsaid);
+    Ok(TokenChange {
+        now_ms,
+        overlap_ms: ms("overlap_s", overlap_s, (0, OVERLAP_MAX_S))?,
+        lives_ms: ms(
+            "expires_s",
+            change.expires_s,
+            (EXPIRES_MIN_S, EXPIRES_MAX_S),
+        )?,
+    })
 }
 
 /// Refuses a change of more than limits.
@@ -81,6 +125,9 @@ fn refuse_rights(change: &AccountChange) -> Result<(), PeopleError> {
         .share_results
         .map(|shares| format!("share_results: {shares}"));
     let token = change.new_token.then(|| "new_token: true".to_owned());
+    let overlap = change.overlap_s.map(|s| format!("overlap_s: {s}"));
+    let expires = change.expires_s.map(|s| format!("expires_s: {s}"));
+    let token = token.or(overlap).or(expires);
     let hosts = change
         .hosts
         .as_ref()
@@ -107,7 +154,8 @@ impl Core {
         if !with_token {
             refuse_rights(change)?;
         }
-        let (view, stored) = set_account(&self.docs, name, change, with_token).await?;
+        let (view, stored) =
+            set_account(&self.docs, name, change, with_token, self.clock.wall_ms()).await?;
         self.people.accounts.wrote(name, stored.version, stored.doc);
         self.tell_policy();
         Ok(view)
@@ -149,16 +197,45 @@ impl Core {
     }
 }
 
-/// All accounts, without tokens.
-pub(crate) async fn list_accounts(docs: &SmallDocs) -> Result<Vec<AccountView>, Refusal> {
-    let known = docs.list::<AccountDoc>().await?;
-    let views = known.iter().map(|(name, known)| view_of(name, &known.doc));
-    Ok(views.collect())
+impl Core {
+    /// All accounts, without tokens.
+    pub(crate) async fn account_views(&self) -> Result<Vec<AccountView>, Refusal> {
+        let accounts = &self.people.accounts;
+        let known = self.docs.list::<AccountDoc>().await?;
+        let views = known.iter().map(|(name, known)| AccountView {
+            tokens: known
+                .doc
+                .tokens()
+                .used(|token| accounts.used_ms(token))
+                .views(),
+            ..view_of(name, &known.doc)
+        });
+        Ok(views.collect())
+    }
+
+    /// Writes when tokens were used, of accounts of which that was written long ago.
+    pub(crate) async fn write_token_use(&self) {
+        let accounts = &self.people.accounts;
+        for name in accounts.used_since_written().into_iter().take(USES_MAX) {
+            let gone = || Refusal::from(PeopleError::UnknownAccount(name.clone()));
+            let next = async |present: Option<AccountDoc>| -> Result<AccountDoc, Refusal> {
+                let mut doc = present.ok_or_else(gone)?;
+                doc.set_tokens(doc.tokens().used(|token| accounts.used_ms(token)));
+                Ok(doc)
+            };
+            match self.docs.change(&name, next).await {
+                Ok(stored) => accounts.wrote(&name, stored.version, stored.doc),
+                Err(error) => {
+                    tracing::debug!(account = name, %error, "the use of its tokens was not written");
+                }
+            }
+        }
+    }
 }
 
 /// An account for people, without its token.
 fn view_of(name: &str, doc: &AccountDoc) -> AccountView {
-    let who = doc.who(name);
+    let who = Who::of(name, doc);
     let mut view = AccountView {
         my_account: name.to_owned(),
         role: doc.role.clone(),
@@ -166,6 +243,7 @@ fn view_of(name: &str, doc: &AccountDoc) -> AccountView {
         share_results: doc.share_results,
         limits: doc.limits,
         notify: doc.notify.as_ref().map(AccountNotify::view),
+        tokens: doc.tokens().views(),
         ..AccountView::default()
     };
     if who.role == Role::Testbox {
@@ -189,7 +267,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Access,
+        Access, Clock,
         base::metrics::Counters,
         known::accounts::{Accounts, Credentials},
     };
@@ -204,7 +282,7 @@ mod tests {
 
     #[test]
     fn an_open_replica_takes_names_as_given_and_keeps_accounts_apart() {
-        let accounts = Accounts::new(Access::Open, None);
+        let accounts = Accounts::new(Access::Open, None, Clock::system());
         let user = accounts.identify(&said(None, Some("user1"))).unwrap();
         assert!(user.may_act_for("user1") && !user.may_act_for("user2"));
         assert!(
@@ -218,7 +296,7 @@ mod tests {
     #[test]
     fn a_replica_with_tokens_wants_the_right_one() {
         let admin = ("root".to_owned(), "secret".to_owned());
-        let accounts = Accounts::new(Access::Tokens, Some(&admin));
+        let accounts = Accounts::new(Access::Tokens, Some(&admin), Clock::system());
         let refused = |token, account| accounts.identify(&said(token, account)).unwrap_err();
         assert_eq!(refused(None, Some("root")), PeopleError::NoToken);
         assert_eq!(refused(Some("guess"), None), PeopleError::UnknownToken);
@@ -248,7 +326,7 @@ mod tests {
     async fn a_document_without_hosts_names_all_and_one_that_cannot_be_read_none() {
         let data = tempfile::tempdir().unwrap();
         let (docs, store) = docs(&data);
-        let accounts = Accounts::new(Access::Tokens, None);
+        let accounts = Accounts::new(Access::Tokens, None, Clock::system());
         for (hosts, names_x) in [
             (None, Some(true)),
             (Some(json!(["x", "y-*"])), Some(true)),
@@ -275,7 +353,7 @@ mod tests {
         let (docs, store) = docs(&data);
         let body = json!({"role": "auditor", "token_hash": token_hash("t").to_hex().to_string()});
         put(store.as_ref(), body).await;
-        let accounts = Accounts::new(Access::Tokens, None);
+        let accounts = Accounts::new(Access::Tokens, None, Clock::system());
         accounts.reload(&docs).await.unwrap();
         let refused = accounts.identify(&said(Some("t"), None)).unwrap_err();
         assert_eq!(refused, PeopleError::NewRole("ann".to_owned()));
@@ -284,7 +362,7 @@ mod tests {
             vip: Some(true),
             ..AccountChange::default()
         };
-        let (view, _) = set_account(&docs, "ann", &change, true).await.unwrap();
+        let (view, _) = set_account(&docs, "ann", &change, true, 1).await.unwrap();
         assert_eq!(view.role, "auditor");
     }
 
@@ -297,10 +375,12 @@ mod tests {
             vip: Some(true),
             ..AccountChange::default()
         };
-        let refused = set_account(&docs, "ann", &change, true).await.unwrap_err();
+        let refused = set_account(&docs, "ann", &change, true, 1)
+            .await
+            .unwrap_err();
         assert!(refused.body().hint.contains("fairlead account add ann"));
         change.role = Some("user".to_owned());
-        let (view, _) = set_account(&docs, "ann", &change, true).await.unwrap();
+        let (view, _) = set_account(&docs, "ann", &change, true, 1).await.unwrap();
         assert!(view.vip && view.my_token.is_some());
     }
 

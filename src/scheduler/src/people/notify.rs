@@ -15,10 +15,7 @@ use crate::{
         text::without_path,
     },
     core::Core,
-    known::{
-        account_notify::AccountNotify,
-        accounts::{AccountDoc, Who},
-    },
+    known::{account_doc::AccountDoc, account_notify::AccountNotify, accounts::Who},
 };
 
 impl Core {
@@ -184,12 +181,12 @@ mod tests {
         let core = core(&data, Access::Tokens);
         let doc = AccountDoc::default();
         core.docs.put("ann", None, Some(&doc)).await.unwrap();
-        let (ann, bob) = (doc.who("ann"), doc.who("bob"));
+        let (ann, bob) = (Who::of("ann", &doc), Who::of("bob", &doc));
         let admin = AccountDoc {
             role: "admin".to_owned(),
             ..AccountDoc::default()
         };
-        let admin = admin.who("root");
+        let admin = Who::of("root", &admin);
         core.set_notify(&ann, "ann", &change(URL)).await.unwrap();
         core.set_notify(&admin, "ann", &change(URL)).await.unwrap();
         for (who, account, status) in [(&bob, "ann", 403), (&admin, "nobody", 404)] {

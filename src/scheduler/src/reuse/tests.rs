@@ -408,7 +408,7 @@ async fn share(core: &Core, account: &str, share_results: bool) {
         share_results: Some(share_results),
         ..fairlead_api::AccountChange::default()
     };
-    let (_, stored) = crate::people::accounts::set_account(&core.docs, account, &change, false)
+    let (_, stored) = crate::people::accounts::set_account(&core.docs, account, &change, false, 1)
         .await
         .unwrap();
     core.people

@@ -38,6 +38,8 @@ enum Chore {
     Rules,
     /// Reads accounts.
     Accounts,
+    /// Writes when tokens of accounts were used.
+    TokenUse,
     /// Reads pools of machines.
     Pools,
     /// Reads closed hosts.
@@ -99,6 +101,7 @@ const CHORES: &[(Chore, &str, u64, u64)] = &[
     (Chore::Queues, "queues", 1, 0),
     (Chore::Rules, "rules", 2, 0),
     (Chore::Accounts, "accounts", 2, 0),
+    (Chore::TokenUse, "token_use", 60, 30),
     (Chore::Pools, "pools", 2, 1),
     (Chore::Cordons, "cordons", 2, 0),
     (Chore::HealthChecks, "health_checks", 2, 0),
@@ -252,6 +255,7 @@ impl Rounds {
                 core.people.accounts.reload(&core.docs).await?;
                 core.tell_policy();
             }
+            Chore::TokenUse => core.write_token_use().await,
             Chore::Pools => core.reload_pools().await?,
             Chore::Cordons => core.reload_closures().await?,
             Chore::HealthChecks => core.check_suspects().await?,

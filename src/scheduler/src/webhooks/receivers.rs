@@ -6,7 +6,7 @@ use crate::{
     base::errors::Refusal,
     core::Core,
     known::{
-        accounts::AccountDoc,
+        account_doc::AccountDoc,
         webhooks::{Field, Key},
     },
 };

@@ -12,6 +12,7 @@ mod sealing_key;
 mod secrets;
 mod shares;
 mod testbox_tokens;
+mod tokens;
 mod traces;
 mod twins;
 mod uploads;

@@ -10,6 +10,8 @@ pub(crate) enum PeopleError {
     NoToken,
     #[error("unknown token")]
     UnknownToken,
+    #[error("this token of account '{0}' is over")]
+    TokenOver(String),
     #[error("the token does not belong to the account in my_account")]
     OthersToken,
     /// A newer version gave it a role that this one does not know.
@@ -85,6 +87,15 @@ pub(crate) enum PeopleError {
     NoNotify(String),
 
     // Setting how long jobs are kept.
+    #[error("expires_s: {0}, but no new token is made")]
+    NoNewToken(u64),
+    #[error("{what}: {given} is not between {min} and {max}")]
+    TokenTime {
+        what: &'static str,
+        given: u64,
+        min: u64,
+        max: u64,
+    },
     #[error("keep_months: {given} is over {max}")]
     TooManyMonths { given: u32, max: u32 },
 

@@ -1,5 +1,7 @@
 //! Tests that each refusal has a message and a hint in short sentences, and that none quotes the store.
 
+mod people;
+
 use fairlead_job::{DataReadiness, Health, JobId};
 use fairlead_store::{ItemError, StoreError};
 
@@ -272,76 +274,6 @@ fn of_timers() -> Vec<Refusal> {
     all.map(Refusal::from).into()
 }
 
-fn of_people() -> Vec<Refusal> {
-    use PeopleError as E;
-    let word = || "ann".to_owned();
-    let all = [
-        E::NoToken,
-        E::UnknownToken,
-        E::OthersToken,
-        E::NewRole(word()),
-        E::NotAdmin(word()),
-        E::NotTestbox(word()),
-        E::NotItsHost {
-            account: word(),
-            host: word(),
-        },
-        E::OnlyTestbox(word()),
-        E::NotItsGroup {
-            account: word(),
-            group: word(),
-        },
-        E::UnknownRole(word()),
-        E::OpenLab("vip: true".to_owned()),
-        E::NamesNoHosts(word()),
-        E::HostPatterns { given: 65, max: 64 },
-        E::BadHostPattern(word()),
-        E::LimitTooHigh {
-            what: "hours",
-            given: 9,
-            max: 5,
-        },
-        E::LimitOfAccounts { what: "content_mb" },
-        E::NoSoftLimit { what: "shards" },
-        E::SoftOverHard {
-            what: "hours",
-            soft: 9,
-            hard: 5,
-        },
-        E::NoChange,
-        E::PriorityTooHigh { given: 10, max: 9 },
-        E::BadWeight {
-            given: 0,
-            max: 1_000,
-        },
-        E::BackgroundTooHigh {
-            given: 501,
-            max: 500,
-        },
-        E::NoUsers,
-        E::TooManyUsers { given: 9, max: 5 },
-        E::DefaultPolicy(word()),
-        E::UnknownQueue(word()),
-        E::UnknownAccount(word()),
-        E::OwnAccount(word()),
-        E::OthersNotify {
-            asker: word(),
-            account: word(),
-        },
-        E::NoNotify(word()),
-        E::TooManyMonths {
-            given: 1_001,
-            max: 1_000,
-        },
-        E::BadReuse(word()),
-        E::BadRule(fairlead_job::RuleError {
-            message: "rule 'a': then: it sets nothing".to_owned(),
-            hint: "name one of queue".to_owned(),
-        }),
-    ];
-    all.map(Refusal::from).into()
-}
-
 fn of_hosts() -> Vec<Refusal> {
     use HostError as E;
     let word = || "a66".to_owned();
@@ -445,7 +377,11 @@ fn each_refusal_has_a_hint_and_short_sentences() {
             0,
         ),
         all_of(include_str!("../../base/errors/timers.rs"), of_timers(), 0),
-        all_of(include_str!("../../base/errors/people.rs"), of_people(), 0),
+        all_of(
+            include_str!("../../base/errors/people.rs"),
+            people::of_people(),
+            0,
+        ),
         all_of(
             include_str!("../../base/errors/pools.rs"),
             pools::samples(),

@@ -26,7 +26,6 @@ use crate::{
     },
     known::accounts::Who,
     peers::hints::BODY_MAX as HINTS_MAX,
-    people::accounts::list_accounts,
 };
 
 /// Largest body of an admin's request, bytes.
@@ -254,7 +253,7 @@ pub(super) async fn accounts(core: Arc<Core>, request: Request) -> Result<Respon
     admin(&core, &request)?;
     // An account that was just added, here or at another replica, is to be found, too.
     core.store.refresh().await?;
-    let accounts = list_accounts(&core.docs).await?;
+    let accounts = core.account_views().await?;
     paged(&request, accounts, |account| account.my_account.clone())
 }
 
@@ -265,7 +264,10 @@ pub(super) async fn set_account(
 ) -> Result<Response, Refusal> {
     let who = admin(&core, &request)?;
     let body = request.read_object(BODY_MAX).await?;
-    let change: AccountChange = parsed(body, "role, hosts, vip, limits, new_token")?;
+    let change: AccountChange = parsed(
+        body,
+        "role, hosts, vip, limits, new_token, overlap_s, expires_s",
+    )?;
     let view = core.set_account(name, &change).await?;
     core.audit(
         &who.name,
