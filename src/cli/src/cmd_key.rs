@@ -5,7 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use fairlead_scheduler::{Keys, import_keys, rotate_key, show_keys};
+use fairlead_scheduler::{
+    KeyView, Keys, RetiredKeys, import_keys, retire_key, rotate_key, show_keys,
+};
 
 use crate::{
     clock,
@@ -33,6 +35,8 @@ enum What {
     Import(ImportArgs),
     /// Add a key that seals and signs from a minute later on; older keys still open and verify
     Rotate(RotateArgs),
+    /// Drop a key that strangers may know: it opens and verifies nothing any more
+    Retire(RetireArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -59,6 +63,22 @@ struct RotateArgs {
     store: StoreArgs,
 }
 
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Rotate first, and wait a minute. Timers, previews and receivers of notices are sealed with the new
+key. Secrets of jobs that have ended stay sealed for good. Logins of browsers end. Machines that wait
+for a boot over the network have a new token after 15 minutes.")]
+struct RetireArgs {
+    /// Fingerprint of the key, as `key show` lists it
+    key: String,
+    /// Retire it although jobs that have not ended need it: those that wait with its secrets end as
+    /// `abort_invalid`, and those that run with its tokens lose their hosts
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
 pub(crate) async fn run(args: &KeyArgs, context: &Context) -> anyhow::Result<u8> {
     let (keys, export) = match &args.what {
         What::Show(show) => {
@@ -74,6 +94,7 @@ pub(crate) async fn run(args: &KeyArgs, context: &Context) -> anyhow::Result<u8>
             let config = rotate.store.config(&context.env)?;
             (rotate_key(&config).await, false)
         }
+        What::Retire(args) => return retire(args, context).await,
     };
     let keys = keys.map_err(|error| Failure::local(error.to_string(), ""))?;
     if export {
@@ -81,6 +102,25 @@ pub(crate) async fn run(args: &KeyArgs, context: &Context) -> anyhow::Result<u8>
     } else {
         context.print(&keys, |keys| table(keys, context.output.paper()))?;
     }
+    Ok(exit::OK)
+}
+
+async fn retire(args: &RetireArgs, context: &Context) -> anyhow::Result<u8> {
+    let config = args.store.config(&context.env)?;
+    let retired = retire_key(&config, &args.key, args.force).await;
+    let retired = retired.map_err(|error| Failure::local(error.to_string(), ""))?;
+    context.print(&retired, |retired| {
+        let RetiredKeys {
+            keys,
+            sealed_anew,
+            waiting,
+            running,
+        } = retired;
+        let shown = table(keys, context.output.paper());
+        format!(
+            "{shown}\nsealed anew: {sealed_anew} timers, previews and receivers; jobs that needed it: {waiting} waiting, {running} running"
+        )
+    })?;
     Ok(exit::OK)
 }
 
@@ -113,14 +153,22 @@ fn table(keys: &Keys, paper: Paper) -> String {
         } else {
             clock::shown(key.from_ms)
         };
-        let does = if key.seals {
-            "seals and opens"
-        } else if key.from_ms > clock::now_ms() {
-            "opens; seals soon"
-        } else {
-            "opens"
-        };
-        grid.row([key.id.clone(), since, does.to_owned()]);
+        grid.row([key.id.clone(), since, does(key)]);
     }
     grid.render(paper)
+}
+
+/// The use of a key, in words.
+fn does(key: &KeyView) -> String {
+    if key.retired_ms > 0 {
+        return format!("retired {}", clock::shown(key.retired_ms));
+    }
+    let does = if key.seals {
+        "seals and opens"
+    } else if key.from_ms > clock::now_ms() {
+        "opens; seals soon"
+    } else {
+        "opens"
+    };
+    does.to_owned()
 }

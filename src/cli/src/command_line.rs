@@ -103,7 +103,7 @@ pub(crate) enum Command {
     Audit(cmd_audit::AuditArgs),
     /// Add and list accounts and their tokens
     Account(cmd_account::AccountArgs),
-    /// Show, import and rotate the keys that seal secrets and sign tokens
+    /// Show, import, rotate and retire the keys that seal secrets and sign tokens
     Key(cmd_key::KeyArgs),
     /// Copy the embedded store into a new file, also while a scheduler runs
     Backup(cmd_backup::BackupArgs),

@@ -47,7 +47,9 @@ pub use crate::care::prune::{PruneOptions, Pruned, prune};
 pub use crate::care::restore::{Restored, restore_lab};
 pub use crate::submission::intake::{Item, read_submit};
 pub use crate::upkeep::key_check::{KeyState, look_at_key};
-pub use crate::upkeep::keys::{KeyView, Keys, import_keys, rotate_key, show_keys};
+pub use crate::upkeep::keys::{
+    KeyView, Keys, RetiredKeys, import_keys, retire_key, rotate_key, show_keys,
+};
 pub use crate::{
     base::parts::Parts,
     replica::{Gauges, Replica},

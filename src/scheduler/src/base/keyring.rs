@@ -1,159 +1,26 @@
-//! The lab's keys: a ring in one settings document that all replicas share.
+//! The lab's keys in the store: one settings document that all replicas share.
 //!
-//! The newest key seals and signs. All keys open and verify, and no key is ever dropped. A new key acts only some time
-//! after it was added, when every replica has read it. No key is created in a store that has jobs: they were sealed
-//! with a key that is lost, and a second one would split the lab.
+//! No key is dropped but by who retires it. A new key acts only some time after it was added, when every replica has
+//! read it. No key is created in a store that has jobs: they were sealed with a key that is lost, and a second one would
+//! split the lab.
+
+use std::ops::Range;
 
 use fairlead_store::{Doc, DocKind, DocWrite, Expect, JobStore, Search, StoreError};
-use serde_json::{Map, Value, json};
+use serde_json::json;
+
+use crate::base::ring::{KEY_BYTES, Ring};
 
 /// The settings document that holds the keys.
 const KEY_DOC: &str = "sealing-key";
-/// The newest key: all that a version before rings reads.
-const NEWEST: &str = "key";
-/// All keys, the oldest first.
-const KEYS: &str = "keys";
-/// Layout of the document: 2 has a ring, 1 one key.
-const FORMAT: u16 = 2;
 /// Tries to write it: many replicas may begin at the same moment.
 const TRIES_MAX: usize = 8;
 /// A new key acts so long after it was added, ms: replicas read the ring every ten seconds.
 pub(crate) const SETTLES_MS: u64 = 60_000;
 /// Most keys of a lab.
 const KEYS_MAX: usize = 64;
-/// Bytes of a key.
-pub(crate) const KEY_BYTES: usize = 32;
-/// Bytes of a key's fingerprint.
-const ID_BYTES: usize = 8;
-
-/// One key.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct LabKey {
-    pub(crate) bytes: [u8; KEY_BYTES],
-    /// It seals and signs from then on, UTC epoch ms.
-    pub(crate) from_ms: u64,
-}
-
-impl LabKey {
-    /// The fingerprint, for people: it says nothing of the key.
-    pub(crate) fn id(&self) -> String {
-        let hash = blake3::keyed_hash(&self.bytes, b"id");
-        to_hex(hash.as_bytes().get(..ID_BYTES).unwrap_or_default())
-    }
-
-    fn to_value(&self) -> Value {
-        json!({ "key": to_hex(&self.bytes), "from_ms": self.from_ms })
-    }
-
-    fn read(value: &Value) -> Option<Self> {
-        Some(Self {
-            bytes: read_key(value.get(NEWEST)?)?,
-            from_ms: value.get("from_ms").and_then(Value::as_u64).unwrap_or(0),
-        })
-    }
-}
-
-/// A key as it is written down: 64 hexadecimal digits.
-fn read_key(value: &Value) -> Option<[u8; KEY_BYTES]> {
-    from_hex(value.as_str()?)?.try_into().ok()
-}
-
-/// The keys of a lab, the oldest first; never empty in a lab that works.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub(crate) struct Ring(Vec<LabKey>);
-
-impl std::fmt::Debug for Ring {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ids = self.0.iter().map(LabKey::id);
-        f.debug_list().entries(ids).finish()
-    }
-}
-
-impl Ring {
-    /// A ring of one key that has always been.
-    pub(crate) fn of_one(bytes: [u8; KEY_BYTES]) -> Self {
-        Self(vec![LabKey { bytes, from_ms: 0 }])
-    }
-
-    /// Reads a document of this version, or of one before rings; `None`: something in it is no key.
-    pub(crate) fn read(body: &Value) -> Option<Self> {
-        let mut ring = Self::default();
-        for value in body
-            .get(KEYS)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
-            ring.0.push(LabKey::read(value)?);
-        }
-        if let Some(newest) = body.get(NEWEST) {
-            ring.add(LabKey {
-                bytes: read_key(newest)?,
-                from_ms: 0,
-            });
-        }
-        (!ring.0.is_empty()).then_some(ring)
-    }
-
-    /// Reads what people import: an exported ring, the settings document of a backup, or a key a line.
-    fn read_text(text: &str) -> Option<Self> {
-        if text.trim_start().starts_with('{') {
-            return Self::read(&serde_json::from_str(text).ok()?);
-        }
-        let mut ring = Self::default();
-        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            let bytes = read_key(&json!(line))?;
-            ring.0.push(LabKey { bytes, from_ms: 0 });
-        }
-        (!ring.0.is_empty()).then_some(ring)
-    }
-
-    /// Writes it into a document, whose other fields stay.
-    fn write(&self, fields: &mut Map<String, Value>) {
-        if let Some(newest) = self.0.last() {
-            fields.insert(NEWEST.to_owned(), json!(to_hex(&newest.bytes)));
-        }
-        let keys: Vec<Value> = self.0.iter().map(LabKey::to_value).collect();
-        fields.insert(KEYS.to_owned(), json!(keys));
-        fields.insert("format".to_owned(), json!(FORMAT));
-    }
-
-    /// Adds a key behind those that act before it; `false`: it was there.
-    pub(crate) fn add(&mut self, key: LabKey) -> bool {
-        if self.0.iter().any(|known| known.bytes == key.bytes) {
-            return false;
-        }
-        let at = self.0.partition_point(|known| known.from_ms < key.from_ms);
-        self.0.insert(at, key);
-        true
-    }
-
-    /// Adds what another ring has; `false`: there was nothing new.
-    pub(crate) fn merge(&mut self, other: &Self) -> bool {
-        let mut is_new = false;
-        for key in &other.0 {
-            is_new |= self.add(key.clone());
-        }
-        is_new
-    }
-
-    /// The key that seals and signs now.
-    pub(crate) fn active(&self, now_ms: u64) -> Option<&LabKey> {
-        let mut acting = self.newest_first().filter(|key| key.from_ms <= now_ms);
-        acting.next().or_else(|| self.0.first())
-    }
-
-    /// All of them.
-    pub(crate) fn newest_first(&self) -> impl Iterator<Item = &LabKey> {
-        self.0.iter().rev()
-    }
-
-    /// As it is exported.
-    pub(crate) fn export(&self) -> Value {
-        let keys: Vec<Value> = self.0.iter().map(LabKey::to_value).collect();
-        json!({ KEYS: keys })
-    }
-}
+/// A key is retired so long after another one seals, ms: what was sealed with it just before is stored by then.
+const RETIRES_AFTER_MS: u64 = 10_000;
 
 /// The document, and the ring that it holds.
 async fn find(store: &dyn JobStore) -> Result<Option<(Doc, Ring)>, StoreError> {
@@ -253,6 +120,12 @@ pub(crate) enum Refused {
     NoKeys,
     /// The ring is full.
     TooMany,
+    /// There is no such key.
+    Unknown(String),
+    /// No other key seals yet, or none has for long enough: from then on, UTC epoch ms; `None`: there is no newer key.
+    Seals(String, Option<u64>),
+    /// So many jobs that have not ended need it: some wait with secrets that it sealed, some run with its tokens.
+    Needed { waiting: u64, running: u64 },
     /// The store cannot be used.
     Store(StoreError),
 }
@@ -270,13 +143,12 @@ pub(crate) async fn show(store: &dyn JobStore) -> Result<Ring, StoreError> {
 
 /// Adds keys that people give.
 pub(crate) async fn import(store: &dyn JobStore, text: &str, now_ms: u64) -> Result<Ring, Refused> {
-    let mut given = Ring::read_text(text).ok_or(Refused::NoKeys)?;
-    for key in &mut given.0 {
-        // A clock that was wrong elsewhere must not put a key off for ever.
-        key.from_ms = key.from_ms.min(now_ms.saturating_add(SETTLES_MS));
-    }
+    let given = Ring::read_text(text).ok_or(Refused::NoKeys)?;
+    // A clock that was wrong elsewhere must not put a key off for ever.
+    let given = given.at_latest(now_ms.saturating_add(SETTLES_MS));
     change(store, |ring| {
-        ring.merge(&given);
+        ring.add_all(&given);
+        Ok(())
     })
     .await
 }
@@ -288,23 +160,46 @@ pub(crate) async fn rotate(
     now_ms: u64,
 ) -> Result<Ring, Refused> {
     change(store, |ring| {
-        let from_ms = ring.0.last().map_or(0, |newest| {
-            newest.from_ms.max(now_ms.saturating_add(SETTLES_MS))
-        });
-        // Not by `add`, which puts it before one of the same moment.
-        ring.0.push(LabKey { bytes, from_ms });
+        ring.renew(bytes, now_ms.saturating_add(SETTLES_MS));
+        Ok(())
     })
     .await
 }
 
-async fn change(store: &dyn JobStore, work: impl Fn(&mut Ring)) -> Result<Ring, Refused> {
+/// Drops a key for good.
+pub(crate) async fn retire(store: &dyn JobStore, id: &str, now_ms: u64) -> Result<Ring, Refused> {
+    change(store, |ring| {
+        signed_by(ring, id, now_ms)?;
+        ring.retire(id, now_ms);
+        Ok(())
+    })
+    .await
+}
+
+/// When a key that may be retired signed, UTC epoch ms. Another one has sealed for long enough by now.
+pub(crate) fn signed_by(ring: &Ring, id: &str, now_ms: u64) -> Result<Range<u64>, Refused> {
+    let mut keys = ring.newest_first();
+    let key = keys.find(|key| key.id() == id);
+    let key = key.ok_or_else(|| Refused::Unknown(id.to_owned()))?;
+    let next_ms = ring.next_ms(id);
+    let until_ms = next_ms.map(|ms| ms.saturating_add(RETIRES_AFTER_MS));
+    match until_ms.filter(|ms| *ms <= now_ms) {
+        Some(until_ms) => Ok(key.from_ms.saturating_sub(RETIRES_AFTER_MS)..until_ms),
+        None => Err(Refused::Seals(id.to_owned(), until_ms)),
+    }
+}
+
+async fn change(
+    store: &dyn JobStore,
+    work: impl Fn(&mut Ring) -> Result<(), Refused>,
+) -> Result<Ring, Refused> {
     for _ in 0..TRIES_MAX {
         let (doc, mut ring) = match find(store).await? {
             Some((doc, ring)) => (Some(doc), ring),
             None => (None, Ring::default()),
         };
-        work(&mut ring);
-        if ring.0.len() > KEYS_MAX {
+        work(&mut ring)?;
+        if ring.len() > KEYS_MAX {
             return Err(Refused::TooMany);
         }
         if put(store, doc, &ring).await {
@@ -316,30 +211,15 @@ async fn change(store: &dyn JobStore, work: impl Fn(&mut Ring)) -> Result<Ring, 
     }))
 }
 
-pub(crate) fn to_hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            for digit in [byte >> 4, byte & 15] {
-                text.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
-            }
-            text
-        })
-}
-
-pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(2) || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return None;
-    }
-    (0..text.len() / 2)
-        .map(|i| u8::from_str_radix(text.get(2 * i..2 * i + 2)?, 16).ok())
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
-    use crate::testing::{embedded, state};
+    use crate::{
+        base::ring::to_hex,
+        testing::{embedded, state},
+    };
 
     const OLD: [u8; KEY_BYTES] = [1; KEY_BYTES];
     const NEW: [u8; KEY_BYTES] = [2; KEY_BYTES];
@@ -398,7 +278,7 @@ mod tests {
         // Another lab's document came in its place.
         put_body(store.as_ref(), Some(json!({"key": to_hex(&NEW)}))).await;
         let both = renew(store.as_ref(), &own).await.unwrap();
-        assert_eq!(both.0.len(), 2);
+        assert_eq!(both.len(), 2);
         assert_eq!(show(store.as_ref()).await.unwrap(), both);
     }
 
@@ -419,39 +299,42 @@ mod tests {
         assert_eq!(Ring::read(&body), Some(ring));
     }
 
-    #[test]
-    fn a_new_key_acts_once_all_have_read_it() {
-        let mut ring = Ring::of_one(OLD);
-        ring.add(LabKey {
-            bytes: NEW,
-            from_ms: 500,
-        });
-        assert_eq!(ring.active(499).unwrap().bytes, OLD);
-        assert_eq!(ring.active(500).unwrap().bytes, NEW);
-        let mut ahead = Ring::default();
-        ahead.add(LabKey {
-            bytes: NEW,
-            from_ms: 500,
-        });
-        assert_eq!(ahead.active(0).unwrap().bytes, NEW, "there is no other");
-    }
+    #[tokio::test]
+    async fn a_retired_key_stays_away_from_replicas_that_knew_it() {
+        let data = tempfile::tempdir().unwrap();
+        let store = embedded(&data);
+        let knows = begin(store.as_ref(), || OLD).await.unwrap();
+        let old = knows.newest_first().next().unwrap().id();
+        let alone = retire(store.as_ref(), &old, 1_000).await.unwrap_err();
+        assert!(matches!(alone, Refused::Seals(_, None)), "{alone:?}");
+        rotate(store.as_ref(), NEW, 1_000).await.unwrap();
+        let seals_ms = 1_000 + SETTLES_MS + RETIRES_AFTER_MS;
+        let early = retire(store.as_ref(), &old, seals_ms - 1).await;
+        let early = early.unwrap_err();
+        assert!(
+            matches!(early, Refused::Seals(_, Some(from)) if from == seals_ms),
+            "{early:?}"
+        );
+        let ring = retire(store.as_ref(), &old, seals_ms).await.unwrap();
+        assert_eq!(ring.len(), 1);
+        let text = body_of(store.as_ref()).await.to_string();
+        assert!(!text.contains(&to_hex(&OLD)), "{text}");
 
-    #[test]
-    fn an_imported_key_that_says_no_time_is_older_than_those_that_are_there() {
-        let mut ring = Ring::of_one(OLD);
-        let line = format!("\n  {}\n", to_hex(&NEW));
-        assert!(ring.merge(&Ring::read_text(&line).unwrap()));
-        assert_eq!(ring.active(9).unwrap().bytes, OLD);
-        assert!(!ring.merge(&Ring::read_text(&ring.export().to_string()).unwrap()));
-        for bad in [
-            "",
-            "{}",
-            "x",
-            "{\"keys\": [{\"key\": \"00\"}]}",
-            &"g".repeat(64),
-        ] {
-            assert_eq!(Ring::read_text(bad), None, "{bad}");
-        }
-        assert!(!format!("{ring:?}").contains(&to_hex(&OLD)));
+        let learned = renew(store.as_ref(), &knows).await.unwrap();
+        assert_eq!(learned, ring);
+        // Nor does it come back by a backup, or by a version that does not know of it.
+        let backup = knows.export().to_string();
+        let imported = import(store.as_ref(), &backup, seals_ms).await.unwrap();
+        assert_eq!(imported, ring);
+        let mut body = body_of(store.as_ref()).await;
+        body["keys"] = json!([{"key": to_hex(&OLD)}, {"key": to_hex(&NEW)}]);
+        put_body(store.as_ref(), Some(body)).await;
+        assert_eq!(show(store.as_ref()).await.unwrap().len(), 1);
+        // A restored document of before is corrected by who knows better.
+        let older =
+            json!({"key": to_hex(&NEW), "keys": [{"key": to_hex(&OLD)}, {"key": to_hex(&NEW)}]});
+        put_body(store.as_ref(), Some(older)).await;
+        assert_eq!(renew(store.as_ref(), &ring).await.unwrap().len(), 1);
+        assert_eq!(show(store.as_ref()).await.unwrap().len(), 1);
     }
 }

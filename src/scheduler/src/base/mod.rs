@@ -18,6 +18,7 @@ pub(crate) mod patterns;
 pub(crate) mod peer_link;
 pub(crate) mod providers;
 pub(crate) mod query;
+pub(crate) mod ring;
 pub(crate) mod roles;
 pub(crate) mod sealing;
 pub(crate) mod start_error;

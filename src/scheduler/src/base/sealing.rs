@@ -17,7 +17,10 @@ use serde_json::Value;
 
 use crate::{
     Clock,
-    base::keyring::{self, KEY_BYTES, LabKey, Ring, from_hex, to_hex},
+    base::{
+        keyring,
+        ring::{KEY_BYTES, LabKey, Ring, from_hex, to_hex},
+    },
 };
 
 /// The field that authors write.
@@ -27,13 +30,15 @@ pub(crate) const SEALED: &str = "secrets_sealed";
 /// The field that stands in the place of secrets that a machine does not get.
 const WITHHELD: &str = "secrets_withheld";
 /// The purpose of sealed secrets: none is named, as in all that were ever stored.
-const SECRETS: &str = "";
+pub(crate) const SECRETS: &str = "";
 /// Bytes of a nonce.
 const NONCE_BYTES: usize = 24;
 
-/// A job's secrets are sealed with a key that this lab does not have.
+/// A job's secrets are sealed with a key that this lab does not have, or does not have any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the secrets cannot be opened: they are sealed with a key that this lab does not have")]
+#[error(
+    "the secrets cannot be opened: they are sealed with a key that this lab does not have, or has retired"
+)]
 pub(crate) struct NoKey;
 
 /// Seals, opens and signs.
@@ -50,7 +55,8 @@ impl Sealer {
         Self::with_ring(Ring::of_one(key), clock)
     }
 
-    fn with_ring(ring: Ring, clock: Clock) -> Self {
+    /// A sealer with these keys.
+    pub(crate) fn with_ring(ring: Ring, clock: Clock) -> Self {
         Self {
             ring: RwLock::new(Arc::new(ring)),
             clock,

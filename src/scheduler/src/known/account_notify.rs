@@ -41,7 +41,8 @@ impl AccountNotify {
         serde_json::from_str(&text).ok()
     }
 
-    fn purpose(account: &str) -> String {
+    /// What its text is sealed for.
+    pub(crate) fn purpose(account: &str) -> String {
         format!("notify/{account}")
     }
 

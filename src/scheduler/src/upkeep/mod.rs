@@ -8,3 +8,4 @@ pub(crate) mod key_check;
 pub(crate) mod keys;
 pub(crate) mod restore;
 pub(crate) mod rounds;
+mod sealed;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use fairlead_tests::{
-    Guarded, Http, Scheduler, Store, Testbox, eventually, jobs, reaper, settings,
+    Guarded, Http, Scheduler, Store, Testbox, eventually, fairlead, jobs, reaper, settings,
 };
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -155,6 +155,14 @@ async fn a_new_key_ends_no_running_job_and_shows_no_key() {
         let key = key["key"].as_str().unwrap();
         assert!(!rotated.to_string().contains(key) && key.len() == 64);
     }
+    // A key goes only when nobody may use it any more.
+    let id = first["keys"][0]["id"].as_str().unwrap();
+    let store = scheduler.store_arguments();
+    let mut retire = vec!["key", "retire", id];
+    retire.extend(store.iter().map(String::as_str));
+    let early = fairlead(scheduler.folder(), &[], &retire);
+    early.expect_code(5);
+    assert!(early.err.contains("may be in use until"), "{}", early.err);
     scheduler.restart().await;
     assert_eq!(
         testbox.report(&grant, "job_stage=running").await.status,
