@@ -177,6 +177,9 @@ pub struct HealthView {
     /// clock is off does nothing, and stops after a minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_off_ms: Option<i64>,
+    /// What the login of the store lacks to delete old jobs, though they are to be deleted; absent: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undeletable: Option<String>,
     /// The other replicas that it hears of.
     pub peers: Vec<String>,
     /// Whether it is stopping: it takes no new request.
@@ -236,6 +239,7 @@ mod tests {
             writes: None,
             content: None,
             clock_off_ms: None,
+            undeletable: None,
             peers: Vec::new(),
             stopping: false,
         };

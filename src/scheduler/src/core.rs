@@ -114,6 +114,8 @@ pub(crate) struct Jobs {
     pub(crate) uploads: Uploads,
     /// What ran lately, and is not written yet.
     pub(crate) samples: Samples,
+    /// What the store's user lacks to delete old jobs, though they are to be deleted.
+    pub(crate) undeletable: Mutex<Option<String>>,
 }
 
 /// Jobs that wait for other jobs, a turn, nodes or a time.

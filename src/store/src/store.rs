@@ -452,6 +452,11 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
         Ok(None)
     }
 
+    /// What the store's user lacks to drop months, in words; `None`: nothing, or nobody knows.
+    async fn lacks_to_drop(&self) -> Result<Option<String>, StoreError> {
+        Ok(None)
+    }
+
     /// Makes everything written so far visible to counts, pulls, finds and searches. Dear: at start and
     /// in tests only.
     async fn refresh(&self) -> Result<(), StoreError>;

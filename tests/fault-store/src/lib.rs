@@ -413,6 +413,11 @@ impl JobStore for FaultStore {
         Ok(*self.wall_ms.lock())
     }
 
+    async fn lacks_to_drop(&self) -> Result<Option<String>, StoreError> {
+        self.read_fault()?;
+        self.inner.lacks_to_drop().await
+    }
+
     async fn refresh(&self) -> Result<(), StoreError> {
         self.inner.refresh().await
     }

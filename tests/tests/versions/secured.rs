@@ -107,6 +107,39 @@ async fn a_lab_of_before_is_moved_by_who_may_manage_it() {
     assert_eq!(alice.expect("the queue")["weight"], 30);
 }
 
+/// `keep_months` was taken, and nothing was ever deleted.
+#[tokio::test(flavor = "multi_thread")]
+async fn months_are_deleted_only_by_who_may() {
+    let server = Secured::shared();
+    let login = server.user().await;
+    let path = "/scheduler/v1/retention";
+    let keep = |months: u32| json!({ "keep_months": months });
+    let put = |http: Http, months| async move {
+        let body = keep(months).to_string().into_bytes();
+        http.send(Method::PUT, path, "application/json", body).await
+    };
+    let health = async |http: &Http| http.get("/scheduler/v1/health").await.text;
+    let scheduler = login.scheduler(&[]).await;
+    let refused = put(scheduler.http(), 12).await.refused(409);
+    assert!(refused.message.contains("delete_index"), "{refused:?}");
+    assert_eq!(put(scheduler.http(), 0).await.status, 200, "for ever");
+    assert!(!health(&scheduler.http()).await.contains("delete_index"));
+    let mut more = role();
+    let rights = more["indices"][0]["privileges"].as_array_mut();
+    rights.expect("privileges").push(json!("delete_index"));
+    let may = server.user_of(&login.prefix, &more).await;
+    let may = may.scheduler(&[]).await;
+    assert_eq!(put(may.http(), 12).await.status, 200);
+    // What each replica is told itself is said by its log and its health.
+    let own = server.user().await;
+    let scheduler = own.scheduler(&["--keep-months", "12"]).await;
+    eventually("it says so at its start", async || {
+        let told = health(&scheduler.http()).await;
+        (told.contains("delete_index") && scheduler.log().contains("delete_index")).then_some(())
+    })
+    .await;
+}
+
 /// What the launcher remembers is enough to start a replica again, and holds no secret.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_launchers_replicas_log_in() {

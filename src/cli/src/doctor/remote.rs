@@ -115,6 +115,12 @@ fn healthy(url: &str, health: Result<HealthView, ClientError>) -> Check {
         };
         return Check::problem(HEALTH, format!("{url}: {problem}"), todo);
     }
+    if let Some(lacks) = &health.undeletable {
+        let problem =
+            format!("{url}: old jobs are not deleted: the login of the store lacks {lacks}");
+        let todo = "add that right to its role, or keep jobs for ever: keep_months 0";
+        return Check::problem(HEALTH, problem, todo);
+    }
     Check::ok(
         HEALTH,
         format!("{url} takes requests, and its store reads and writes"),

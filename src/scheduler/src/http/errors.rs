@@ -346,6 +346,10 @@ fn of_people(error: &PeopleError) -> Told {
         E::DefaultPolicy(_) => (NotFound, "only queues with a policy can be deleted"),
         E::UnknownQueue(_) => (NotFound, "list them with GET queues"),
         E::UnknownAccount(_) => (NotFound, "list them with GET accounts"),
+        E::MayNotDrop(_) => (
+            Conflict,
+            "add that right to the role of the login, then set it again",
+        ),
         E::OwnAccount(_) => (Conflict, "another admin can delete it"),
         E::OthersNotify { .. } => (Forbidden, "its owner or an admin can do this"),
         E::NoNotify(_) => (NotFound, "set one with: fairlead account notify URL"),

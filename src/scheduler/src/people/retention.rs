@@ -53,12 +53,23 @@ impl Core {
             let max = KEEP_MONTHS_MAX;
             return Err(PeopleError::TooManyMonths { given, max }.into());
         }
+        if change.keep_months.is_some_and(|months| months > 0)
+            && let Some(lacks) = self.store.lacks_to_drop().await?
+        {
+            return Err(PeopleError::MayNotDrop(lacks).into());
+        }
         let doc = Retention {
             keep_months: change.keep_months,
         };
         let next = async |_| -> Result<Retention, Refusal> { Ok(doc.clone()) };
         let stored = self.docs.change(RETENTION_DOC, next).await?;
+        self.may_drop(None);
         Ok(self.retention_view(&stored.doc))
+    }
+
+    /// Notes what the store's user lacks to delete old jobs; `None`: nothing.
+    pub(crate) fn may_drop(&self, lacks: Option<String>) {
+        *self.jobs.undeletable.lock() = lacks;
     }
 
     fn retention_view(&self, set: &Retention) -> RetentionView {

@@ -291,6 +291,10 @@ impl JobStore for TimedStore {
         self.time("wall_ms", self.store.wall_ms()).await
     }
 
+    async fn lacks_to_drop(&self) -> Result<Option<String>, StoreError> {
+        self.time("lacks_to_drop", self.store.lacks_to_drop()).await
+    }
+
     async fn refresh(&self) -> Result<(), StoreError> {
         self.time("refresh", self.store.refresh()).await
     }

@@ -30,7 +30,7 @@ impl Core {
     pub(crate) async fn drop_old_months(self: Arc<Self>) {
         loop {
             if let Err(error) = self.drop_an_old_month().await {
-                tracing::error!(%error, "old jobs could not be deleted (hint: Elasticsearch needs the privilege delete_index)");
+                tracing::error!(%error, "old jobs could not be deleted");
             }
             tokio::select! {
                 biased;
@@ -43,6 +43,16 @@ impl Core {
     async fn drop_an_old_month(&self) -> Result<(), DocError> {
         let keep_months = self.keep_months().await?;
         if keep_months == 0 {
+            return Ok(());
+        }
+        let lacks = self.store.lacks_to_drop().await?;
+        self.may_drop(lacks.clone());
+        if let Some(lacks) = lacks {
+            tracing::error!(
+                keep_months,
+                lacks,
+                "old jobs are not deleted: the login of Elasticsearch lacks a right (hint: give it that, or keep jobs for ever: --keep-months 0)"
+            );
             return Ok(());
         }
         let Some(oldest) = oldest_kept(self.clock.wall_s(), keep_months) else {

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 
 use super::{
-    changes, counts, docs, finds, jobs, months, people, reads, searches, store::ElasticStore,
-    submit,
+    changes, counts, docs, finds, jobs, login, months, people, reads, searches,
+    store::ElasticStore, submit,
 };
 use crate::{
     ChangeMark, ChangePage, Changes, CountOf, Counts, Created, Doc, DocFind, DocKind, DocPage,
@@ -167,6 +167,10 @@ impl JobStore for ElasticStore {
 
     async fn wall_ms(&self) -> Result<Option<u64>, StoreError> {
         docs::node_ms(&self.cluster).await
+    }
+
+    async fn lacks_to_drop(&self) -> Result<Option<String>, StoreError> {
+        login::lacks_to_drop(&self.cluster).await
     }
 
     async fn refresh(&self) -> Result<(), StoreError> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use reqwest::Method;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     call::{Call, Failure},
@@ -29,6 +29,9 @@ const ON_INDICES: [&str; 5] = [
     "write",
 ];
 
+/// What a replica may do that deletes old months.
+const TO_DROP: [&str; 1] = ["delete_index"];
+
 /// Asks Elasticsearch what the credentials may do. Where it does not know, nobody's rights are limited.
 pub(super) async fn check(cluster: &Cluster, config: &ElasticConfig) -> Result<(), StoreError> {
     if config.username.is_none() && config.api_key.is_none() {
@@ -47,18 +50,7 @@ pub(super) async fn check(cluster: &Cluster, config: &ElasticConfig) -> Result<(
     let asked = json!({
         "cluster": ON_CLUSTER, "index": [{"names": names, "privileges": ON_INDICES}],
     });
-    let call = Call::read(Method::POST, "/_security/user/_has_privileges").json(&asked);
-    let body = match cluster.call(&call).await {
-        Ok(body) => body,
-        // Security is off, or something between here and there hides it: the first use will tell.
-        Err(Failure::Status { status, reason, .. }) if status != 401 => {
-            tracing::debug!(reason, "the rights at Elasticsearch are not known");
-            return Ok(());
-        }
-        Err(failure) => return Err(unusable(failure, config)),
-    };
-    let rights: Rights = reply::parse(body).await?;
-    let lacking = rights.lacking();
+    let lacking = lacking(cluster, &asked, |failure| unusable(failure, config)).await?;
     if lacking.is_empty() {
         return Ok(());
     }
@@ -70,6 +62,34 @@ pub(super) async fn check(cluster: &Cluster, config: &ElasticConfig) -> Result<(
         ),
         hint: ROLE_HINT.to_owned(),
     })
+}
+
+/// What the credentials lack to delete the indices of old months, in words; `None`: nothing, or nobody knows.
+pub(super) async fn lacks_to_drop(cluster: &Cluster) -> Result<Option<String>, StoreError> {
+    let names = cluster.indices.of_month("*");
+    let asked = json!({ "index": [{"names": names, "privileges": TO_DROP}] });
+    let lacking = lacking(cluster, &asked, Failure::of_read).await?;
+    Ok((!lacking.is_empty()).then(|| lacking.join("; ")))
+}
+
+/// Which of these rights the credentials lack; none where Elasticsearch does not know.
+async fn lacking(
+    cluster: &Cluster,
+    asked: &Value,
+    failed: impl FnOnce(Failure) -> StoreError,
+) -> Result<Vec<String>, StoreError> {
+    let call = Call::read(Method::POST, "/_security/user/_has_privileges").json(asked);
+    let body = match cluster.call(&call).await {
+        Ok(body) => body,
+        // Security is off, or something between here and there hides it: the first use will tell.
+        Err(Failure::Status { status, reason, .. }) if status != 401 => {
+            tracing::debug!(reason, "the rights at Elasticsearch are not known");
+            return Ok(Vec::new());
+        }
+        Err(failure) => return Err(failed(failure)),
+    };
+    let rights: Rights = reply::parse(body).await?;
+    Ok(rights.lacking())
 }
 
 /// What the credentials may do.

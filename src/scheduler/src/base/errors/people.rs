@@ -96,6 +96,8 @@ pub(crate) enum PeopleError {
         min: u64,
         max: u64,
     },
+    #[error("keep_months: no old jobs can be deleted: the login of Elasticsearch lacks {0}")]
+    MayNotDrop(String),
     #[error("keep_months: {given} is over {max}")]
     TooManyMonths { given: u32, max: u32 },
 

@@ -75,6 +75,11 @@ pub(super) fn health(core: &Core, request: &Request) -> Response {
         let line = format!("The content store, for {seconds} s by now: {problem}\n");
         lines.push_str(&line);
     }
+    let undeletable = core.jobs.undeletable.lock().clone();
+    if let Some(lacks) = &undeletable {
+        let line = format!("Old jobs are not deleted: the login of the store lacks {lacks}\n");
+        lines.push_str(&line);
+    }
     let peers = peers_of(core);
     if request.accepts("application/json") {
         let view = HealthView {
@@ -87,6 +92,7 @@ pub(super) fn health(core: &Core, request: &Request) -> Response {
             store: store.name,
             content: core.content_problem(),
             clock_off_ms: off_ms,
+            undeletable,
             peers,
             stopping: core.draining.is_cancelled(),
         };

@@ -67,6 +67,7 @@ pub(super) fn of_people() -> Vec<Refusal> {
             min: 1,
             max: 2,
         },
+        E::MayNotDrop(word()),
         E::TooManyMonths {
             given: 1_001,
             max: 1_000,
