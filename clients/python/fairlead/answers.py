@@ -41,6 +41,16 @@ class NotifyView(Answer):
 
 
 @dataclass(kw_only=True)
+class TokenView(Answer):
+    """A token of an account, without itself."""
+
+    id: str
+    made_ms: int
+    last_used_ms: int
+    ends_ms: int
+
+
+@dataclass(kw_only=True)
 class AccountView(Answer):
     """One account. The token is shown only in the answer that made it."""
 
@@ -53,6 +63,7 @@ class AccountView(Answer):
     share_results: bool | Unset = UNSET
     limits: Limits | Unset = UNSET
     notify: NotifyView | None | Unset = UNSET
+    tokens: list[TokenView] | Unset = UNSET
     my_token: str | None | Unset = UNSET
 
 

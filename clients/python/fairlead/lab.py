@@ -134,9 +134,16 @@ class Lab:
         return self._ask(list[QueueView], "GET", "/scheduler/v1/queues", params=self._who)
 
     def hosts(self, *tags: str) -> list[HostView]:
-        """The hosts, or those that have all of these tags."""
+        """The hosts, or those that have all of these tags. Reads page after page."""
         params = self._who | ({"tags": ",".join(tags)} if tags else {})
-        return self._ask(list[HostView], "GET", "/scheduler/v1/hosts", params=params)
+        hosts: list[HostView] = []
+        while True:
+            answer = self._servers.request("GET", "/scheduler/v1/hosts", params=params)
+            page = self._read(list[HostView], answer.content)
+            hosts += page
+            if not page or "next" not in answer.links:
+                return hosts
+            params = params | {"after": page[-1].hostname}
 
     def whoami(self) -> AccountView:
         """The account that asks."""

@@ -23,6 +23,8 @@ pub(super) struct Reply {
     pub(super) status: u16,
     /// Base URL of the replica that gave it.
     pub(super) url: String,
+    /// Whether a list goes on behind it.
+    pub(super) is_part: bool,
     pub(super) body: ReplyBody,
 }
 

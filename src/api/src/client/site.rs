@@ -76,13 +76,27 @@ impl Client {
         self.run(&call).await?.json()
     }
 
-    /// Hosts that have all of these tags, also those of their facts; without tags all hosts.
+    /// Hosts that have all of these tags, also those of their facts; without tags all hosts. Reads page after page.
     pub async fn hosts(&self, tags: &[String]) -> Result<Vec<HostView>, ClientError> {
-        let mut call = Call::to(Route::Hosts)?;
-        if !tags.is_empty() {
-            call = call.query(vec![("tags", tags.join(","))]);
+        let mut hosts: Vec<HostView> = Vec::new();
+        loop {
+            let mut query = Vec::new();
+            if !tags.is_empty() {
+                query.push(("tags", tags.join(",")));
+            }
+            if let Some(last) = hosts.last() {
+                query.push(("after", last.hostname.clone()));
+            }
+            let call = Call::to(Route::Hosts)?.query(query);
+            let reply = self.run(&call).await?;
+            let is_part = reply.is_part;
+            let page = reply.json_list("hosts")?;
+            let is_over = !is_part || page.is_empty();
+            hosts.extend(page);
+            if is_over {
+                return Ok(hosts);
+            }
         }
-        self.run(&call).await?.json_list("hosts")
     }
 
     /// Registers a host, or updates what is registered of it. `body` is host JSON, ours or compass-ci's.

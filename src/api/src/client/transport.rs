@@ -237,6 +237,8 @@ impl Client {
         let response = send(request, &call.payload, limit).await?;
         let takes_header = response.headers().contains_key(ACCEPTS_HEADER);
         base.takes_header.store(takes_header, Ordering::Relaxed);
+        let links = response.headers().get_all(header::LINK).iter();
+        let is_part = links.filter_map(|link| link.to_str().ok()).any(leads_on);
         let status = response.status();
         let body = if call.stream && status.is_success() {
             ReplyBody::Stream(response)
@@ -246,9 +248,15 @@ impl Client {
         Ok(Reply {
             status: status.as_u16(),
             url: base.url.clone(),
+            is_part,
             body,
         })
     }
+}
+
+/// Whether a header `Link` has the address of the next page.
+fn leads_on(link: &str) -> bool {
+    link.contains("rel=\"next\"")
 }
 
 /// Sends with a body. A large one may take as long as something of it moves.

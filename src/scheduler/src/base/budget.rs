@@ -30,6 +30,8 @@ const NO_LIMIT: PotLimits = PotLimits::of(u64::MAX, u64::MAX);
 // What helps who has a share.
 const RUN_THEM: &str = "run previews within a day, or make them smaller";
 const END_IT: &str = "end a put by its manifest before the next one, or wait for a day";
+const SAY_LESS: &str =
+    "give hosts fewer tags and facts, or forget gone ones: fairlead hosts forget NAME";
 const NAME_REAL: &str = "name machines that exist: fairlead hosts";
 
 /// What requests use together.
@@ -49,6 +51,8 @@ pub(crate) struct Budget {
     pub(crate) pins: Kept,
     /// Chunks that no manifest names, by account: bytes for a day. Quotas limit them.
     pub(crate) chunks: Kept,
+    /// What hosts say of themselves, by the account whose token they have: bytes as long as they are known.
+    pub(crate) hosts: Arc<Pot>,
     /// Names of machines that nobody knows, in jobs that wait, by account: bytes for a month.
     pub(crate) machines: Kept,
 }
@@ -84,6 +88,7 @@ impl Budget {
         );
         let pins = PotLimits::of(limits.pins_bytes_max, u64::MAX);
         let machines = PotLimits::of(limits.unknown_machines_bytes_max, u64::MAX);
+        let hosts = PotLimits::of(limits.hosts_bytes_max, u64::MAX);
         let of = Pot::new;
         Self {
             memory: of("bytes of memory", SOON, memory),
@@ -93,6 +98,7 @@ impl Budget {
             previews: Kept::new(of("bytes of previews", RUN_THEM, previews), DAY_MS),
             pins: Kept::new(of("bytes of pins", END_IT, pins), DAY_MS),
             chunks: Kept::new(of("bytes of chunks", SOON, NO_LIMIT), DAY_MS),
+            hosts: of("bytes of what hosts say", SAY_LESS, hosts),
             machines: Kept::new(
                 of("bytes of names of unknown machines", NAME_REAL, machines),
                 MONTH_MS,

@@ -92,6 +92,10 @@ pub struct Limits {
     pub pins_bytes_max: u64,
     /// Most that names of unknown machines in waiting jobs take together, bytes. Default 128 MiB, enough for 50,000.
     pub unknown_machines_bytes_max: u64,
+    /// Most that hosts say of themselves, as it takes memory, bytes. Default 512 MiB.
+    pub hosts_bytes_max: u64,
+    /// Most hosts for which the tokens of one account speak. Default 20,000.
+    pub hosts_of_account_max: usize,
     /// Largest body of a login, bytes. Default 4 KiB.
     pub login_bytes_max: usize,
     /// With tokens: the largest body that is looked through for `my_token` where the head names nobody, bytes. Default 512 KiB.
@@ -131,6 +135,8 @@ impl Default for Limits {
             previews_of_account_bytes_max: 16 << 20,
             pins_bytes_max: 256 << 20,
             unknown_machines_bytes_max: 128 << 20,
+            hosts_bytes_max: 512 << 20,
+            hosts_of_account_max: 20_000,
             login_bytes_max: 4 << 10,
             stranger_body_bytes_max: 512 << 10,
         }

@@ -7,13 +7,16 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use fairlead_api::{HeartbeatAnswer, HeartbeatRequest, HeldJob, HostLoad, Renewal, StopOrder};
+use fairlead_api::{
+    ErrorBody, HeartbeatAnswer, HeartbeatRequest, HeldJob, HostLoad, Renewal, StopOrder,
+};
 use fairlead_dispatch::Event;
 use fairlead_job::{JobId, Stage, TboxType};
 use fairlead_store::JobState;
 
 use crate::{
     base::{
+        budget::{Charge, Identity},
         errors::{HostError, JobError, Refusal},
         names::check_name,
     },
@@ -34,8 +37,9 @@ const GRACE_S: u32 = 10;
 
 impl Core {
     /// Notes what the host says of itself.
-    pub(crate) fn meet(&self, ask: &mut WorkRequest, turn: &HostTurn) -> Result<(), HostError> {
+    pub(crate) fn meet(&self, ask: &mut WorkRequest, turn: &HostTurn) -> Result<(), Refusal> {
         let (now, wall_ms) = (self.clock.now(), self.clock.wall_ms());
+        ask.host.charge = Some(self.charged(&ask.offerer.host, &ask.host)?);
         self.lab.hosts.update(&ask.offerer.host, |host| {
             ask.host.registered = host.registered.take();
             ask.host.booted = host.booted.take();
@@ -56,7 +60,23 @@ impl Core {
                 stored: host.stored && !turn.new_session && host.facts == said.facts,
                 ..said
             };
-        })
+        })?;
+        Ok(())
+    }
+
+    /// The charge for what a host takes that says this.
+    fn charged(&self, name: &str, said: &Host) -> Result<Arc<Charge>, ErrorBody> {
+        let (whose, bytes) = (Identity::Account(said.account.clone()), said.bytes());
+        let present = self
+            .lab
+            .hosts
+            .0
+            .get(name)
+            .and_then(|host| host.charge.clone());
+        match present.filter(|it| *it.whose() == whose && it.amount() == bytes) {
+            Some(present) => Ok(present),
+            None => Ok(Arc::new(self.requests.budget.hosts.take(whose, bytes)?)),
+        }
     }
 
     /// Compares what we think the host has with what it says. Returns jobs to hand out (again), and keeps room

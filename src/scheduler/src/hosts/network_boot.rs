@@ -75,7 +75,7 @@ impl Core {
             return Ok(answer(boot_script::unknown(boot_type, &sched, token)));
         };
         who.require_host(&name)?;
-        let ask = self.boot_ask(&name, query, wait_s)?;
+        let ask = self.boot_ask(&name, query, wait_s)?.by(&who.name);
         let arch = ask.host.arch.clone();
         let mut granted = self.consume(ask).await?;
         let idle = || answer(boot_script::idle(boot_type, &sched, token, &name));

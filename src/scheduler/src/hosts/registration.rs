@@ -10,6 +10,7 @@ use crate::{
     base::{
         errors::{HostError, PeopleError, Refusal, excerpt},
         names::check_name,
+        roles::Role,
     },
     core::Core,
     hosts::host_file::describe,
@@ -84,6 +85,11 @@ impl Core {
         let now_ms = self.clock.wall_ms();
         let mut wanted = self.lab.hosts.get(name).unwrap_or_default();
         read_registration(&mut wanted, body)?;
+        // What an admin registers is nobody's.
+        if who.role == Role::Testbox {
+            self.check_room_of(&who.name, name)?;
+            who.name.clone_into(&mut wanted.account);
+        }
         self.check_group(who, name, &wanted.group)?;
         if let Some((mac, owner)) = self.lab.hosts.owner_of(&wanted.macs, name)
             && !who.may_be_host(&owner)
@@ -112,6 +118,15 @@ impl Core {
         self.lab.hosts.update(name, |host| *host = wanted)?;
         self.store_host(name).await?;
         Ok(())
+    }
+
+    /// Refuses a host too many of an account. In an open lab all are the operator's.
+    pub(crate) fn check_room_of(&self, account: &str, name: &str) -> Result<(), HostError> {
+        if !self.people.accounts.tokens_needed() {
+            return Ok(());
+        }
+        let max = self.config.limits.hosts_of_account_max;
+        self.lab.hosts.check_room_of(account, name, max)
     }
 
     /// Makes sure that there is this host, which another replica may have heard of a moment ago.
@@ -190,7 +205,7 @@ fn read_registration(host: &mut Host, body: &Map<String, Value>) -> Result<(), H
         }
     }
     describe(registered, body);
-    Ok(())
+    registered.check_said()
 }
 
 fn read_facts(value: &Value) -> Result<Facts, HostError> {
@@ -224,11 +239,54 @@ mod tests {
     use super::*;
     use crate::known::account_doc::AccountDoc;
     use crate::{
-        Clock, Config,
+        Access, Clock, Config,
+        known::work_request::WorkRequest,
         testing::{core, core_beside, core_over, embedded},
     };
     use fairlead_store::{DocKind, JobStore, Version};
     use std::sync::Arc;
+
+    fn asks(host: &str, account: &str, (request, tags): (u64, usize)) -> WorkRequest {
+        let tags: Vec<String> = (0..tags).map(|n| format!("tag-{n:028}")).collect();
+        let request = serde_json::json!({
+            "session": "s", "request": request, "kinds": ["dc"], "arch": "x86_64", "memory_mb": 9, "free_memory_mb": 9,
+            "tags": tags,
+        });
+        let request = serde_json::from_value(request).unwrap();
+        WorkRequest::of(host, request).unwrap().by(account)
+    }
+
+    #[tokio::test]
+    async fn an_account_has_so_many_hosts_and_its_share_of_what_they_say() {
+        let data = tempfile::tempdir().unwrap();
+        let mut config = Config {
+            access: Access::Tokens,
+            ..Config::embedded(data.path().to_owned())
+        };
+        config.limits.hosts_of_account_max = 3;
+        // Twice a kilobyte for each of four hosts, and twice 64 bytes for each tag.
+        config.limits.hosts_bytes_max = 4 * 2_048 + 100 * 128;
+        let core = core_over(embedded(&data), config, Clock::system());
+        let mut requests = 1..;
+        let mut met = async |host: &str, account: &str, tags| -> Result<(), Refusal> {
+            let mut ask = asks(host, account, (requests.next().unwrap(), tags));
+            core.check_room_of(account, host)?;
+            let turn = core.take_turn(&ask).await?;
+            core.meet(&mut ask, &turn)
+        };
+        let code = |met: Result<(), Refusal>| met.unwrap_err().body().code.as_str();
+        for host in ["h1", "h2"] {
+            met(host, "boxes", 0).await.unwrap();
+        }
+        assert_eq!(code(met("h1", "boxes", 60).await), "too_many");
+        met("h1", "boxes", 20).await.unwrap();
+        // What it said before is said no more.
+        met("h1", "boxes", 0).await.unwrap();
+        met("h3", "boxes", 0).await.unwrap();
+        assert_eq!(code(met("h4", "boxes", 0).await), "quota");
+        met("h4", "others", 0).await.unwrap();
+        met("h1", "boxes", 0).await.unwrap();
+    }
 
     /// A testbox of `rack1-*` took jobs that were meant for one machine: it named its group so.
     #[tokio::test]

@@ -93,6 +93,7 @@ impl Core {
         ask: WorkRequest,
     ) -> Result<ConsumeAnswer, Refusal> {
         self.lab.hosts.check_room(&ask.offerer.host)?;
+        self.check_room_of(&ask.host.account, &ask.offerer.host)?;
         let (open, replaced) = self.requests.waiters.open(&ask.offerer);
         // Also if its asker hangs up.
         let _over = open.over.drop_guard();

@@ -402,6 +402,8 @@ fn of_host(error: &HostError) -> Told {
             NotFound,
             "list them with GET hosts; one that never asked for work is registered with POST hosts/:hostname",
         ),
+        E::TooManyOfAccount { .. } => (Quota, "forget gone hosts, or add another account"),
+        E::SaysTooMuch { .. } => (TooLarge, "say fewer; each text counts 32 bytes more"),
         E::TooMany(_) => (TooMany, "forget gone hosts: fairlead hosts forget NAME"),
         E::NotGone { .. } => (WrongStage, "drain it, and stop its agent first"),
         E::MacTaken(_) => (

@@ -81,31 +81,84 @@ pub(super) fn tagged_by(
     response
 }
 
-/// A list sorted by `key`; with `limit` and `after` in the query a page of it. The header `Link` leads to the next page.
+/// A page of a list: with `limit` so many items at most, and of what is long only what fits. The header `Link` leads to the
+/// next page.
+pub(super) struct Page {
+    items: Vec<u8>,
+    /// Items that may follow.
+    room: u64,
+    bytes_max: usize,
+    /// The key of the last item.
+    last: String,
+    is_full: bool,
+}
+
+impl Page {
+    /// A page of at most so many bytes, but of one item at least.
+    pub(super) fn of(request: &Request, bytes_max: usize) -> Result<Self, Refusal> {
+        let is_limited = request.query.get("limit").is_some();
+        let room = if is_limited {
+            request.query.number("limit", 0..=PAGE_MAX, PAGE_MAX)?
+        } else {
+            u64::MAX
+        };
+        Ok(Self {
+            items: Vec::new(),
+            room,
+            bytes_max,
+            last: String::new(),
+            is_full: false,
+        })
+    }
+
+    /// Whether the page ends before this item.
+    pub(super) fn is_full_for<T: Serialize>(&mut self, key: &str, item: &T) -> bool {
+        let json = serde_json::to_vec(item).unwrap_or_default();
+        let is_long = !self.items.is_empty() && self.items.len() + json.len() > self.bytes_max;
+        self.is_full = self.room == 0 || is_long;
+        if !self.is_full && !json.is_empty() {
+            self.room -= 1;
+            self.items
+                .push(if self.items.is_empty() { b'[' } else { b',' });
+            self.items.extend(json);
+            key.clone_into(&mut self.last);
+        }
+        self.is_full
+    }
+
+    /// The answer to a request for it.
+    pub(super) fn answer(mut self, request: &Request) -> Response {
+        if self.items.is_empty() {
+            self.items.push(b'[');
+        }
+        self.items.push(b']');
+        let mut response = typed(200, "application/json", self.items);
+        if self.is_full && !self.last.is_empty() {
+            let link = format!("<{}>; rel=\"next\"", request.with_after(&self.last));
+            if let Ok(link) = HeaderValue::from_str(&link) {
+                response.headers_mut().insert("link", link);
+            }
+        }
+        response
+    }
+}
+
+/// A list sorted by `key`, or a page of it, behind `after` in the query.
 pub(super) fn paged<T: Serialize>(
     request: &Request,
     mut items: Vec<T>,
     key: impl Fn(&T) -> String,
 ) -> Result<Response, Refusal> {
     items.sort_by_cached_key(&key);
-    let query = &request.query;
-    if let Some(after) = query.get("after").filter(|after| !after.is_empty()) {
-        items.retain(|item| key(item).as_str() > after);
-    }
-    if query.get("limit").is_none() {
-        return Ok(ok(&items));
-    }
-    let limit = query.number("limit", 0..=PAGE_MAX, PAGE_MAX)?;
-    let is_more = u64::try_from(items.len()).unwrap_or(u64::MAX) > limit;
-    items.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    let mut response = ok(&items);
-    if let Some(last) = items.last().filter(|_| is_more) {
-        let link = format!("<{}>; rel=\"next\"", request.with_after(&key(last)));
-        if let Ok(link) = HeaderValue::from_str(&link) {
-            response.headers_mut().insert("link", link);
+    let after = request.query.get("after").unwrap_or_default();
+    let mut page = Page::of(request, usize::MAX)?;
+    for item in items {
+        let key = key(&item);
+        if key.as_str() > after && page.is_full_for(&key, &item) {
+            break;
         }
     }
-    Ok(response)
+    Ok(page.answer(request))
 }
 
 /// A text answer.

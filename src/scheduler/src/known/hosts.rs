@@ -13,7 +13,10 @@ use fairlead_store::{CountOf, DocKind, StoreError, Version};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    base::errors::{HostError, excerpt},
+    base::{
+        budget::{Charge, copies},
+        errors::{HostError, excerpt},
+    },
     known::facts::{self, Facts},
     storage::{
         doc_fields::is_zero,
@@ -25,6 +28,13 @@ use crate::{
 pub(crate) const GONE_MS: u64 = 120_000;
 /// Most hosts a replica keeps in mind.
 const HOSTS_MAX: usize = 50_000;
+
+/// Most that the tags, devices, facts and executors of a host take, bytes. Cache folders get what is left of it.
+pub(crate) const SAID_BYTES_MAX: u64 = 64 << 10;
+/// What one text of a list takes beside itself, bytes.
+const TEXT_BYTES: u64 = 32;
+/// What a host takes that says nothing, bytes.
+const HOST_BYTES: u64 = 1 << 10;
 
 /// Memory of a hw box that never said how much it has, MB.
 pub(crate) const UNKNOWN_MEMORY_MB: u32 = 16 * 1024;
@@ -64,6 +74,12 @@ pub(crate) struct Host {
     /// Which agent it is, as it said.
     #[serde(skip)]
     pub(crate) instance: String,
+    /// Whose token it had when it asked or was registered; empty: an admin registered it, or an open lab has no tokens.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) account: String,
+    /// What it takes here, charged to that account. None: it did not ask here.
+    #[serde(skip)]
+    pub(crate) charge: Option<Arc<Charge>>,
     /// MAC addresses, lower case, colons.
     #[serde(rename = "mac_addr")]
     pub(crate) macs: Vec<String>,
@@ -107,7 +123,67 @@ impl SmallDoc for Host {
     const KIND: DocKind = DocKind::Host;
 }
 
+/// What texts take in memory, bytes.
+fn bytes_of<'t>(texts: impl IntoIterator<Item = &'t String>) -> u64 {
+    let bytes = texts.into_iter().map(|text| text_bytes(text));
+    bytes.sum()
+}
+
+fn text_bytes(text: &str) -> u64 {
+    TEXT_BYTES.saturating_add(u64::try_from(text.len()).unwrap_or(u64::MAX))
+}
+
+impl Registered {
+    /// Refuses what takes too much memory.
+    pub(crate) fn check_said(&self) -> Result<(), HostError> {
+        let said = self.tags.iter().chain(&self.devices);
+        let given = bytes_of(said.chain(self.facts.values().flatten()));
+        within(given)
+    }
+}
+
+fn within(given: u64) -> Result<(), HostError> {
+    let max = SAID_BYTES_MAX;
+    if given > max {
+        return Err(HostError::SaysTooMuch { given, max });
+    }
+    Ok(())
+}
+
 impl Host {
+    /// Refuses a host that says too much, and passes over cache folders for which there is no room: they only say where
+    /// jobs run faster.
+    pub(crate) fn check_said(&mut self) -> Result<(), HostError> {
+        let given = self.said_bytes();
+        within(given)?;
+        let mut room = SAID_BYTES_MAX.saturating_sub(given);
+        let fits = |folder: &&String| match room.checked_sub(text_bytes(folder)) {
+            Some(left) => {
+                room = left;
+                true
+            }
+            None => false,
+        };
+        let fitting = self.cache_dirs.iter().take_while(fits).count();
+        self.cache_dirs.truncate(fitting);
+        Ok(())
+    }
+
+    /// What it says that no job may miss, as it takes memory, bytes.
+    fn said_bytes(&self) -> u64 {
+        let said = self.tags.iter().chain(&self.devices);
+        let said = said.chain(self.facts.values().flatten());
+        let executors = self.executors.iter();
+        let executors = executors.flat_map(|one| [&one.name, &one.version, &one.problem]);
+        bytes_of(said.chain(executors))
+    }
+
+    /// What it takes in memory, here and in the engine, bytes, roughly.
+    pub(crate) fn bytes(&self) -> u64 {
+        let said = self.said_bytes().saturating_add(bytes_of(&self.cache_dirs));
+        copies(HOST_BYTES.saturating_add(said))
+    }
+
     /// Host keys that it offers.
     pub(crate) fn keys(&self, name: &str) -> Vec<String> {
         let mut keys = Vec::new();
@@ -268,6 +344,7 @@ impl Hosts {
             seen: known.seen,
             load: known.load,
             about: std::mem::take(&mut known.about),
+            charge: known.charge.take(),
             stored: true,
             version: Some(version),
             seen_ms: known.seen_ms.max(registered.seen_ms),
@@ -286,6 +363,24 @@ impl Hosts {
             return Ok(());
         }
         Err(HostError::TooMany(HOSTS_MAX))
+    }
+
+    /// Refuses a host too many of an account that may have so many.
+    pub(crate) fn check_room_of(
+        &self,
+        account: &str,
+        name: &str,
+        max: usize,
+    ) -> Result<(), HostError> {
+        if self.0.contains_key(name) {
+            return Ok(());
+        }
+        let its = self.0.iter().filter(|host| host.account == account);
+        if its.count() < max {
+            return Ok(());
+        }
+        let account = account.to_owned();
+        Err(HostError::TooManyOfAccount { account, max })
     }
 
     /// Changes what is known; makes it known if there is room.

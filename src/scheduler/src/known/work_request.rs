@@ -192,6 +192,12 @@ pub(crate) struct Owed {
 }
 
 impl WorkRequest {
+    /// The same of a host that has a token of this account.
+    pub(crate) fn by(mut self, account: &str) -> Self {
+        account.clone_into(&mut self.host.account);
+        self
+    }
+
     pub(crate) fn is_hw(&self) -> bool {
         self.host.kinds.contains(&TboxType::Hw)
     }
@@ -287,7 +293,8 @@ impl WorkRequest {
             ..Host::default()
         };
         let load = request.load.map(|load| known_load(load, &host.kinds));
-        let host = Host { load, ..host };
+        let mut host = Host { load, ..host };
+        host.check_said()?;
         Ok(Self {
             owed: Vec::new(),
             offerer,
@@ -319,6 +326,41 @@ mod tests {
         });
         let request = serde_json::from_value(request).unwrap();
         WorkRequest::of("h", request).unwrap()
+    }
+
+    fn saying(more: &serde_json::Value) -> Result<Host, Refusal> {
+        let mut request = serde_json::json!({
+            "session": "s", "request": 1, "kinds": ["dc"], "arch": "x86_64", "memory_mb": 9, "free_memory_mb": 9,
+        });
+        for (name, value) in more.as_object().into_iter().flatten() {
+            request[name] = value.clone();
+        }
+        let request = serde_json::from_value(request).unwrap();
+        WorkRequest::of("h", request).map(|ask| ask.host)
+    }
+
+    #[test]
+    fn what_a_host_says_is_bounded_and_its_cache_folders_get_the_rest() {
+        let texts = |n: usize, bytes: usize| -> Vec<String> {
+            (0..n).map(|n| format!("{n:0bytes$}")).collect()
+        };
+        // A kilobyte of facts, half of the room for tags.
+        let tags = texts(512, 32);
+        let facts = serde_json::json!({"pci": texts(16, 32)});
+        let full = texts(1_000, 200);
+        let said = serde_json::json!({"tags": tags, "facts": facts, "cache_dirs": full});
+        let host = saying(&said).unwrap();
+        assert_eq!((host.tags.len(), host.facts["pci"].len()), (512, 16));
+        assert_eq!(host.cache_dirs, full[..136]);
+        assert_eq!(host.bytes(), 2 * (1_024 + (528 * 64) + 136 * 232));
+        let devices = texts(600, 32);
+        let said = serde_json::json!({"tags": tags, "devices": devices});
+        let refused = saying(&said).unwrap_err();
+        assert_eq!(refused.status(), 413);
+        assert!(
+            refused.to_string().contains("71168 bytes are over 65536"),
+            "{refused}"
+        );
     }
 
     #[test]

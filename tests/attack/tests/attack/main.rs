@@ -3,6 +3,7 @@
 mod answers;
 mod connections;
 mod cross_site;
+mod host_lists;
 mod memory;
 mod names;
 mod neighbours;

@@ -258,7 +258,7 @@ impl Charge {
     }
 
     /// How much it is.
-    pub(super) const fn amount(&self) -> u64 {
+    pub(crate) const fn amount(&self) -> u64 {
         self.amount
     }
 

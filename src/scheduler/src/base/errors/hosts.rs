@@ -8,6 +8,11 @@ pub(crate) enum HostError {
     #[error("the lab has {0} hosts, which is the limit")]
     TooMany(usize),
 
+    #[error("account '{account}' has {max} hosts, which is the limit")]
+    TooManyOfAccount { account: String, max: usize },
+    #[error("tags, devices, facts and executors: {given} bytes are over {max}")]
+    SaysTooMuch { given: u64, max: u64 },
+
     // Registration.
     #[error("mac_addr: {0} is another host's")]
     MacTaken(String),

@@ -280,6 +280,11 @@ fn of_hosts() -> Vec<Refusal> {
     let hosts = [
         E::Unknown(word()),
         E::TooMany(5),
+        E::TooManyOfAccount {
+            account: word(),
+            max: 5,
+        },
+        E::SaysTooMuch { given: 9, max: 5 },
         E::NotGone {
             name: "h".to_owned(),
             jobs: 2,

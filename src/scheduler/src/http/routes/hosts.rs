@@ -1,6 +1,6 @@
 //! Handlers of hosts.
 
-use std::sync::Arc;
+use std::{ops::Bound, sync::Arc};
 
 use fairlead_api::{HostClose, HostReserve, HostView, Route, Route as R};
 use futures_util::{FutureExt, future::ready};
@@ -8,15 +8,21 @@ use serde_json::{Value, json};
 use warp::reply::Response;
 
 use crate::{
-    base::{errors::Refusal, names::check_name},
+    base::{
+        errors::{HostError, Refusal},
+        names::check_name,
+    },
     core::Core,
     http::{
-        reply::{Answer, done, ok, paged},
+        reply::{Answer, Page, done, ok, paged},
         request::Request,
         routes::admin::{BODY_MAX, admin},
     },
     known::cordons::CordonKind,
 };
+
+/// A page of hosts ends before it has more bytes: 8 MiB.
+const PAGE_BYTES_MAX: usize = 8 << 20;
 
 /// Who answers a request about hosts.
 pub(super) fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
@@ -37,8 +43,21 @@ pub(super) fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> An
 
 async fn hosts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     core.people.accounts.identify(&request.credentials(None))?;
-    let views = core.host_views(&request.query.list("tags")).await?;
-    paged(&request, views, |host| host.hostname.clone())
+    let after = request.query.get("after").unwrap_or_default();
+    let behind = (Bound::Excluded(after), Bound::Unbounded);
+    let mut page = Page::of(&request, PAGE_BYTES_MAX)?;
+    let names = core.host_names(&request.query.list("tags"));
+    for name in names.range::<str, _>(behind) {
+        let view = match core.host_view(name, false).await {
+            // It was forgotten meanwhile.
+            Err(Refusal::Host(HostError::Unknown(_))) => continue,
+            view => view?,
+        };
+        if page.is_full_for(name, &view) {
+            break;
+        }
+    }
+    Ok(page.answer(&request))
 }
 
 fn unknown_machines(core: &Core, request: &Request) -> Result<Response, Refusal> {

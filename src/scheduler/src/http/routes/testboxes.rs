@@ -34,7 +34,7 @@ pub(super) async fn consume(
     who.require_host(host)?;
     request.belongs_to(Identity::Reserve);
     let body: ConsumeRequest = request.read_json(BODY_MAX).await?;
-    let ask = WorkRequest::of(host, body)?;
+    let ask = WorkRequest::of(host, body)?.by(&who.name);
     core.check_group(&who, host, &ask.offerer.group)?;
     // What it was read into is not kept while the host waits.
     drop(request);
