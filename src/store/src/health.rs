@@ -1,6 +1,9 @@
 //! Health of a store, from the outcomes of its calls.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use parking_lot::Mutex;
 
@@ -41,7 +44,8 @@ impl Condition {
 }
 
 /// Keeps what outcomes say. A store that nobody reaches is not well on both sides, and any answer
-/// disproves that; what was answered with an error concerns its own side only.
+/// disproves that; what was answered with an error concerns its own side only. A place that took no write stays so until
+/// it takes one: what other places take says nothing of it.
 #[derive(Debug)]
 pub(crate) struct Watch(Mutex<Sides>);
 
@@ -53,10 +57,22 @@ struct Sides {
 
 #[derive(Debug)]
 struct Side {
+    /// What is wrong with all of it; empty: nothing.
     problem: String,
     /// The problem is that nobody answers.
     is_silence: bool,
+    /// What is wrong with some places only.
+    places: BTreeMap<(Source, String), String>,
     since: Instant,
+}
+
+/// Who says that a place is not well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    /// The server, of its own parts.
+    Look,
+    /// A write that was not taken.
+    Write,
 }
 
 impl Side {
@@ -64,14 +80,21 @@ impl Side {
         Self {
             problem: String::new(),
             is_silence: false,
+            places: BTreeMap::new(),
             since: clock::now(),
         }
     }
 
-    fn set(&mut self, problem: &str, is_silence: bool) {
-        if self.problem.is_empty() != problem.is_empty() {
-            self.since = clock::now();
+    /// What is wrong, of all of it first; empty: nothing.
+    fn told(&self) -> &str {
+        if self.problem.is_empty() {
+            self.places.values().next().map_or("", String::as_str)
+        } else {
+            &self.problem
         }
+    }
+
+    fn set(&mut self, problem: &str, is_silence: bool) {
         problem.clone_into(&mut self.problem);
         self.is_silence = is_silence;
     }
@@ -82,13 +105,24 @@ impl Side {
         }
     }
 
+    /// What the server says of its parts now.
+    fn looked(&mut self, ill: &BTreeMap<String, String>) {
+        self.places.retain(|(source, _), _| *source != Source::Look);
+        let each = ill.iter();
+        let each = each.map(|(place, problem)| ((Source::Look, place.clone()), problem.clone()));
+        self.places.extend(each);
+    }
+
     fn condition(&self) -> Condition {
         Condition {
-            problem: self.problem.clone(),
+            problem: self.told().to_owned(),
             lasts: clock::now().saturating_duration_since(self.since),
         }
     }
 }
+
+/// What became of writes, by their place: `None`, it took one.
+pub(crate) type Outcomes<'a> = BTreeMap<&'a str, Option<String>>;
 
 impl Watch {
     /// All is well.
@@ -107,12 +141,55 @@ impl Watch {
         });
     }
 
-    /// A write was taken.
+    /// A write was taken, by a store that is one place.
     pub(crate) fn wrote(&self) {
         self.change(|sides| {
             sides.reads.answered();
             sides.writes.set("", false);
         });
+    }
+
+    /// Writes were answered: what of each place holds now.
+    pub(crate) fn wrote_to(&self, outcomes: &Outcomes<'_>) {
+        self.change(|sides| {
+            sides.reads.answered();
+            sides.writes.answered();
+            for (place, problem) in outcomes {
+                let key = (Source::Write, (*place).to_owned());
+                match problem {
+                    Some(problem) => {
+                        sides.writes.places.insert(key, problem.clone());
+                    }
+                    None => {
+                        sides.writes.places.remove(&key);
+                        sides.writes.set("", false);
+                    }
+                }
+            }
+        });
+    }
+
+    /// What the server says of its parts: those that are not there at all, and those that take no writes.
+    pub(crate) fn looked(
+        &self,
+        gone: &BTreeMap<String, String>,
+        closed: &BTreeMap<String, String>,
+    ) {
+        let all = gone.iter().chain(closed);
+        let all = all.map(|(place, problem)| (place.clone(), problem.clone()));
+        let unwritable = all.collect();
+        self.change(|sides| {
+            sides.reads.looked(gone);
+            sides.writes.looked(&unwritable);
+        });
+    }
+
+    /// Places whose last write was not taken.
+    pub(crate) fn doubted(&self) -> Vec<String> {
+        let sides = self.0.lock();
+        let places = sides.writes.places.keys();
+        let doubted = places.filter(|(source, _)| *source == Source::Write);
+        doubted.map(|(_, place)| place.clone()).collect()
     }
 
     /// Something was answered that says nothing of the document side.
@@ -146,20 +223,24 @@ impl Watch {
 
     /// What is known.
     pub(crate) fn report(&self, name: String) -> StoreHealth {
-        let mut health = StoreHealth {
+        let sides = self.0.lock();
+        StoreHealth {
             name,
-            reads: Condition::default(),
-            writes: Condition::default(),
-        };
-        self.change(|sides| {
-            health.reads = sides.reads.condition();
-            health.writes = sides.writes.condition();
-        });
-        health
+            reads: sides.reads.condition(),
+            writes: sides.writes.condition(),
+        }
     }
 
     fn change(&self, change: impl FnOnce(&mut Sides)) {
-        change(&mut self.0.lock());
+        let mut sides = self.0.lock();
+        let was_well = [&sides.reads, &sides.writes].map(|side| side.told().is_empty());
+        change(&mut sides);
+        let Sides { reads, writes } = &mut *sides;
+        for (side, was_well) in [reads, writes].into_iter().zip(was_well) {
+            if side.told().is_empty() != was_well {
+                side.since = clock::now();
+            }
+        }
     }
 }
 
@@ -209,5 +290,41 @@ mod tests {
         watch.write_failed("two");
         watch.silence("three");
         assert_eq!(since(&watch), first);
+    }
+
+    #[test]
+    fn a_place_that_took_no_write_is_ill_until_it_takes_one() {
+        let watch = Watch::new();
+        let ill = |place, problem: &str| [(place, Some(problem.to_owned()))].into();
+        watch.wrote_to(&ill("jobs", "no shard"));
+        // Others take writes and are read meanwhile.
+        watch.wrote_to(&[("leases", None)].into());
+        watch.read();
+        assert_eq!(problems(&watch), ["", "no shard"]);
+        assert_eq!(watch.doubted(), ["jobs"]);
+        watch.silence("gone");
+        watch.read();
+        assert_eq!(problems(&watch), ["", "no shard"]);
+        // Each place of a bulk counts by itself.
+        watch.wrote_to(&[("jobs", None), ("leases", Some("full".to_owned()))].into());
+        assert_eq!(problems(&watch), ["", "full"]);
+        watch.wrote_to(&[("leases", None)].into());
+        assert_eq!(problems(&watch), ["", ""]);
+        assert!(watch.doubted().is_empty());
+    }
+
+    #[test]
+    fn what_the_server_says_of_its_parts_holds_until_it_says_otherwise() {
+        let watch = Watch::new();
+        let said = |text: &str| [(text.to_owned(), format!("{text} is ill"))].into();
+        let none = BTreeMap::new();
+        watch.looked(&said("jobs"), &none);
+        watch.read();
+        watch.wrote_to(&[("jobs", None)].into());
+        assert_eq!(problems(&watch), ["jobs is ill"; 2]);
+        watch.looked(&none, &said("jobs"));
+        assert_eq!(problems(&watch), ["", "jobs is ill"]);
+        watch.looked(&none, &none);
+        assert_eq!(problems(&watch), ["", ""]);
     }
 }

@@ -461,6 +461,10 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
     /// in tests only.
     async fn refresh(&self) -> Result<(), StoreError>;
 
+    /// Looks after what calls do not tell of [`health`](Self::health): parts that nobody uses at present, and parts that
+    /// may be well again. Asked each second; a store whose calls tell all does nothing.
+    async fn look_after(&self) {}
+
     /// How the store is, from what was last seen; asks nothing.
     fn health(&self) -> StoreHealth;
 }

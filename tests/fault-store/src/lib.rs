@@ -422,6 +422,10 @@ impl JobStore for FaultStore {
         self.inner.refresh().await
     }
 
+    async fn look_after(&self) {
+        self.inner.look_after().await;
+    }
+
     fn health(&self) -> StoreHealth {
         self.inner.health()
     }

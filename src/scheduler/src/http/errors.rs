@@ -201,7 +201,7 @@ fn of_submit(error: &SubmitError) -> Told {
     let (code, hint) = match error {
         E::NoWrites => (
             Unavailable,
-            "nothing was submitted; submit again in a few seconds",
+            "nothing was submitted; submit again in a few seconds; GET /scheduler/v1/health says what is wrong",
         ),
         E::NoAccount => (
             BadField,

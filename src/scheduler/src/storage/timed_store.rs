@@ -299,6 +299,10 @@ impl JobStore for TimedStore {
         self.time("refresh", self.store.refresh()).await
     }
 
+    async fn look_after(&self) {
+        self.store.look_after().await;
+    }
+
     fn health(&self) -> StoreHealth {
         self.store.health()
     }

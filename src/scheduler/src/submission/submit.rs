@@ -172,9 +172,9 @@ impl Core {
         Ok(Submitted::of(outcomes, remarks))
     }
 
-    /// Refuses a submit while the store takes no writes. Each second a look at the store finds out whether it is back.
+    /// Refuses a submit while the store is not well. Each second a look at the store finds out whether it is back.
     fn check_writes(&self) -> Result<(), SubmitError> {
-        if self.store.health().reads.is_well() {
+        if self.store.health().is_well() {
             return Ok(());
         }
         Err(SubmitError::NoWrites)

@@ -20,6 +20,8 @@ use crate::{
 /// What is done for the replica's knowledge of the lab, in the order of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Chore {
+    /// Looks after what calls of the store do not tell of its health.
+    Store,
     /// Reads what other replicas wrote and did not tell.
     Changes,
     /// Settles what the store seems to have lost.
@@ -92,6 +94,7 @@ enum Chore {
 
 /// A chore, its name in logs and metrics, its period in rounds, and in which round of a period it runs.
 const CHORES: &[(Chore, &str, u64, u64)] = &[
+    (Chore::Store, "store", 1, 0),
     (Chore::Changes, "changes", 1, 0),
     (Chore::VanishedWrites, "vanished_writes", 1, 0),
     (Chore::Alarms, "alarms", 2, 1),
@@ -238,6 +241,7 @@ impl Rounds {
     ) -> Result<(), ChoreError> {
         let store = core.store.as_ref();
         match chore {
+            Chore::Store => store.look_after().await,
             Chore::Changes => self.missed |= core.catch_up().await?,
             Chore::VanishedWrites => core.settle_doubts().await?,
             Chore::Alarms => core.read_alarms().await?,

@@ -16,7 +16,7 @@ use super::{
     reply::{self, Bulk, BulkItem},
     setup,
 };
-use crate::{ItemError, Version, clock, codec::refused};
+use crate::{ItemError, Version, clock, codec::refused, health::Outcomes};
 
 /// Items of one bulk, at most.
 const BULK_ITEMS: usize = 500;
@@ -26,6 +26,8 @@ const BULK_BYTES: usize = 5 << 20;
 const ROUNDS: u32 = 4;
 /// Wait before the second round; doubled with each.
 const ROUND_WAIT: Duration = Duration::from_millis(50);
+/// In the words of a block that somebody set.
+const BY_OPERATOR: &str = "(api)]";
 /// What of the answer is needed.
 const REPLY: &str = "items.*.status,items.*._seq_no,items.*._primary_term,\
     items.*.error.type,items.*.error.reason,items.*.error.caused_by,items.*.get._source";
@@ -132,6 +134,16 @@ impl Cluster {
             .collect()
     }
 
+    /// Sends all once, whatever comes of it: the watch notes it. Elasticsearch waits for a shard for `wait_ms`.
+    pub(super) async fn probe(&self, ops: &[Op], how: How, wait_ms: u64) {
+        let all: Vec<usize> = (0..ops.len()).collect();
+        for chunk in split(ops, &all) {
+            if let Err(failure) = self.send(ops, &chunk, how.is_repeatable, wait_ms).await {
+                tracing::debug!(reason = failure.words(), "indices cannot be probed");
+            }
+        }
+    }
+
     async fn round(&self, ops: &[Op], open: &[usize], how: How) -> Vec<(usize, Got)> {
         let sends = split(ops, open)
             .into_iter()
@@ -148,7 +160,8 @@ impl Cluster {
         let mut got = Vec::with_capacity(chunk.len());
         let mut todo = vec![chunk];
         while let Some(mut chunk) = todo.pop() {
-            match self.send(ops, &chunk, how.is_repeatable).await {
+            let (is_repeatable, wait_ms) = (how.is_repeatable, self.shard_wait_ms());
+            match self.send(ops, &chunk, is_repeatable, wait_ms).await {
                 Ok(items) => got.extend(chunk.into_iter().zip(items)),
                 Err(Failure::Status {
                     status: 400 | 413, ..
@@ -176,15 +189,14 @@ impl Cluster {
         ops: &[Op],
         chunk: &[usize],
         is_repeatable: bool,
+        wait_ms: u64,
     ) -> Result<Vec<Got>, Failure> {
         let lines: String = chunk
             .iter()
             .filter_map(|n| ops.get(*n))
             .map(|op| op.lines.as_str())
             .collect();
-        // Elasticsearch gives up waiting for a shard before we do: then its answer says so.
-        let timeout_ms = self.request_timeout.as_millis() * 4 / 5;
-        let path = format!("/_bulk?timeout={timeout_ms}ms&filter_path={REPLY}");
+        let path = format!("/_bulk?timeout={wait_ms}ms&filter_path={REPLY}");
         let kind = if is_repeatable {
             Kind::Write
         } else {
@@ -212,11 +224,30 @@ impl Cluster {
             .map(|item| judge(item.into_item()))
             .map(|got| if after_unknown { got.doubted() } else { got })
             .collect();
-        match got.iter().find_map(Got::trouble) {
-            Some(reason) => self.watch.write_failed(reason),
-            None => self.watch.wrote(),
-        }
+        let written = chunk.iter().filter_map(|n| ops.get(*n)).zip(&got);
+        self.note_written(written);
         Ok(got)
+    }
+
+    /// Elasticsearch gives up waiting for a shard before we do: then its answer says so.
+    fn shard_wait_ms(&self) -> u64 {
+        u64::try_from(self.request_timeout.as_millis() * 4 / 5).unwrap_or(u64::MAX)
+    }
+
+    /// Notes what became of the writes to each index. An index that is not there is made when it is needed.
+    fn note_written<'a>(&self, written: impl Iterator<Item = (&'a Op, &'a Got)>) {
+        let mut outcomes = Outcomes::new();
+        for (op, got) in written {
+            if !self.indices.is_needed(&op.index) {
+                continue;
+            }
+            let outcome = outcomes.entry(op.index.as_str()).or_default();
+            // An operator may close a month of long ago; looks tell of others.
+            if let Some(reason) = got.trouble().filter(|reason| !reason.contains(BY_OPERATOR)) {
+                *outcome = Some(format!("index {}: {reason}", op.index));
+            }
+        }
+        self.watch.wrote_to(&outcomes);
     }
 }
 

@@ -154,6 +154,14 @@ impl Indices {
         self.named(&format!("{DOCUMENTS}-copy-"))
     }
 
+    /// Whether dispatching needs an index: one of ours, but not the record of events. Searches of jobs look into each
+    /// month. What this version made of the documents of another has a name of its own.
+    pub(super) fn is_needed(&self, name: &str) -> bool {
+        let beginnings = [self.jobs_of(""), self.copies()];
+        let is_ours = |beginning: &String| name.starts_with(beginning);
+        beginnings.iter().any(is_ours) || self.all_docs().contains(name)
+    }
+
     /// Whether anybody searches in an index: others are only read by id, which needs no refresh.
     pub(super) fn is_searched(&self, name: &str) -> bool {
         name != self.docs(DocKind::Session)

@@ -7,6 +7,7 @@ use fairlead_job::{JobId, Spec};
 
 use super::{
     changes, counts, docs, finds, jobs, login, months, people, reads, searches,
+    changes, counts, docs, finds, jobs, looks, months, people, reads, searches,
     store::ElasticStore, submit,
 };
 use crate::{
@@ -175,6 +176,10 @@ impl JobStore for ElasticStore {
 
     async fn refresh(&self) -> Result<(), StoreError> {
         docs::refresh_all(&self.cluster).await
+    }
+
+    async fn look_after(&self) {
+        looks::look_after(&self.cluster, &self.looks).await;
     }
 
     fn health(&self) -> StoreHealth {

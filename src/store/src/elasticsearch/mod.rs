@@ -25,6 +25,7 @@ mod indices;
 mod job_store;
 mod jobs;
 mod login;
+mod looks;
 mod months;
 mod moving;
 mod node;

@@ -6,7 +6,8 @@ use futures_util::future::join3;
 
 use super::{
     body_cache::BodyCache, cluster::Cluster, config::ElasticConfig, document_cache::DocumentCache,
-    login, moving, places::Places, setup, store::ElasticStore, templates, there::There,
+    login, looks::Looks, moving, places::Places, setup, store::ElasticStore, templates,
+    there::There,
 };
 use crate::{StoreError, clock};
 
@@ -65,6 +66,7 @@ impl ElasticStore {
         Self {
             cluster,
             places: Places::default(),
+            looks: Looks::default(),
             documents: Arc::new(DocumentCache::new(config.documents_kept as usize)),
             bodies: BodyCache::default(),
             page_names: PAGE_NAMES,

@@ -79,14 +79,18 @@ impl Cause {
             words.push_str("; ");
             words.push_str(reason);
         }
-        let mut words: String = words.chars().take(REASON_CHARS).collect();
-        if words.contains("flood-stage") || words.contains("read-only-allow-delete") {
-            words.push_str(
-                "; a disk of Elasticsearch is nearly full (flood stage): once there is room it goes on by itself",
-            );
-        }
-        words
+        with_advice(words.chars().take(REASON_CHARS).collect())
     }
+}
+
+/// The words, and what ends the block that they name.
+pub(super) fn with_advice(mut words: String) -> String {
+    if words.contains("flood-stage") || words.contains("read-only-allow-delete") {
+        words.push_str(
+            "; a disk of Elasticsearch is nearly full (flood stage): once there is room it goes on by itself",
+        );
+    }
+    words
 }
 
 /// `_bulk`.

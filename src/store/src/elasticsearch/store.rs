@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    body_cache::BodyCache, cluster::Cluster, document_cache::DocumentCache, places::Places,
+    body_cache::BodyCache, cluster::Cluster, document_cache::DocumentCache, looks::Looks,
+    places::Places,
 };
 
 /// Jobs in Elasticsearch, for any number of replicas at once.
@@ -11,6 +12,7 @@ use super::{
 pub struct ElasticStore {
     pub(super) cluster: Cluster,
     pub(super) places: Places,
+    pub(super) looks: Looks,
     /// Of jobs that wait.
     pub(super) documents: Arc<DocumentCache>,
     /// Of the newest jobs that were submitted here and may run.

@@ -3,7 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use fairlead_job::Stage;
-use fairlead_store::{ElasticStore, ItemError, JobStore, Patch, StatePatch, StoreError, Version};
+use fairlead_store::{
+    DocKind, DocWrite, ElasticStore, Expect, ItemError, JobStore, Patch, StatePatch, StoreError,
+    Version,
+};
 
 use crate::{
     Asked, Reply, Stub, bulk_reply, config,
@@ -240,6 +243,46 @@ async fn a_full_disk_takes_nothing_and_is_not_asked_in_vain() {
     stub.answer(|_| None);
     patched(&store).await.unwrap();
     assert!(store.health().is_well());
+}
+
+/// The index of jobs took nothing, and sessions took their writes: health said that all was well.
+#[tokio::test]
+async fn an_index_that_takes_no_write_is_told_until_it_takes_one() {
+    let stub = Stub::start().await;
+    let store = opened(&stub).await;
+    let red = |line: &str, n| {
+        if line.contains("-jobs-") {
+            item(503, "unavailable_shards_exception")
+        } else {
+            taken(n)
+        }
+    };
+    let bulks = move |(_, path, body): &Asked| {
+        let reply = || Reply::Json(200, bulk_reply(body, red));
+        path.starts_with("/_bulk").then(reply)
+    };
+    stub.answer(bulks);
+    patched(&store).await.unwrap_err();
+    let session = || DocWrite {
+        id: "h1".to_owned(),
+        expect: Expect::Any,
+        body: Some(serde_json::json!({})),
+    };
+    for look in 0..3 {
+        let written = store.put_docs(DocKind::Session, vec![session()]).await;
+        written.into_iter().next().unwrap().unwrap();
+        store.counts().await.unwrap();
+        let problem = store.health().writes.problem;
+        assert!(problem.contains("-jobs-"), "look {look}: {problem:?}");
+        store.look_after().await;
+    }
+    // Nobody writes a job meanwhile: a probe finds out that it is well again.
+    stub.answer(|_| None);
+    store.look_after().await;
+    assert!(stub.bulks()[0].contains("fairlead-probe"));
+    assert!(store.health().is_well());
+    store.look_after().await;
+    assert_eq!(stub.bulks().len(), 1, "nothing is probed without need");
 }
 
 #[tokio::test]
