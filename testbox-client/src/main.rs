@@ -140,6 +140,10 @@ struct Args {
     /// Time between SIGTERM and SIGKILL of a job, in seconds.
     #[arg(long, default_value_t = 10)]
     grace: u32,
+    /// Longest wait at the end of a job for room in the data folder of the lab, in seconds, 0 to 3,600. Then the job ends
+    /// without the files that found none.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=3600))]
+    store_wait: u32,
     /// Keep the folders of jobs that are over. Without this option, the work folder is emptied after every job.
     #[arg(long)]
     keep: bool,
@@ -212,6 +216,7 @@ impl Args {
             jobs_max: self.jobs_max,
             wait_s: self.wait,
             grace: Duration::from_secs(u64::from(self.grace)),
+            store_wait: Duration::from_secs(u64::from(self.store_wait)),
             keep: self.keep,
             once: self.once,
             load_root: Some(self.load_root),

@@ -72,6 +72,8 @@ codes! {
     Internal = "internal", 500;
     /// The store or the replica cannot do this now. Nothing was done. Try again.
     Unavailable = "unavailable", 503;
+    /// The data folder has no room for a file. Nothing was stored of it. An operator makes room.
+    DataFull = "data_full", 507;
     /// A stored document is malformed, or a newer version wrote it. Nothing was done.
     UnreadableDocument = "unreadable_document", 503;
     /// Written or not: the store did not say. Ask again for the state before you repeat it.

@@ -180,6 +180,9 @@ pub struct HealthView {
     /// What the login of the store lacks to delete old jobs, though they are to be deleted; absent: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undeletable: Option<String>,
+    /// The data folder; absent: the replica has not looked yet, or is too old to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataView>,
     /// The other replicas that it hears of.
     pub peers: Vec<String>,
     /// Whether it is stopping: it takes no new request.
@@ -223,6 +226,24 @@ pub struct StoreProblem {
     pub seconds: u64,
 }
 
+/// The room of the data folder, where results and logs are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct DataView {
+    /// Bytes that are left.
+    pub free_bytes: u64,
+    /// All bytes of its file system.
+    pub bytes: u64,
+    /// Inodes that are left.
+    pub free_inodes: u64,
+    /// All inodes; 0: the file system does not count them.
+    pub inodes: u64,
+    /// What is wrong; absent: nothing. Jobs are dispatched all the same, and end without the files that find no room.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<StoreProblem>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,6 +261,7 @@ mod tests {
             content: None,
             clock_off_ms: None,
             undeletable: None,
+            data: None,
             peers: Vec::new(),
             stopping: false,
         };

@@ -1,5 +1,7 @@
 //! Why something about content cannot be done.
 
+use std::{error::Error, io};
+
 use crate::{CHUNK_BYTES_MAX, Digest, ManifestError};
 
 /// Why something about content cannot be done.
@@ -55,8 +57,45 @@ pub enum ContentError {
     Bug(String),
 }
 
+impl ContentError {
+    /// Whether there is no room: a disk, its inodes, or what its quota gives are used up.
+    pub fn is_full(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        let Self::Store(error) = self else {
+            return false;
+        };
+        let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+        while let Some(error) = cause {
+            let of_io = error.downcast_ref::<io::Error>();
+            if of_io.is_some_and(|error| matches!(error.kind(), StorageFull | QuotaExceeded)) {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
+    }
+}
+
 impl From<tokio::task::JoinError> for ContentError {
     fn from(error: tokio::task::JoinError) -> Self {
         Self::Bug(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_from_other_trouble() {
+        let of = |kind: io::ErrorKind| {
+            let source = io::Error::other(io::Error::from(kind)).into();
+            let store = "folder";
+            ContentError::from(object_store::Error::Generic { store, source })
+        };
+        assert!(of(io::ErrorKind::StorageFull).is_full());
+        assert!(of(io::ErrorKind::QuotaExceeded).is_full());
+        assert!(!of(io::ErrorKind::PermissionDenied).is_full());
+        assert!(!ContentError::Collecting.is_full());
     }
 }

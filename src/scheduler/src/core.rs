@@ -35,6 +35,7 @@ use crate::{
         clusters::Clusters,
         content::KnownContent,
         cordons::Cordons,
+        data_room::DataRoom,
         dependants::Dependants,
         feasibility::Feasibility,
         feed::Feed,
@@ -112,6 +113,8 @@ pub(crate) struct Jobs {
     pub(crate) log_sizes: LogSizes,
     /// Files that jobs uploaded here.
     pub(crate) uploads: Uploads,
+    /// How much room there is for them.
+    pub(crate) room: DataRoom,
     /// What ran lately, and is not written yet.
     pub(crate) samples: Samples,
     /// What the store's user lacks to delete old jobs, though they are to be deleted.

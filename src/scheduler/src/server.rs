@@ -83,6 +83,8 @@ impl Server {
             let advertise = config.advertise.clone();
             let url = advertise.unwrap_or_else(|| format!("http://{address}"));
             let replica = Replica::start(config, parts, url).await?;
+            let core = replica.core();
+            core.tasks.run("room", Arc::clone(&core).watch_room());
             let accepting = TaskTracker::new();
             accepting.spawn(accept(listener, replica.core()));
             accepting.close();

@@ -13,7 +13,7 @@ use super::{
     log::LogShipper,
     outputs,
     results::{Results, collect},
-    retry::until_answered,
+    retry::{Patience, until_stored},
 };
 use crate::{JobLine, protocol::Failure};
 
@@ -32,12 +32,14 @@ pub(crate) async fn deliver(
     let mut readiness = DataReadiness::Norun;
     let mut has_cases = false;
     let mut left_out = Vec::new();
+    let mut patience = Patience::new(context.config.store_wait);
     if end.ran {
-        shipper.rest().await;
-        (left_out, has_cases) = upload_all(context, folder, journal).await;
+        let lost = shipper.rest(&mut patience).await;
+        (left_out, has_cases) = upload_all(context, folder, journal, &mut patience).await;
+        left_out.extend(lost);
         readiness = DataReadiness::Uploaded;
     }
-    let (end, outputs) = outputs::put(context, folder, journal, end).await;
+    let (end, outputs) = outputs::put(context, folder, journal, end, &mut patience).await;
     let mut reason = end.reason.clone();
     if end.ran {
         let left_out = (!left_out.is_empty())
@@ -71,6 +73,7 @@ async fn upload_all(
     context: &Context,
     folder: &JobFolder,
     journal: &Journal,
+    patience: &mut Patience,
 ) -> (Vec<String>, bool) {
     let root = folder.result();
     let (files_max, bytes_max) = (
@@ -101,7 +104,7 @@ async fn upload_all(
             let body = UploadBody::File(path.clone());
             context.client.upload(&remote, job_id, token, body)
         };
-        if let Err(error) = until_answered(job_id, "upload", upload).await {
+        if let Err(error) = until_stored(job_id, "upload", patience, upload).await {
             if error.code() == Some(ErrorCode::Closed) {
                 // All was delivered before, and the answer was lost: the results are sealed.
                 tracing::info!(job_id, %error, "the scheduler has the results already");

@@ -12,7 +12,10 @@ use tokio::{
     sync::watch,
 };
 
-use super::{journal::Journal, retry::until_answered};
+use super::{
+    journal::Journal,
+    retry::{Patience, stores_nothing, until_answered, until_stored},
+};
 use crate::timer::pause;
 
 /// Most that is sent at once; the server takes at most 1 MiB.
@@ -37,6 +40,8 @@ pub(crate) struct LogShipper {
     sent: u64,
     /// The scheduler wants no more of it.
     refused: bool,
+    /// What the lab could not store, and why.
+    lost: Option<String>,
     /// How long output is collected, and how much of it is enough.
     delay: Duration,
     enough: u64,
@@ -52,6 +57,7 @@ impl LogShipper {
             output,
             sent: 0,
             refused: false,
+            lost: None,
             delay: BATCH_DELAY,
             enough: BATCH_BYTES_MAX,
         }
@@ -80,19 +86,22 @@ impl LogShipper {
             let whole_batch = size.wait_for(|size| *size >= sent + self.enough);
             // Either way there is something to send.
             let _ = tokio::time::timeout(self.delay, whole_batch).await;
-            if !self.batch().await {
+            if !self.batch(None).await {
                 return;
             }
         }
     }
 
-    /// Sends everything that is in the file and not sent yet.
-    pub(crate) async fn rest(&mut self) {
-        while self.batch().await {}
+    /// Sends everything that is in the file and not sent yet, as long as the lab can store it.
+    /// Returns what is missing there, if that is the lab's fault.
+    pub(crate) async fn rest(&mut self, patience: &mut Patience) -> Option<String> {
+        while self.batch(Some(patience)).await {}
+        self.lost.take()
     }
 
-    /// Sends one batch. Returns whether there was one and the scheduler wants more.
-    async fn batch(&mut self) -> bool {
+    /// Sends one batch. Returns whether there was one and the scheduler wants more. Without `patience`, a lab that cannot
+    /// store it is asked for ever.
+    async fn batch(&mut self, patience: Option<&mut Patience>) -> bool {
         if self.refused {
             return false;
         }
@@ -110,7 +119,11 @@ impl LogShipper {
             self.client
                 .append_log(&self.job_id, attempt, token, self.sent, bytes)
         };
-        match until_answered(&self.job_id, "output", append).await {
+        let appended = match patience {
+            Some(patience) => until_stored(&self.job_id, "output", patience, append).await,
+            None => until_answered(&self.job_id, "output", append).await,
+        };
+        match appended {
             Ok(LogAppend::Stored { size }) => self.sent = size.max(self.sent + bytes.len() as u64),
             Ok(LogAppend::Gap { size }) => {
                 tracing::warn!(
@@ -124,6 +137,7 @@ impl LogShipper {
             Err(error) => {
                 tracing::warn!(job_id = self.job_id, %error, "the scheduler accepts no more output");
                 self.refused = true;
+                self.lost = stores_nothing(&error).then(|| format!("its output: {error}"));
             }
         }
         !self.refused

@@ -8,6 +8,7 @@ use super::{
     context::Context,
     folder::JobFolder,
     journal::{End, Journal},
+    retry::{Patience, stores_nothing},
     save::save,
 };
 use crate::{
@@ -47,6 +48,7 @@ pub(super) async fn put(
     folder: &JobFolder,
     journal: &mut Journal,
     end: End,
+    patience: &mut Patience,
 ) -> (End, Option<String>) {
     let by_itself = is_success(&end) || end.health == Health::Fail.as_str();
     if journal.outputs.is_empty() || !end.ran || !by_itself {
@@ -55,7 +57,7 @@ pub(super) async fn put(
     if let Some(id) = &journal.put {
         return (end, Some(id.clone()));
     }
-    let put = match until_put(context, folder, journal).await {
+    let put = match until_put(context, folder, journal, patience).await {
         Ok(put) => put,
         Err(error) => {
             let job_id = &journal.job_id;
@@ -83,11 +85,12 @@ pub(super) async fn put(
     (end, Some(id))
 }
 
-/// Puts until there is an answer that stands.
+/// Puts until there is an answer that stands. A lab that cannot store it is asked only as long as `patience` lasts.
 async fn until_put(
     context: &Context,
     folder: &JobFolder,
     journal: &Journal,
+    patience: &mut Patience,
 ) -> Result<Put, TransferError> {
     let Journal {
         job_id,
@@ -106,9 +109,16 @@ async fn until_put(
     loop {
         let put = put_paths(&lab, folder.outputs(), &journal.outputs, &options, &|_| {}).await;
         let error = match put {
-            Err(error) if error.may_pass() => error,
-            answer => return answer,
+            Ok(put) => return Ok(put),
+            Err(error) => error,
         };
+        let goes_on = match error.refusal() {
+            Some(refusal) if stores_nothing(refusal) => !patience.is_over(),
+            _ => error.may_pass(),
+        };
+        if !goes_on {
+            return Err(error);
+        }
         if matches!(error, TransferError::Changed { .. }) {
             changed += 1;
             if changed >= CHANGED_MAX {

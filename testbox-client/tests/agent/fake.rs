@@ -40,6 +40,8 @@ pub(crate) struct State {
     pub(crate) updates: Vec<(String, BTreeMap<String, String>)>,
     /// Jobs whose reports are refused, with which status.
     pub(crate) refuse: HashMap<String, u16>,
+    /// Files and pieces of logs of so many bytes or more are refused, with this status.
+    pub(crate) no_room: Option<(u16, usize)>,
     pub(crate) logs: HashMap<String, Vec<u8>>,
     pub(crate) files: BTreeMap<String, Vec<u8>>,
     pub(crate) beats: Vec<HeartbeatRequest>,
@@ -276,6 +278,9 @@ fn routes(
         .and(warp::body::bytes())
         .map(|path: warp::path::Tail, shared: Arc<Shared>, body: Bytes| {
             shared.with(|state| {
+                if let Some(refused) = no_room(state, &body) {
+                    return refused;
+                }
                 if state.files.contains_key(path.as_str()) {
                     return refusal(409, "the file exists");
                 }
@@ -378,7 +383,15 @@ fn update(state: &mut State, id: String, query: Query) -> Response {
     "ok".into_response()
 }
 
+fn no_room(state: &State, body: &[u8]) -> Option<Response> {
+    let (status, bytes) = state.no_room?;
+    (body.len() >= bytes).then(|| refusal(status, "there is no room"))
+}
+
 fn append(state: &mut State, id: &str, query: &Query, body: &[u8]) -> Response {
+    if let Some(refused) = no_room(state, body) {
+        return refused;
+    }
     let offset: usize = query["offset"].parse().unwrap();
     let log = state.logs.entry(id.to_owned()).or_default();
     if offset > log.len() {

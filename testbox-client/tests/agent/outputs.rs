@@ -1,6 +1,6 @@
 //! Tests of what jobs leave for others.
 
-use std::{fs, time::Duration};
+use std::{fs, sync::atomic::Ordering, time::Duration};
 
 use fairlead_api::Grant;
 use fairlead_testbox::{AgentConfig, AgentEvent};
@@ -103,6 +103,21 @@ async fn what_cannot_be_put_is_told() {
         assert_eq!(end["job_health"], "fail", "{end:?}");
         assert!(end["reason"].contains(reason), "{end:?}");
     }
+    testbox.stopped().await.unwrap();
+}
+
+#[tokio::test]
+async fn outputs_without_room_fail_the_job_and_do_not_keep_it() {
+    let (fake, folder) = (Fake::start(), folder());
+    fake.store().is_full.store(true, Ordering::SeqCst);
+    let testbox = Testbox::start(AgentConfig {
+        store_wait: Duration::from_millis(10),
+        ..config(&fake, &folder, DC)
+    });
+    fake.grant(with_outputs("7", &["a"], "echo a > outputs/a"));
+    let end = fake.end("7").await;
+    assert_eq!(end["job_health"], "fail", "{end:?}");
+    assert!(end["reason"].contains("there is no room"), "{end:?}");
     testbox.stopped().await.unwrap();
 }
 

@@ -1,5 +1,7 @@
 //! Tests of a job's reports: stages, output, results, and their order.
 
+use std::time::Duration;
+
 use crate::{
     fake::Fake,
     testbox::{DC, Testbox, config, folder, job, results, script},
@@ -120,5 +122,46 @@ async fn heartbeats_name_it_until_its_end_is_in() {
     );
     gate.open();
     fake.end("7").await;
+    testbox.stopped().await.unwrap();
+}
+
+/// The data folder of the lab was full: the job stayed in `post_run`, and its slot with it.
+#[tokio::test]
+async fn a_lab_without_room_keeps_no_job_from_its_end() {
+    let (fake, folder) = (Fake::start(), folder());
+    let mut config = config(&fake, &folder, DC);
+    config.store_wait = Duration::from_millis(10);
+    let testbox = Testbox::start(config);
+    let text = "head -c 200 /dev/zero > $RESULT_ROOT/big; echo small > $RESULT_ROOT/small; \
+        head -c 200 /dev/zero | tr '\\0' x";
+    for (job, status) in [("7", 507), ("8", 500)] {
+        fake.with(|state| state.no_room = Some((status, 100)));
+        fake.grant(script(job, text));
+        let end = fake.end(job).await;
+        assert_eq!(end["job_health"], "success", "{end:?}");
+        assert_eq!(end["job_data_readiness"], "incomplete");
+        for lost in ["'big': there is no room", "its output: there is no room"] {
+            assert!(end["reason"].contains(lost), "{end:?}");
+        }
+        fake.with(|state| {
+            assert_eq!(state.log(job), "");
+            let kept = state.files.keys().filter(|path| path.contains(job));
+            let kept: Vec<_> = kept.map(String::as_str).collect();
+            assert_eq!(kept, [format!("s/{job}/small")]);
+        });
+    }
+    testbox.stopped().await.unwrap();
+}
+
+#[tokio::test]
+async fn room_that_comes_in_time_is_waited_for() {
+    let (fake, folder) = (Fake::start(), folder());
+    let testbox = Testbox::start(config(&fake, &folder, DC));
+    fake.with(|state| state.no_room = Some((507, 0)));
+    fake.grant(script("7", "echo here > $RESULT_ROOT/file"));
+    fake.stage("7", "post_run").await;
+    fake.with(|state| state.no_room = None);
+    let end = fake.end("7").await;
+    assert_eq!(end["job_data_readiness"], "uploaded", "{end:?}");
     testbox.stopped().await.unwrap();
 }

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
     sync::{
         Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
@@ -33,6 +33,8 @@ pub(crate) struct Store {
     read: Mutex<Vec<String>>,
     /// Chunks that were sent.
     sent: AtomicUsize,
+    /// Chunks find no room.
+    pub(crate) is_full: AtomicBool,
     /// Each chunk that is sent or read takes one of them.
     pub(crate) may: Semaphore,
 }
@@ -46,6 +48,7 @@ impl Store {
             folder,
             read: Mutex::default(),
             sent: AtomicUsize::new(0),
+            is_full: AtomicBool::new(false),
             may: Semaphore::new(1_000_000),
         }
     }
@@ -120,6 +123,9 @@ impl Store {
         let answered = match (method.as_str(), parts.as_slice()) {
             ("POST", ["pin"]) => self.pin(&body).await,
             ("POST", ["urls"]) => Ok(json(&ContentUrls::default())),
+            ("PUT", ["chunks", _]) if self.is_full.load(Ordering::SeqCst) => {
+                return refusal(507, "there is no room");
+            }
             ("PUT", ["chunks", digest]) => {
                 self.may.acquire().await.unwrap().forget();
                 self.sent.fetch_add(1, Ordering::SeqCst);

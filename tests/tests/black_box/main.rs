@@ -45,6 +45,7 @@ mod reuse;
 mod rules;
 mod serve_config;
 mod shards;
+mod storage;
 mod waiting;
 mod watch;
 mod webhooks;

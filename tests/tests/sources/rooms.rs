@@ -23,7 +23,10 @@ const ROOMS: &[(&str, &[&str])] = &[
         "jobs",
         &["base", "lifecycle", "known", "core", "people", "placement"],
     ),
-    ("files", &["base", "lifecycle", "core", "jobs"]),
+    (
+        "files",
+        &["base", "lifecycle", "known", "core", "people", "jobs"],
+    ),
     ("content", &["base", "storage", "known", "core", "people"]),
     ("care", &["base", "storage", "lifecycle", "files"]),
     (
@@ -268,7 +271,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     (
         "server",
-        &["base", "storage", "core", "people", "http", "replica"],
+        &[
+            "base", "storage", "core", "people", "files", "http", "replica",
+        ],
     ),
 ];
 

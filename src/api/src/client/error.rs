@@ -87,7 +87,9 @@ impl ClientError {
     /// Whether the same request may succeed later without anybody changing it.
     pub fn may_pass(&self) -> bool {
         match self {
-            Self::Refused { status, .. } => matches!(status, 429 | 500..),
+            Self::Refused { status, body } => {
+                matches!(status, 429 | 500..) && body.code != ErrorCode::DataFull
+            }
             // Not expected: a proxy's own page, while its scheduler is away.
             Self::Unreachable { .. } | Self::OutcomeUnknown { .. } | Self::BadAnswer { .. } => true,
             Self::BadUrl { .. } | Self::File { .. } => false,

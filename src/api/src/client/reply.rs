@@ -189,6 +189,7 @@ fn code_of(status: u16) -> ErrorCode {
         429 => ErrorCode::TooMany,
         503 => ErrorCode::Unavailable,
         502 | 504 => ErrorCode::Unknown,
+        507 => ErrorCode::DataFull,
         400..500 => ErrorCode::BadBody,
         _ => ErrorCode::Internal,
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairlead_api::{
-    HealthView, Version,
+    DataView, HealthView, StoreProblem, Version,
     client::{Client, ClientError},
 };
 use serde::Serialize;
@@ -14,6 +14,7 @@ use crate::{clock, exit::Failure, settings::Settings};
 
 const SCHEDULER: &str = "scheduler";
 const HEALTH: &str = "health";
+const DATA: &str = "data folder";
 const CLOCK: &str = "clocks";
 const FILES: &str = "open files of the scheduler";
 const TESTBOXES: &str = "testbox accounts";
@@ -61,7 +62,10 @@ pub(crate) async fn of_scheduler(settings: &Settings) -> Result<Vec<Check>, Fail
         config.urls = vec![url.clone()];
         let client = Client::new(config)?;
         let before_ms = clock::now_ms();
-        checks.push(healthy(url, client.health().await));
+        let health = client.health().await;
+        let data = health.as_ref().ok().and_then(|health| health.data.clone());
+        checks.push(healthy(url, health));
+        checks.push(data_folder(url, data));
         match client.version().await {
             Ok(version) => {
                 checks.push(Check::ok(
@@ -125,6 +129,28 @@ fn healthy(url: &str, health: Result<HealthView, ClientError>) -> Check {
         HEALTH,
         format!("{url} takes requests, and its store reads and writes"),
     )
+}
+
+/// How much room there is for results and logs.
+fn data_folder(url: &str, data: Option<DataView>) -> Check {
+    let Some(data) = data else {
+        let why = "the scheduler does not report the room of its data folder";
+        return Check::not_made(
+            DATA,
+            why,
+            "upgrade the scheduler, or run `df -h` and `df -i`",
+        );
+    };
+    if let Some(StoreProblem { problem, .. }) = data.problem {
+        let todo = "see docs/on-call.md, a disk is full";
+        return Check::problem(DATA, format!("{url}: {problem}"), todo);
+    }
+    let (free, all) = (data.free_bytes >> 20, data.bytes >> 20);
+    let inodes = match data.inodes {
+        0 => String::new(),
+        inodes => format!(", {} of {inodes} inodes", data.free_inodes),
+    };
+    Check::ok(DATA, format!("{url} has {free} of {all} MB left{inodes}"))
 }
 
 fn not_answering(url: &str, error: ClientError) -> Check {
@@ -353,6 +379,30 @@ mod tests {
         };
         assert_eq!(clocks(&[slow]).verdict, Verdict::Ok);
         assert_eq!(clocks(&[sighting("old", 0, 0)]).verdict, Verdict::NotMade);
+    }
+
+    #[test]
+    fn a_full_data_folder_is_a_problem_and_room_is_told() {
+        let room = DataView {
+            free_bytes: 8 << 20,
+            bytes: 48 << 20,
+            free_inodes: 5,
+            inodes: 9,
+            problem: None,
+        };
+        let ok = data_folder("u", Some(room.clone()));
+        assert_eq!(
+            (ok.verdict, ok.found.as_str()),
+            (Verdict::Ok, "u has 8 of 48 MB left, 5 of 9 inodes")
+        );
+        let problem = Some(StoreProblem {
+            problem: "it is full".to_owned(),
+            seconds: 3,
+        });
+        let full = data_folder("u", Some(DataView { problem, ..room }));
+        assert_eq!(full.verdict, Verdict::Problem);
+        assert!(full.found.contains("it is full"), "{full:?}");
+        assert_eq!(data_folder("u", None).verdict, Verdict::NotMade);
     }
 
     #[test]

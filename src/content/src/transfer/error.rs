@@ -126,6 +126,15 @@ impl TransferError {
         }
     }
 
+    /// The refusal or the silence of the lab behind it; `None`: it is not the lab's.
+    pub fn refusal(&self) -> Option<&ClientError> {
+        match self {
+            Self::Lab(error) => Some(error),
+            Self::FileOf { source, .. } => source.refusal(),
+            _ => None,
+        }
+    }
+
     pub(super) fn file(path: impl Into<PathBuf>, source: impl Into<io::Error>) -> Self {
         Self::File {
             path: path.into(),

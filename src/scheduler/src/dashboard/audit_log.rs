@@ -10,8 +10,9 @@ use crate::{
 };
 
 /// Acts that every account may see: they are about what all share.
-const SHARED: [&str; 9] = [
+const SHARED: [&str; 10] = [
     "clock.*",
+    "data.*",
     "host.*",
     "invariant.*",
     "lab.*",
@@ -22,8 +23,9 @@ const SHARED: [&str; 9] = [
     "store.*",
 ];
 /// What happened to the lab: faults, losses, deploys, pauses and drains.
-pub(crate) const INCIDENTS: [&str; 16] = [
+pub(crate) const INCIDENTS: [&str; 17] = [
     "clock.*",
+    "data.*",
     "host.back",
     "host.cordon",
     "host.lost",

@@ -54,6 +54,11 @@ impl Core {
             .set(count(self.lab.hosts.count_loaded(now)));
         states.cached.set(number(stats.cached_jobs));
         states.claims_in_flight.set(number(stats.in_flight));
+        let room = self.jobs.room.room().unwrap_or_default();
+        states.data_free_bytes.set(number(room.free_bytes));
+        states.data_bytes.set(number(room.bytes));
+        states.data_free_inodes.set(number(room.free_inodes));
+        states.data_inodes.set(number(room.inodes));
         let content = self.content.health();
         let (is_there, is_throttled) = match content.state {
             ContentState::Well => (true, false),

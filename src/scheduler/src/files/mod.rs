@@ -8,6 +8,7 @@ pub(crate) mod print;
 pub(crate) mod read;
 pub(crate) mod removal;
 pub(crate) mod results;
+pub(crate) mod room;
 pub(crate) mod sealed;
 pub(crate) mod stored;
 pub(crate) mod walk;

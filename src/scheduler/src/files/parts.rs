@@ -61,8 +61,10 @@ impl Core {
         private.recursive(true).mode(PRIVATE_FOLDER);
         private.create(&notes).await?;
         let note = notes.join(number);
-        tokio::fs::write(&note, path.as_os_str().as_encoded_bytes()).await?;
-        Ok(UploadPart { path, note })
+        // Dropped, it is gone: a full disk may have taken the name of the note, and not what it holds.
+        let part = UploadPart { path, note };
+        tokio::fs::write(&part.note, part.path.as_os_str().as_encoded_bytes()).await?;
+        Ok(part)
     }
 
     /// Removes what an earlier run of this replica left when it was killed. Blocks.

@@ -249,6 +249,17 @@ mod tests {
         );
     }
 
+    #[tokio::test]
+    async fn a_full_disk_is_told_as_such() {
+        let (data, core) = crate::testing::core().await;
+        let log = core.log_path(JobId::new(7), 1);
+        std::fs::create_dir_all(log.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink("/dev/full", &log).unwrap();
+        let appended = core.append_log(JobId::new(7), 1, 0, "x".into()).await;
+        assert_eq!(appended, Err(FileError::DiskFull));
+        drop(data);
+    }
+
     #[test]
     fn each_attempt_has_its_own_folder() {
         assert_eq!(attempt_root("/r/7", 1, 2), "/r/7.2");

@@ -112,6 +112,7 @@ impl Core {
 pub(super) fn broken(error: ContentError) -> FileError {
     match ContentFault::from(error) {
         ContentFault::Unreachable => FileError::Unreachable,
+        ContentFault::Full => FileError::DiskFull,
         fault => {
             tracing::error!(%fault, "a result or a log is damaged");
             FileError::Damaged

@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use fairlead_api::{
     ErrorBody,
     ErrorCode::{
-        self, BadBody, BadField, BadName, BadQuery, Closed, Conflict, Forbidden, HostConflict,
-        Internal, NotFound, Quota, SessionOver, TooLarge, TooMany, Unauthorized, Unavailable,
-        Unknown, WrongStage,
+        self, BadBody, BadField, BadName, BadQuery, Closed, Conflict, DataFull, Forbidden,
+        HostConflict, Internal, NotFound, Quota, SessionOver, TooLarge, TooMany, Unauthorized,
+        Unavailable, Unknown, WrongStage,
     },
 };
 use fairlead_job::{Fault, Stage};
@@ -180,7 +180,10 @@ fn of_file(error: &FileError) -> Told {
         E::Missing => (NotFound, "list the folder above it"),
         E::Exists => (Conflict, "a result file is written once"),
         E::WrongKind | E::BadName => (BadName, "choose another name"),
-        E::DiskFull => (Unavailable, "try again later; tell the operator"),
+        E::DiskFull => (
+            DataFull,
+            "an operator makes room; a testbox soon ends its job without this file",
+        ),
         E::Unusable => (Internal, "the replica's log has the reason"),
         E::Unreachable => (Unavailable, "try again in a few seconds"),
         E::Damaged => (

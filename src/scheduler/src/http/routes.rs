@@ -188,7 +188,10 @@ async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     let answered = answer_on(core, request, &segments, found).await;
     let status = match &answered {
         Ok(response) => response.status().as_u16(),
-        Err(refusal) => refusal.status(),
+        Err(refusal) => {
+            of.note_refused_file(refusal);
+            refusal.status()
+        }
     };
     of.metrics.times.answered(endpoint, status, watch.elapsed());
     answered

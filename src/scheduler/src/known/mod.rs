@@ -10,6 +10,7 @@ pub(crate) mod changes;
 pub(crate) mod clusters;
 pub(crate) mod content;
 pub(crate) mod cordons;
+pub(crate) mod data_room;
 pub(crate) mod dependants;
 pub(crate) mod facts;
 pub(crate) mod feasibility;

@@ -44,6 +44,8 @@ pub(crate) enum ContentFault {
     Collecting,
     #[error("'{0}' is collecting already")]
     CollectedByAnother(String),
+    #[error("the content store is full")]
+    Full,
     #[error("the content store cannot be reached, or says no")]
     Unreachable,
 }
@@ -59,6 +61,10 @@ impl From<ContentError> for ContentFault {
             ContentError::Damaged { .. } => Self::Damaged(error.to_string()),
             ContentError::Collecting => Self::Collecting,
             ContentError::CollectedByAnother(who) => Self::CollectedByAnother(who),
+            error if error.is_full() => {
+                tracing::error!(%error, "the content store is full");
+                Self::Full
+            }
             ContentError::Store(_) | ContentError::Marks(_) | ContentError::Bug(_) => {
                 tracing::error!(%error, "the content store does not answer as it should");
                 Self::Unreachable

@@ -17,7 +17,7 @@ pub(crate) enum FileError {
     WrongKind,
     #[error("the name is too long, or has characters that the replica's disk does not take")]
     BadName,
-    #[error("the disk of the replica is full")]
+    #[error("the data folder of the scheduler is full")]
     DiskFull,
     #[error("the replica cannot read or write that file")]
     Unusable,

@@ -100,7 +100,9 @@ impl Refusal {
                 !matches!(fault, StoreFault::RefusedDocument | StoreFault::Missing)
             }
             Self::NoKey(_)
-            | Self::Content(ContentFault::Unreachable | ContentFault::Damaged(_))
+            | Self::Content(
+                ContentFault::Full | ContentFault::Unreachable | ContentFault::Damaged(_),
+            )
             | Self::Stopping
             | Self::ClockOff { .. }
             | Self::Job(JobError::Contended(_)) => true,

@@ -19,6 +19,10 @@ pub(crate) struct States {
     pub(crate) inbox: Gauge,
     pub(crate) lag: Gauge<f64, AtomicU64>,
     pub(crate) clock_offset: Gauge<f64, AtomicU64>,
+    pub(crate) data_free_bytes: Gauge,
+    pub(crate) data_bytes: Gauge,
+    pub(crate) data_free_inodes: Gauge,
+    pub(crate) data_inodes: Gauge,
     pub(crate) content_available: Gauge,
     pub(crate) content_throttled: Gauge,
     pub(crate) content_damaged: Gauge,
@@ -67,7 +71,36 @@ impl States {
         to.register("replica_lag_seconds", help, self.lag.clone());
         let help = "Seconds that the clock is ahead of the median of the other replicas'; 0 if there are none";
         to.register("clock_offset_seconds", help, self.clock_offset.clone());
+        self.register_data(to);
         self.register_content(to);
+    }
+
+    fn register_data(&self, to: &mut Registry) {
+        let states = [
+            (
+                "data_free_bytes",
+                "Bytes left on the file system of the data folder",
+                &self.data_free_bytes,
+            ),
+            (
+                "data_bytes",
+                "All bytes of the file system of the data folder",
+                &self.data_bytes,
+            ),
+            (
+                "data_free_inodes",
+                "Inodes left on the file system of the data folder",
+                &self.data_free_inodes,
+            ),
+            (
+                "data_inodes",
+                "All inodes of the file system of the data folder; 0: it does not count them",
+                &self.data_inodes,
+            ),
+        ];
+        for (name, help, gauge) in states {
+            to.register(name, help, gauge.clone());
+        }
     }
 
     fn register_content(&self, to: &mut Registry) {

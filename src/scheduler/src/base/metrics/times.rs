@@ -85,14 +85,18 @@ pub(crate) struct AllTimes {
 
 impl AllTimes {
     pub(super) fn new() -> Self {
-        Self {
+        let all = Self {
             waits: Family::new_with_constructor(|| Histogram::new(JOB_TIMES_S)),
             runs: Family::new_with_constructor(|| Histogram::new(JOB_TIMES_S)),
             claims: Histogram::new(STORE_TIMES_S),
             http: Family::new_with_constructor(|| Histogram::new(HTTP_TIMES_S)),
             refusals: Family::default(),
             store: StoreTimes::new(),
-        }
+        };
+        // An alert needs the first one, too: a number that appears did not grow.
+        let full = [("code", ErrorCode::DataFull.as_str())];
+        drop(all.refusals.get_or_create(&full));
+        all
     }
 
     pub(super) fn register(&self, to: &mut Registry) {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use fairlead_api::ErrorCode::{
-    self, BadBody, BadField, BadName, Conflict, NotFound, Quota, TooLarge, Unavailable,
+    self, BadBody, BadField, BadName, Conflict, DataFull, NotFound, Quota, TooLarge, Unavailable,
 };
 
 use crate::base::errors::{ContentFault, SubmitError};
@@ -48,6 +48,10 @@ pub(super) fn of_content(fault: &ContentFault) -> (ErrorCode, Cow<'static, str>)
         ),
         F::Collecting => (Unavailable, "try again in a minute"),
         F::CollectedByAnother(_) => (Conflict, "wait until that is over"),
+        F::Full => (
+            DataFull,
+            "an operator makes room; a testbox soon ends its job without this",
+        ),
         F::Unreachable => (Unavailable, "try again in a few seconds"),
     };
     (code, hint.into())

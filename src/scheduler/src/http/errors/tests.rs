@@ -174,6 +174,7 @@ fn of_content() -> Vec<Refusal> {
         E::Damaged(word()),
         E::Collecting,
         E::CollectedByAnother(word()),
+        E::Full,
         E::Unreachable,
     ];
     all.map(Refusal::from).into()

@@ -78,6 +78,13 @@ pub(super) fn health(core: &Core, request: &Request) -> Response {
     let undeletable = core.jobs.undeletable.lock().clone();
     if let Some(lacks) = &undeletable {
         let line = format!("Old jobs are not deleted: the login of the store lacks {lacks}\n");
+    }
+
+    let data = core.jobs.room.view(core.clock.now());
+    if let Some(StoreProblem { problem, seconds }) =
+        data.as_ref().and_then(|data| data.problem.as_ref())
+    {
+        let line = format!("The data folder, for {seconds} s by now: {problem}\n");
         lines.push_str(&line);
     }
     let peers = peers_of(core);
@@ -93,6 +100,7 @@ pub(super) fn health(core: &Core, request: &Request) -> Response {
             content: core.content_problem(),
             clock_off_ms: off_ms,
             undeletable,
+            data,
             peers,
             stopping: core.draining.is_cancelled(),
         };

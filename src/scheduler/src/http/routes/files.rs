@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use fairlead_api::ErrorCode;
 use fairlead_job::JobId;
+use futures_util::{Stream, StreamExt};
 use serde_json::json;
 use warp::reply::Response;
 
@@ -128,24 +130,52 @@ pub(super) async fn upload(
     };
     let id = job_id(id)?;
     let (state, speaker) = speaker(&core, &mut request, id).await?;
-    core.check_open(&state, speaker)?;
-    let target = core.upload_target(&state, speaker, &path.join("/"))?;
     let _place = core.requests.budget.uploads.take(Identity::Job(id), 1)?;
-    let Some(body) = request.take_body() else {
+    let Some(mut body) = request.take_body() else {
         return Err(Refusal::new(
             ErrorCode::BadBody,
             "no body",
             "send the file's bytes",
         ));
     };
+    let stored = store(&core, (&state, speaker), &path.join("/"), &mut body).await;
+    if stored.is_err() {
+        read_rest(&core, body).await;
+    }
+    let size = stored?;
+    core.jobs.live.renew(id, core.clock.now());
+    Ok(ok(&json!({ "size": size })))
+}
+
+/// Stores a file of the attempt that `speaker` speaks for. Returns its size.
+async fn store(
+    core: &Core,
+    (state, speaker): (&fairlead_store::JobState, Speaker),
+    path: &str,
+    body: impl Stream<Item = Result<Bytes, Refusal>> + Unpin,
+) -> Result<u64, Refusal> {
+    let id = state.job_id;
+    core.check_open(state, speaker)?;
+    let target = core.upload_target(state, speaker, path)?;
     let most = core.config.limits.files_of_job_max;
     if !core.jobs.uploads.add(id, most) {
         return Err(FileError::TooManyFiles(most).into());
     }
     let stored = core.store_upload((id, speaker), &target, body).await;
-    let size = stored.inspect_err(|_| core.jobs.uploads.give_back(id))?;
-    core.jobs.live.renew(id, core.clock.now());
-    Ok(ok(&json!({ "size": size })))
+    stored.inspect_err(|_| core.jobs.uploads.give_back(id))
+}
+
+/// Reads the rest of a file that was not stored: its client sees the answer then, not a broken connection that it would
+/// take for a lost one.
+async fn read_rest(core: &Core, mut body: impl Stream<Item = Result<Bytes, Refusal>> + Unpin) {
+    let mut left = core.config.limits.upload_bytes_max;
+    while let Some(Ok(piece)) = body.next().await {
+        let size = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+        left = left.saturating_sub(size);
+        if left == 0 {
+            return;
+        }
+    }
 }
 
 pub(super) async fn download(
