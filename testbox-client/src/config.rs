@@ -202,7 +202,7 @@ pub struct AgentConfig {
     /// Default 10 s.
     pub report_on_stop: Duration,
     /// How long the end of a job waits for a lab that cannot store its files, because the data folder is full or broken.
-    /// Then the job ends without them. Default 20 s.
+    /// Then the job ends without them. Default 10 s.
     pub store_wait: Duration,
     /// Most output that is kept and sent for one job, bytes; then comes a line that says so.
     /// Default 64 MiB.
@@ -265,7 +265,7 @@ impl AgentConfig {
             keep: false,
             grace: Duration::from_secs(10),
             report_on_stop: Duration::from_secs(10),
-            store_wait: Duration::from_secs(20),
+            store_wait: Duration::from_secs(10),
             log_bytes_max: 64 * 1024 * 1024,
             result_files_max: 10_000,
             result_bytes_max: 4 * 1024 * 1024 * 1024,

@@ -142,7 +142,7 @@ struct Args {
     grace: u32,
     /// Longest wait at the end of a job for room in the data folder of the lab, in seconds, 0 to 3,600. Then the job ends
     /// without the files that found none.
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=3600))]
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=3600))]
     store_wait: u32,
     /// Keep the folders of jobs that are over. Without this option, the work folder is emptied after every job.
     #[arg(long)]

@@ -29,6 +29,7 @@ class Limits(Answer):
     shards: Bounds | Unset = UNSET
     content_mb: Bounds | Unset = UNSET
     content_day_mb: Bounds | Unset = UNSET
+    results_mb: Bounds | Unset = UNSET
 
 
 @dataclass(kw_only=True)
@@ -62,6 +63,7 @@ class AccountView(Answer):
     vip: bool
     share_results: bool | Unset = UNSET
     limits: Limits | Unset = UNSET
+    results_used_mb: int | None | Unset = UNSET
     notify: NotifyView | None | Unset = UNSET
     tokens: list[TokenView] | Unset = UNSET
     my_token: str | None | Unset = UNSET
@@ -291,6 +293,7 @@ class JobView(Answer):
     crash_signature: str | None | Unset = UNSET
     peak_memory_mb: int | None | Unset = UNSET
     cpu_ms: int | None | Unset = UNSET
+    result_bytes: int | None | Unset = UNSET
     inputs: list[str] | Unset = UNSET
     outputs: str | None | Unset = UNSET
     declared_inputs: Any | Unset = UNSET

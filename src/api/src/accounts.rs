@@ -30,6 +30,9 @@ pub struct AccountView {
     /// Its limits, over all queues.
     #[serde(default, skip_serializing_if = "Limits::is_none")]
     pub limits: Limits,
+    /// Of one with a limit of results: MB of the result files of its kept jobs, as last summed up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results_used_mb: Option<u64>,
     /// Who is told of its jobs that do not say so themselves; absent: nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<NotifyView>,

@@ -127,6 +127,9 @@ pub struct JobView {
     /// CPU time of all of its processes, ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ms: Option<u32>,
+    /// Bytes of the files that it uploaded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_bytes: Option<u64>,
     /// The ids of its inputs, in the order of the job file; `job:ID` stands for the outputs of a job that it waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<String>,

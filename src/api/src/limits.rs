@@ -47,6 +47,10 @@ pub struct Limits {
     /// `content_mb` can.
     #[serde(default, skip_serializing_if = "Bounds::is_none")]
     pub content_day_mb: Bounds,
+    /// Of an account: MB of the result files of its kept jobs. No soft limit. Jobs over it end without their files. Uploads of
+    /// the last half minute at other schedulers may not count yet.
+    #[serde(default, skip_serializing_if = "Bounds::is_none")]
+    pub results_mb: Bounds,
 }
 
 impl Limits {
@@ -103,6 +107,13 @@ pub struct LimitsChange {
         skip_serializing_if = "Option::is_none"
     )]
     pub content_day_mb: Option<Bounds>,
+    /// Of an account: MB of the result files of its kept jobs.
+    #[serde(
+        default,
+        deserialize_with = "object",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub results_mb: Option<Bounds>,
 }
 
 impl LimitsChange {

@@ -338,7 +338,9 @@ fn table(accounts: &[AccountView], paper: Paper) -> String {
             vip.to_owned(),
             account.tokens.len().to_string(),
             clock::shown(last_used_ms.unwrap_or(0)),
-            or_dash(&limits::shown(&account.limits)),
+            or_dash(&limits::beside(&account.limits, |what| {
+                account.results_used_mb.filter(|_| what == "results_mb")
+            })),
         ]);
     }
     grid.render(paper)

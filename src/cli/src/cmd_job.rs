@@ -44,6 +44,7 @@ const STATE: &[(&str, &[&str])] = &[
     ("most MB used", &["peak_memory_mb"]),
     ("CPUs", &["cpus"]),
     ("CPU time ms", &["cpu_ms"]),
+    ("result bytes", &["result_bytes"]),
     ("time limit s", &["timeout_seconds"]),
     ("deadline", &["deadline_utc"]),
     ("begins", &["start_time"]),

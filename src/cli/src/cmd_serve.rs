@@ -14,8 +14,8 @@ use fairlead_job::{
     file::{ExpandOptions, FsSource, expand_file},
 };
 use fairlead_scheduler::{
-    Access, CACHE_JOBS, Config, ConnectionLimits, FilesIn, HealthCheck, ResultFiles, Server,
-    WebhookTargets,
+    Access, CACHE_JOBS, Config, ConnectionLimits, FilesIn, HealthCheck, Limits, ResultFiles,
+    Server, WebhookTargets,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
@@ -100,6 +100,9 @@ pub(crate) struct ServeArgs {
     /// Group of result files, by name or number
     #[arg(long, value_name = "GROUP", value_parser = results_group)]
     results_group: Option<u32>,
+    /// Most that the result files of one job have together; a file beyond it is refused
+    #[arg(long, value_name = "SIZE", default_value = "16g", value_parser = amounts::memory_mb)]
+    job_results_max: u32,
     /// Where inputs and outputs lie: a folder that all replicas share, `s3://BUCKET/PREFIX` or `az://CONTAINER/PREFIX`
     /// [default: folder content of --data]
     #[arg(long, value_name = "LOCATION")]
@@ -295,6 +298,10 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
         content_grace_ms: args.content_grace,
         providers: args.providers.clone(),
         site,
+        limits: Limits {
+            bytes_of_job_max: u64::from(args.job_results_max) << 20,
+            ..Limits::default()
+        },
         connections: ConnectionLimits {
             trusted_proxies: args.trusted_proxies.clone(),
             ..ConnectionLimits::default()

@@ -23,6 +23,9 @@ pub(crate) struct LimitArgs {
     /// Limit of an account: MB of inputs and outputs put within 24 hours: N, or none
     #[arg(long, value_name = "LIMIT", value_parser = bounds)]
     content_day_mb: Option<Bounds>,
+    /// Limit of an account: MB of the result files of its kept jobs: N, or none
+    #[arg(long, value_name = "LIMIT", value_parser = bounds)]
+    results_mb: Option<Bounds>,
 }
 
 impl LimitArgs {
@@ -34,6 +37,7 @@ impl LimitArgs {
             shards: self.shards,
             content_mb: self.content_mb,
             content_day_mb: self.content_day_mb,
+            results_mb: self.results_mb,
         }
     }
 }
@@ -62,12 +66,7 @@ pub(crate) fn bounds(text: &str) -> Result<Bounds, String> {
     Ok(bounds)
 }
 
-/// Limits for a table.
-pub(crate) fn shown(limits: &Limits) -> String {
-    beside(limits, |_| None)
-}
-
-/// The same, each beside what is used of it, where that is known.
+/// Limits for a table, each beside what is used of it, where that is known.
 pub(crate) fn beside(limits: &Limits, used: impl Fn(&str) -> Option<u64>) -> String {
     let each = [
         ("waiting", limits.waiting),
@@ -76,6 +75,7 @@ pub(crate) fn beside(limits: &Limits, used: impl Fn(&str) -> Option<u64>) -> Str
         ("shards", limits.shards),
         ("content_mb", limits.content_mb),
         ("content_day_mb", limits.content_day_mb),
+        ("results_mb", limits.results_mb),
     ];
     let each = each.into_iter().filter(|(_, bounds)| !bounds.is_none());
     let words = each.map(|(what, bounds)| {
@@ -122,7 +122,9 @@ mod tests {
             running: bounds("soft=5,hard=9").unwrap(),
             ..Limits::default()
         };
-        assert_eq!(shown(&limits), "waiting hard=7; running soft=5,hard=9");
-        assert_eq!(shown(&Limits::default()), "");
+        let used = |what: &str| (what == "running").then_some(3);
+        let shown = "waiting hard=7; running 3 of soft=5,hard=9";
+        assert_eq!(beside(&limits, used), shown);
+        assert_eq!(beside(&Limits::default(), used), "");
     }
 }

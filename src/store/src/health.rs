@@ -156,14 +156,11 @@ impl Watch {
             sides.writes.answered();
             for (place, problem) in outcomes {
                 let key = (Source::Write, (*place).to_owned());
-                match problem {
-                    Some(problem) => {
-                        sides.writes.places.insert(key, problem.clone());
-                    }
-                    None => {
-                        sides.writes.places.remove(&key);
-                        sides.writes.set("", false);
-                    }
+                if let Some(problem) = problem {
+                    sides.writes.places.insert(key, problem.clone());
+                } else {
+                    sides.writes.places.remove(&key);
+                    sides.writes.set("", false);
                 }
             }
         });

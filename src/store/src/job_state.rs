@@ -246,6 +246,9 @@ pub struct JobState {
     /// CPU time of all of its processes, milliseconds, at most some 49 days; 0: not known.
     #[serde(default, skip_serializing_if = "is_unknown")]
     pub cpu_ms: u32,
+    /// Bytes of the files that it has uploaded, as far as the replica that heard of its end knows.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub result_bytes: u64,
     /// Whether it was asked to stop while it runs: told to the agent at its next heartbeat.
     #[serde(default)]
     pub stop_asked: bool,

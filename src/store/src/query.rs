@@ -135,7 +135,7 @@ pub struct ChangePage {
     pub more: bool,
 }
 
-/// How long testboxes had jobs whose last attempt was over at `since_ms` or later.
+/// How long testboxes had jobs whose last attempt was over at `since_ms` or later, and what jobs uploaded at any time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Usage {
     /// UTC epoch ms.
@@ -144,6 +144,8 @@ pub struct Usage {
     pub accounts: Vec<String>,
     /// And of each of these queues.
     pub queues: Vec<String>,
+    /// What the kept jobs of each of these accounts uploaded, bytes.
+    pub uploads_of: Vec<String>,
 }
 
 /// A search for people. Empty filters do not filter; several filters are all to hold.

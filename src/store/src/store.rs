@@ -376,8 +376,8 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
     /// Lags like a search.
     async fn alarms(&self, before_ms: u64, limit: u32) -> Result<Page, StoreError>;
 
-    /// How long testboxes had the jobs of accounts and queues, ms: the accounts asked for, then the queues. Lags like
-    /// a search.
+    /// How long testboxes had the jobs of accounts and queues, ms: the accounts asked for, then the queues. Behind them
+    /// bytes that jobs uploaded. Lags like a search.
     async fn usage(&self, usage: &Usage) -> Result<Vec<u64>, StoreError>;
 
     /// Searches for people. `order` and `after` page through it; exact totals.

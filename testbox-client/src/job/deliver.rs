@@ -19,6 +19,8 @@ use crate::{JobLine, protocol::Failure};
 
 /// Longest reason that is reported, characters.
 const REASON_CHARS_MAX: usize = 1000;
+/// After so many files that were refused no other one is tried.
+const REFUSED_MAX: u32 = 100;
 
 /// Delivers an end. Returns once the scheduler has confirmed or refused it; errors are its refusal.
 pub(crate) async fn deliver(
@@ -98,6 +100,7 @@ async fn upload_all(
     let has_cases = results.files.iter().any(|(_, name)| name == CASES);
     let (job_id, token) = (&journal.job_id, &journal.job_token);
     let result_root = journal.result_root.trim_end_matches('/');
+    let mut refused = 0;
     for (path, name) in std::mem::take(&mut results.files) {
         let remote = format!("{result_root}/{name}");
         let upload = || {
@@ -111,8 +114,11 @@ async fn upload_all(
                 break;
             }
             results.leave_out(format!("'{name}': {error}"));
-            // No file of this job will be taken any more.
-            if matches!(error.status(), Some(401 | 403 | 404)) {
+            refused += 1;
+            // No file of this job will be taken any more, unless a smaller one fits.
+            let is_quota = error.code() == Some(ErrorCode::Quota);
+            let is_closed = matches!(error.status(), Some(401 | 403 | 404)) && !is_quota;
+            if is_closed || refused >= REFUSED_MAX {
                 break;
             }
         }

@@ -312,7 +312,8 @@ impl JobStore for FaultStore {
     async fn usage(&self, usage: &Usage) -> Result<Vec<u64>, StoreError> {
         // Stale: nothing of what is new is seen yet.
         if self.search_is_stale()? {
-            return Ok(vec![0; usage.accounts.len() + usage.queues.len()]);
+            let asked = [&usage.accounts, &usage.queues, &usage.uploads_of];
+            return Ok(vec![0; asked.map(Vec::len).iter().sum()]);
         }
         self.inner.usage(usage).await
     }

@@ -259,7 +259,13 @@ pub(super) fn usage(views: &[Arc<View>], usage: &Usage) -> Vec<u64> {
     let of_account = |name: &String| sum(&|state| state.account == *name);
     let of_queue = |name: &String| sum(&|state| state.queue == *name);
     let accounts = usage.accounts.iter().map(of_account);
-    accounts.chain(usage.queues.iter().map(of_queue)).collect()
+    let uploads = usage.uploads_of.iter().map(|name| {
+        let all = views.iter().flat_map(|view| view.values());
+        let its = all.filter(|entry| entry.state.account == *name);
+        its.map(|entry| entry.state.result_bytes).sum()
+    });
+    let times = accounts.chain(usage.queues.iter().map(of_queue));
+    times.chain(uploads).collect()
 }
 
 pub(super) fn stage_counts(views: &[Arc<View>], since_ms: u64) -> StageCounts {

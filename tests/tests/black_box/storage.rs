@@ -14,7 +14,10 @@ async fn health(http: &Http) -> Reply {
 }
 
 async fn ask(elastic: &Http, method: Method, path: &str, body: &Value) -> Value {
-    let body = body.to_string().into_bytes();
+    let body = match body {
+        Value::Null => Vec::new(),
+        body => body.to_string().into_bytes(),
+    };
     let reply = elastic.send(method, path, "application/json", body).await;
     assert_eq!(reply.status, 200, "{}: {}", reply.asked, reply.text);
     reply.json()
@@ -58,7 +61,8 @@ async fn each_index_that_is_gone_is_told_without_a_break_until_it_is_back() {
         let index = redden(&elastic, scheduler.prefix(), kind).await;
         eventually(&format!("health names {index}"), async || {
             let told = health(&http).await;
-            (told.status == 503 && told.text.contains(&index)).then_some(())
+            let writable = Metrics::of(&http).await.get("fairlead_store_writable");
+            (told.text.contains(&index) && writable < 1.0).then_some(())
         })
         .await;
         for round in 0..4 {
@@ -130,4 +134,41 @@ async fn a_full_data_folder_is_told_and_keeps_no_job_from_its_end() {
     }
     let found = doctor(scheduler.folder(), &scheduler);
     assert!(found.contains("files of jobs were refused"), "{found}");
+}
+
+/// What an agent leaves out is told, and what fits is there.
+async fn ends_with(http: &Http, files: &[(&str, u32)], kept: &[&str], why: &str) {
+    let write = |(name, kb): &(&str, u32)| format!("head -c {kb}k /dev/zero > $RESULT_ROOT/{name}");
+    let script = files.iter().map(write).collect::<Vec<_>>().join("\n");
+    let job = jobs::with(jobs::dc("alice"), &json!({"script": script}));
+    let id = http.submit(&job).await.remove(0);
+    eventually("it ends", async || {
+        (http.field(&id, "job_stage").await == "finish").then_some(())
+    })
+    .await;
+    assert_eq!(http.field(&id, "job_health").await, "success");
+    assert_eq!(http.field(&id, "job_data_readiness").await, "incomplete");
+    let reason = http.field(&id, "reason").await;
+    assert!(reason.contains(why), "{reason}");
+    let root = http.field(&id, "result_root").await;
+    for (name, _) in files {
+        let status = http.get(&format!("{root}/{name}")).await.status;
+        assert_eq!(status == 200, kept.contains(name), "{name}: {status}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_and_an_account_keep_no_more_than_their_quotas() {
+    let scheduler = Scheduler::start_with(Store::Embedded, &["--job-results-max", "1m"]).await;
+    let http = scheduler.http();
+    let words = ["--kind", "dc", "--memory", "4g", "--store-wait", "0"];
+    let _agent = Agent::start(&scheduler.url(), "host-1", &words);
+    let files = [("a", 3_000), ("b", 400), ("c", 900), ("d", 300)];
+    let why = "'a': the files of the job would have more than 1048576 bytes";
+    ends_with(&http, &files, &["b", "d"], why).await;
+    let limits = json!({"limits": {"results_mb": {"hard": 0}}});
+    let set = http.post("/scheduler/v1/accounts/alice", &limits).await;
+    assert_eq!(set.status, 200, "{}", set.text);
+    let why = "account 'alice' has";
+    ends_with(&http, &[("a", 1)], &[], why).await;
 }

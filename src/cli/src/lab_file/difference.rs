@@ -154,6 +154,7 @@ impl Fields {
                 old.content_day_mb,
                 new.content_day_mb,
             ),
+            results_mb: one("limits.results_mb", old.results_mb, new.results_mb),
         }
     }
 

@@ -47,16 +47,17 @@ const HOST: [&str; 8] = [
     "arch", "group", "kinds", "memory", "cpus", "tags", "devices", "cordon",
 ];
 const RULE: [&str; 3] = ["name", "if", "then"];
-const LIMITS: [&str; 6] = [
+const LIMITS: [&str; 7] = [
     "waiting",
     "running",
     "hours",
     "shards",
     "content_mb",
     "content_day_mb",
+    "results_mb",
 ];
 /// Those that have no soft limit.
-const HARD_ONLY: [&str; 3] = ["shards", "content_mb", "content_day_mb"];
+const HARD_ONLY: [&str; 4] = ["shards", "content_mb", "content_day_mb", "results_mb"];
 /// Keys that would hold a secret.
 const SECRETS: [&str; 4] = ["token", "my_token", "token_hash", "new_token"];
 
@@ -257,6 +258,7 @@ fn limits_of(at: At<'_>, node: &Node) -> Result<LimitsChange, Failure> {
             "shards" => &mut change.shards,
             "content_mb" => &mut change.content_mb,
             "content_day_mb" => &mut change.content_day_mb,
+            "results_mb" => &mut change.results_mb,
             other => return Err(at.unknown(other, value, &LIMITS)),
         };
         let bounds = bounds(at, key, value)?;

@@ -22,6 +22,7 @@ export function Limits({ limits }) {
     shards: 'shards that have not ended',
     content_mb: 'MB of inputs and outputs',
     content_day_mb: 'MB of them put in 24 h',
+    results_mb: 'MB of results of kept jobs',
   };
   return html`<table class="rows"><caption class="unseen">Limits</caption><thead><tr><th scope="col">Limit of</th>
           <th scope="col" class="num" title="Past it jobs go behind others">Soft</th>

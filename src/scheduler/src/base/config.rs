@@ -84,6 +84,8 @@ pub struct Limits {
     pub uploads_of_job_max: usize,
     /// Most files that one job uploads. Default 10,000.
     pub files_of_job_max: u64,
+    /// Most bytes that the files of one job have together. Default 16 GiB.
+    pub bytes_of_job_max: u64,
     /// Most that previews of the last day take together, bytes. Default 64 MiB.
     pub previews_bytes_max: u64,
     /// Most of it for one account, bytes. Default 16 MiB.
@@ -131,6 +133,7 @@ impl Default for Limits {
             uploads_max: 65_536,
             uploads_of_job_max: 256,
             files_of_job_max: 10_000,
+            bytes_of_job_max: 16 << 30,
             previews_bytes_max: 64 << 20,
             previews_of_account_bytes_max: 16 << 20,
             pins_bytes_max: 256 << 20,

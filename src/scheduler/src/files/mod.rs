@@ -5,6 +5,7 @@ pub(crate) mod gone;
 pub(crate) mod parts;
 pub(crate) mod places;
 pub(crate) mod print;
+pub(crate) mod quota;
 pub(crate) mod read;
 pub(crate) mod removal;
 pub(crate) mod results;

@@ -191,6 +191,14 @@ fn of_file(error: &FileError) -> Told {
             "an admin can find what is damaged: fairlead content check",
         ),
         E::TooLarge(_) => (TooLarge, "split or compress it"),
+        E::OverQuota(..) => (
+            Quota,
+            "an admin sets it: fairlead account add NAME --results-mb N",
+        ),
+        E::TooManyBytes(_) => (
+            Quota,
+            "leave less in RESULT_ROOT; smaller files may still fit",
+        ),
         E::TooManyFiles(_) => (Quota, "put many small files into an archive"),
         E::Gap { .. } => (Conflict, "append at its size"),
         E::LogTooLarge { .. } => (TooLarge, "write large output into a result file"),

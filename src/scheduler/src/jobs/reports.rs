@@ -21,10 +21,16 @@ impl Core {
     ) -> Result<Changed, Refusal> {
         let now_ms = self.clock.wall_ms();
         let token = report.token.as_deref();
+        let uploaded = self.jobs.uploads.of(id).filter(|_| report.ends());
+        let uploaded = uploaded.map_or(0, |amount| amount.bytes);
         let changed = self
             .change(id, |state| {
                 let speaker = self.speaker(state, token, report.attempt, who)?;
-                Ok(after_report(state, speaker, report, now_ms)?)
+                let mut next = after_report(state, speaker, report, now_ms)?;
+                if let Some(next) = &mut next {
+                    next.result_bytes = next.result_bytes.max(uploaded);
+                }
+                Ok(next)
             })
             .await
             .map_err(|refusal| self.to_stranger(id, token, refusal))?;

@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_refused_file_is_told_of_for_ten_minutes_though_others_fit() {
         let data = DataRoom::default();
-        let problem = |now| Some(data.view(Millis(now))?.problem?);
+        let problem = |now| data.view(Millis(now))?.problem;
         assert!(data.refused("full", Millis(1_000)));
         assert_eq!(problem(1_000), None, "nobody looked yet");
         data.measured(ROOM);

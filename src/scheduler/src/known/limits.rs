@@ -16,11 +16,13 @@ pub(crate) fn changed(before: Limits, change: &LimitsChange) -> Result<Limits, P
         shards: change.shards.unwrap_or(before.shards),
         content_mb: change.content_mb.unwrap_or(before.content_mb),
         content_day_mb: change.content_day_mb.unwrap_or(before.content_day_mb),
+        results_mb: change.results_mb.unwrap_or(before.results_mb),
     };
     let hard_only = [
         ("shards", after.shards),
         ("content_mb", after.content_mb),
         ("content_day_mb", after.content_day_mb),
+        ("results_mb", after.results_mb),
     ];
     if let Some((what, _)) = hard_only.iter().find(|(_, bounds)| bounds.soft.is_some()) {
         return Err(PeopleError::NoSoftLimit { what });
@@ -32,6 +34,7 @@ pub(crate) fn changed(before: Limits, change: &LimitsChange) -> Result<Limits, P
         ("shards", after.shards),
         ("content_mb", after.content_mb),
         ("content_day_mb", after.content_day_mb),
+        ("results_mb", after.results_mb),
     ];
     for (what, bounds) in each {
         check(what, bounds)?;

@@ -1,4 +1,4 @@
-//! How many files jobs have uploaded to this replica.
+//! How much jobs have uploaded to this replica.
 
 use std::collections::HashMap;
 
@@ -8,29 +8,52 @@ use parking_lot::Mutex;
 /// Jobs whose files are counted.
 const JOBS_MAX: usize = 10_000;
 
-/// Files by job.
+/// Files, and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Amount {
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+}
+
+/// What each job has.
 #[derive(Debug, Default)]
-pub(crate) struct Uploads(Mutex<HashMap<JobId, u64>>);
+pub(crate) struct Uploads(Mutex<HashMap<JobId, Amount>>);
 
 impl Uploads {
-    /// Counts one more file of a job, unless it has `most`.
-    pub(crate) fn add(&self, id: JobId, most: u64) -> bool {
-        let mut files = self.0.lock();
-        if files.len() >= JOBS_MAX && !files.contains_key(&id) {
-            files.clear();
-        }
-        let files = files.entry(id).or_default();
-        if *files >= most {
-            return false;
-        }
-        *files += 1;
-        true
+    /// What was counted of a job; `None`: nothing yet.
+    pub(crate) fn of(&self, id: JobId) -> Option<Amount> {
+        self.0.lock().get(&id).copied()
     }
 
-    /// One of them was not stored.
-    pub(crate) fn give_back(&self, id: JobId) {
-        if let Some(files) = self.0.lock().get_mut(&id) {
-            *files = files.saturating_sub(1);
+    /// What a job has already, unless it is known.
+    pub(crate) fn learn(&self, id: JobId, has: Amount) {
+        let mut jobs = self.0.lock();
+        if jobs.len() >= JOBS_MAX {
+            jobs.clear();
+        }
+        jobs.entry(id).or_insert(has);
+    }
+
+    /// Counts more of a job. False: it would have more than `most`, and nothing was counted.
+    pub(crate) fn add(&self, id: JobId, more: Amount, most: Amount) -> bool {
+        let mut jobs = self.0.lock();
+        let has = jobs.entry(id).or_default();
+        let after = Amount {
+            files: has.files.saturating_add(more.files),
+            bytes: has.bytes.saturating_add(more.bytes),
+        };
+        let fits = after.files <= most.files && after.bytes <= most.bytes;
+        if fits {
+            *has = after;
+        }
+        fits
+    }
+
+    /// That was not stored.
+    pub(crate) fn give_back(&self, id: JobId, less: Amount) {
+        if let Some(has) = self.0.lock().get_mut(&id) {
+            has.files = has.files.saturating_sub(less.files);
+            has.bytes = has.bytes.saturating_sub(less.bytes);
         }
     }
 }
@@ -40,11 +63,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_has_so_many_files_and_others_have_their_own() {
+    fn a_job_has_so_much_and_others_have_their_own() {
         let (uploads, job) = (Uploads::default(), JobId::new(1));
-        assert!(uploads.add(job, 2) && uploads.add(job, 2) && !uploads.add(job, 2));
-        assert!(uploads.add(JobId::new(2), 2));
-        uploads.give_back(job);
-        assert!(uploads.add(job, 2) && !uploads.add(job, 2));
+        let of = |files, bytes| Amount { files, bytes };
+        let most = of(2, 100);
+        assert_eq!(uploads.of(job), None);
+        assert!(uploads.add(job, of(1, 0), most) && uploads.add(job, of(0, 60), most));
+        assert!(!uploads.add(job, of(0, 41), most), "too many bytes");
+        assert!(uploads.add(job, of(1, 40), most) && !uploads.add(job, of(1, 0), most));
+        assert!(uploads.add(JobId::new(2), of(2, 100), most));
+        uploads.give_back(job, of(1, 40));
+        assert!(uploads.add(job, of(1, 40), most) && !uploads.add(job, of(1, 0), most));
+    }
+
+    #[test]
+    fn what_a_job_has_already_counts_once() {
+        let (uploads, job) = (Uploads::default(), JobId::new(1));
+        let of = |files, bytes| Amount { files, bytes };
+        uploads.learn(job, of(1, 90));
+        uploads.learn(job, of(0, 0));
+        assert_eq!(uploads.of(job), Some(of(1, 90)));
+        assert!(!uploads.add(job, of(1, 11), of(9, 100)));
     }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Used {
     pub(crate) waiting: BTreeMap<Whose, u64>,
     /// How long testboxes had their jobs within a day, ms.
     pub(crate) spent_ms: BTreeMap<Whose, u64>,
+    /// What kept jobs of accounts uploaded, bytes.
+    pub(crate) uploaded: BTreeMap<String, u64>,
     /// What the engine was told last.
     pub(crate) told: Option<Policy>,
 }

@@ -79,11 +79,13 @@ fn optional(state: &JobState) -> Map<String, Value> {
     if let Some(code) = state.exit_code {
         put("exit_code", json!(code));
     }
-    if state.peak_memory_mb > 0 {
-        put("peak_memory_mb", json!(state.peak_memory_mb));
-    }
-    if state.cpu_ms > 0 {
-        put("cpu_ms", json!(state.cpu_ms));
+    let numbers = [
+        ("peak_memory_mb", u64::from(state.peak_memory_mb)),
+        ("cpu_ms", u64::from(state.cpu_ms)),
+        ("result_bytes", state.result_bytes),
+    ];
+    for (name, number) in numbers.into_iter().filter(|(_, number)| *number > 0) {
+        put(name, json!(number));
     }
     if !state.inputs.is_empty() {
         put("inputs", json!(state.inputs));

@@ -59,11 +59,16 @@ pub(crate) struct Report {
 impl Report {
     /// Whether it says that an attempt with test cases ended, or that its results are in.
     pub(crate) fn brings_cases(&self) -> bool {
+        self.has_cases && self.ends()
+    }
+
+    /// Whether it says that an attempt ended, or that its results are in.
+    pub(crate) fn ends(&self) -> bool {
         let are_in = matches!(
             self.readiness,
             Some(DataReadiness::Uploaded | DataReadiness::Complete)
         );
-        self.has_cases && (are_in || self.stage.is_some_and(Stage::is_terminal))
+        are_in || self.stage.is_some_and(Stage::is_terminal)
     }
 
     /// Reads a query's parameters.

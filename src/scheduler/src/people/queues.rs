@@ -75,6 +75,7 @@ impl Core {
         for (what, limit) in [
             ("content_mb", change.limits.content_mb),
             ("content_day_mb", change.limits.content_day_mb),
+            ("results_mb", change.limits.results_mb),
         ] {
             if limit.is_some_and(|limit| !limit.is_none()) {
                 return Err(PeopleError::LimitOfAccounts { what }.into());

@@ -48,6 +48,7 @@ impl Core {
                     .flat_map(|name| stored_of(&name).collect::<Vec<_>>())
                     .collect()
             },
+            uploads_of: Vec::new(),
         };
         // A queue's labels are its own.
         let whose: Vec<Whose> = {

@@ -54,6 +54,8 @@ enum Chore {
     Reservations,
     /// Sums up hours of testboxes.
     Hours,
+    /// Sums up what accounts uploaded.
+    Uploads,
     /// Reads hosts.
     Hosts,
     /// Reads the lab's keys: several times before a new one acts.
@@ -111,6 +113,7 @@ const CHORES: &[(Chore, &str, u64, u64)] = &[
     (Chore::StrayChecks, "stray_checks", 10, 0),
     (Chore::Reservations, "reservations", 2, 0),
     (Chore::Hours, "hours", 5, 0),
+    (Chore::Uploads, "uploads", 30, 1),
     (Chore::Hosts, "hosts", 10, 0),
     (Chore::Keys, "keys", 10, 0),
     (Chore::Held, "held", 10, 0),
@@ -267,6 +270,7 @@ impl Rounds {
             Chore::StrayChecks => {}
             Chore::Reservations => core.reload_reservations().await?,
             Chore::Hours => core.sum_up_hours().await?,
+            Chore::Uploads => core.sum_up_uploads().await?,
             Chore::Hosts => core.load_hosts().await?,
             Chore::Keys => core.sealer.reload(store).await?,
             Chore::Held => core.compare_held().await?,

@@ -104,19 +104,28 @@ struct Sum {
     value: f64,
 }
 
-/// How long testboxes had jobs of these accounts and queues, ms.
+/// How long testboxes had jobs of these accounts and queues, ms, and what jobs of others uploaded.
 pub(super) async fn used_since(cluster: &Cluster, usage: &Usage) -> Result<Vec<u64>, StoreError> {
-    if usage.accounts.is_empty() && usage.queues.is_empty() {
-        return Ok(Vec::new());
+    let mut used = Vec::new();
+    if !usage.accounts.is_empty() || !usage.queues.is_empty() {
+        used = sums(cluster, &query::usage(usage)).await?;
     }
-    let found: Found<Sums> = cluster
-        .search_one(&cluster.indices.all_jobs(), &query::usage(usage))
-        .await?;
+    if !usage.uploads_of.is_empty() {
+        used.extend(sums(cluster, &query::uploads(&usage.uploads_of)).await?);
+    }
+    Ok(used)
+}
+
+/// Whole sums of several groups.
+async fn sums(cluster: &Cluster, query: &Value) -> Result<Vec<u64>, StoreError> {
+    let index = cluster.indices.all_jobs();
+    let found: Found<Sums> = cluster.search_one(&index, query).await?;
     let sums = found.aggregations.each.buckets.into_iter();
+    // As thousandths of a second: a duration is made of a fraction without loss.
     let used = sums.map(|one| Duration::try_from_secs_f64(one.used.value / 1000.0));
     let used = used.map(|used| used.map_or(0, |used| used.as_millis()));
     Ok(used
-        .map(|ms| u64::try_from(ms).unwrap_or(u64::MAX))
+        .map(|sum| u64::try_from(sum).unwrap_or(u64::MAX))
         .collect())
 }
 

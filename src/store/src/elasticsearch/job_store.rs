@@ -6,8 +6,7 @@ use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 
 use super::{
-    changes, counts, docs, finds, jobs, login, months, people, reads, searches,
-    changes, counts, docs, finds, jobs, looks, months, people, reads, searches,
+    changes, counts, docs, finds, jobs, login, looks, months, people, reads, searches,
     store::ElasticStore, submit,
 };
 use crate::{

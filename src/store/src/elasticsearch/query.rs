@@ -244,23 +244,34 @@ pub(super) fn alarms(before_ms: u64, limit: u32) -> Value {
 
 /// Sums of what was used, a bucket for each account and then for each queue.
 pub(super) fn usage(usage: &Usage) -> Value {
-    let each = |field: &'static str, names: &'_ [String]| -> Vec<Value> {
-        names
-            .iter()
-            .map(|name| json!({"term": {field: name}}))
-            .collect()
-    };
     let filters = [
-        each("account", &usage.accounts),
-        each("queue", &usage.queues),
+        each_of("account", &usage.accounts),
+        each_of("queue", &usage.queues),
     ]
     .concat();
     let since = json!({"range": {"used_at_ms": {"gte": usage.since_ms}}});
+    sums(&since, &filters, "used_ms")
+}
+
+/// What the jobs of accounts have uploaded.
+pub(super) fn uploads(accounts: &[String]) -> Value {
+    let theirs = json!({"terms": {"account": accounts}});
+    sums(&theirs, &each_of("account", accounts), "result_bytes")
+}
+
+/// A filter for each name.
+fn each_of(field: &str, names: &[String]) -> Vec<Value> {
+    let each = names.iter();
+    each.map(|name| json!({"term": {field: name}})).collect()
+}
+
+/// Sums of a field by filters, of the jobs that are meant.
+fn sums(which: &Value, filters: &[Value], field: &str) -> Value {
     json!({
-        "size": 0, "stats": ["usage"], "track_total_hits": false, "query": all_of(&[since]),
+        "size": 0, "stats": ["usage"], "track_total_hits": false, "query": all_of(std::slice::from_ref(which)),
         "aggs": {"each": {
             "filters": {"filters": filters},
-            "aggs": {"used": {"sum": {"field": "used_ms"}}},
+            "aggs": {"used": {"sum": {"field": field}}},
         }},
     })
 }

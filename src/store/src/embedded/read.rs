@@ -132,7 +132,7 @@ pub(super) fn alarms(conn: &Connection, before_ms: u64, limit: u32) -> rusqlite:
     first_of(&mut rows, limit)
 }
 
-/// How long testboxes had jobs of these accounts and queues.
+/// How long testboxes had jobs of these accounts and queues, and what jobs uploaded.
 pub(super) fn usage(conn: &Connection, usage: &Usage) -> rusqlite::Result<Vec<u64>> {
     let since_ms = i64::try_from(usage.since_ms.max(1)).unwrap_or(i64::MAX);
     let mut sums = Vec::new();
@@ -144,6 +144,13 @@ pub(super) fn usage(conn: &Connection, usage: &Usage) -> rusqlite::Result<Vec<u6
         for name in names {
             sums.push(sum.query_row(params![since_ms, name], |row| unsigned(row, 0))?);
         }
+    }
+    let mut sum = conn.prepare_cached(
+        "SELECT COALESCE(SUM(s.state ->> '$.result_bytes'), 0) FROM jobs j INDEXED BY jobs_account
+            CROSS JOIN states s ON s.job_id = j.job_id WHERE j.account = ?1",
+    )?;
+    for name in &usage.uploads_of {
+        sums.push(sum.query_row(params![name], |row| unsigned(row, 0))?);
     }
     Ok(sums)
 }

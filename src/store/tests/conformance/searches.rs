@@ -251,6 +251,7 @@ pub(crate) async fn usage_is_summed_up(store: &dyn JobStore) {
         since_ms,
         accounts: names(&["bob", "ann", "nobody"]),
         queues: names(&["shared"]),
+        uploads_of: Vec::new(),
     };
     store.refresh().await.unwrap();
     let all = store.usage(&usage(0)).await.unwrap();
@@ -263,8 +264,19 @@ pub(crate) async fn usage_is_summed_up(store: &dyn JobStore) {
     store.refresh().await.unwrap();
     let late = store.usage(&usage(300)).await.unwrap();
     assert_eq!(late, [20, 0, 0, 11]);
-    let nobody = store.usage(&Usage::default()).await.unwrap();
-    assert!(nobody.is_empty());
+    assert!(store.usage(&Usage::default()).await.unwrap().is_empty());
+    for (n, bytes) in [(1, 5 << 40), (2, 7), (3, 9)] {
+        change(store, id(n), |s| s.result_bytes = bytes)
+            .await
+            .unwrap();
+    }
+    store.refresh().await.unwrap();
+    let usage = Usage {
+        uploads_of: names(&["bob", "ann", "nobody"]),
+        ..usage(300)
+    };
+    let all = store.usage(&usage).await.unwrap();
+    assert_eq!(all, [20, 0, 0, 11, 9, (5 << 40) + 7, 0]);
 }
 
 pub(crate) async fn jobs_are_found_by_their_crash(store: &dyn JobStore) {

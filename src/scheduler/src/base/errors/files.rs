@@ -29,6 +29,10 @@ pub(crate) enum FileError {
     TooLarge(u64),
     #[error("the job has uploaded {0} files")]
     TooManyFiles(u64),
+    #[error("the files of the job would have more than {0} bytes")]
+    TooManyBytes(u64),
+    #[error("account '{0}' has {1} MB of results; its limit is {2} MB")]
+    OverQuota(String, u64, u64),
     #[error("offset {offset} leaves a gap: the log has {size} bytes")]
     Gap { offset: u64, size: u64 },
     #[error("the log would have {size} bytes; the limit is {max}")]

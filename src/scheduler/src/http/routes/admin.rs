@@ -4,8 +4,8 @@ use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use fairlead_api::{
-    AccountChange, HealthView, NotifyChange, OPENAPI_GZIP, QueueChange, RetentionChange,
-    StoreProblem, SubmitRules, Version,
+    AccountChange, AccountView, HealthView, NotifyChange, OPENAPI_GZIP, QueueChange,
+    RetentionChange, StoreProblem, SubmitRules, Version,
 };
 use serde_json::{Value, json};
 use warp::reply::Response;
@@ -43,76 +43,70 @@ pub(super) fn admin(core: &Core, request: &Request) -> Result<Who, Refusal> {
 
 /// How a replica is: JSON where that is accepted, else text.
 pub(super) fn health(core: &Core, request: &Request) -> Response {
-    let store = core.store.health();
-    let off_ms = core.clock.off_ms();
-    let well = store.is_well() && !core.draining.is_cancelled() && off_ms.is_none();
-    let status = if well { 200 } else { 503 };
+    let (store, clock_off_ms) = (core.store.health(), core.clock.off_ms());
+    let stopping = core.draining.is_cancelled();
+    let view = HealthView {
+        well: store.is_well() && !stopping && clock_off_ms.is_none(),
+        replica: core.config.replica.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        time_ms: core.clock.wall_ms(),
+        reads: problem_of(&store.reads),
+        writes: problem_of(&store.writes),
+        store: store.name,
+        content: core.content_problem(),
+        clock_off_ms,
+        undeletable: core.jobs.undeletable.lock().clone(),
+        data: core.jobs.room.view(core.clock.now()),
+        peers: peers_of(core),
+        stopping,
+    };
+    let status = if view.well { 200 } else { 503 };
+    if request.accepts("application/json") {
+        return json(status, &view);
+    }
+    text(status, words_of(&view))
+}
+
+/// The same as text.
+fn words_of(view: &HealthView) -> String {
     let mut lines = format!(
         "fairlead scheduler is alive. Time: {}. Version: {}. Replica: {}. Store: {}.\n",
-        crate::base::clock::utc_text(core.clock.wall_ms()),
-        env!("CARGO_PKG_VERSION"),
-        core.config.replica,
-        store.name,
+        crate::base::clock::utc_text(view.time_ms),
+        view.version,
+        view.replica,
+        view.store,
     );
-    for (side, what) in [
-        (&store.reads, "answers no reads"),
-        (&store.writes, "takes no writes"),
-    ] {
-        if !side.is_well() {
-            let seconds = side.lasts.as_secs();
-            let line = format!(
-                "The store {what}, for {seconds} s by now: {}\n",
-                side.problem
-            );
+    let data = view.data.as_ref().and_then(|data| data.problem.as_ref());
+    let problems = [
+        ("The store answers no reads", view.reads.as_ref()),
+        ("The store takes no writes", view.writes.as_ref()),
+        ("The content store", view.content.as_ref()),
+        ("The data folder", data),
+    ];
+    for (what, problem) in problems {
+        if let Some(StoreProblem { problem, seconds }) = problem {
+            let line = format!("{what}, for {seconds} s by now: {problem}\n");
             lines.push_str(&line);
         }
     }
-    if let Some(by_ms) = off_ms {
+    if let Some(by_ms) = view.clock_off_ms {
         lines.extend(["Wrong: ", &Refusal::ClockOff { by_ms }.to_string(), ".\n"]);
     }
-    if let Some(problem) = core.content_problem() {
-        let StoreProblem { problem, seconds } = problem;
-        let line = format!("The content store, for {seconds} s by now: {problem}\n");
-        lines.push_str(&line);
+    if let Some(lacks) = &view.undeletable {
+        let says = [
+            "Old jobs are not deleted: the login of the store lacks ",
+            lacks,
+            "\n",
+        ];
+        lines.extend(says);
     }
-    let undeletable = core.jobs.undeletable.lock().clone();
-    if let Some(lacks) = &undeletable {
-        let line = format!("Old jobs are not deleted: the login of the store lacks {lacks}\n");
+    if !view.peers.is_empty() {
+        lines.extend(["Other replicas: ", &view.peers.join(", "), ".\n"]);
     }
-
-    let data = core.jobs.room.view(core.clock.now());
-    if let Some(StoreProblem { problem, seconds }) =
-        data.as_ref().and_then(|data| data.problem.as_ref())
-    {
-        let line = format!("The data folder, for {seconds} s by now: {problem}\n");
-        lines.push_str(&line);
-    }
-    let peers = peers_of(core);
-    if request.accepts("application/json") {
-        let view = HealthView {
-            well: status == 200,
-            replica: core.config.replica.clone(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            time_ms: core.clock.wall_ms(),
-            reads: problem_of(&store.reads),
-            writes: problem_of(&store.writes),
-            store: store.name,
-            content: core.content_problem(),
-            clock_off_ms: off_ms,
-            undeletable,
-            data,
-            peers,
-            stopping: core.draining.is_cancelled(),
-        };
-        return json(status, &view);
-    }
-    if !peers.is_empty() {
-        lines.extend(["Other replicas: ", &peers.join(", "), ".\n"]);
-    }
-    if core.draining.is_cancelled() {
+    if view.stopping {
         lines.push_str("This replica is stopping.\n");
     }
-    text(status, lines)
+    lines
 }
 
 fn peers_of(core: &Core) -> Vec<String> {
@@ -260,14 +254,26 @@ pub(super) async fn set_rules(core: Arc<Core>, mut request: Request) -> Result<R
 
 pub(super) fn whoami(core: &Core, request: &Request) -> Result<Response, Refusal> {
     let who = core.people.accounts.identify(&request.credentials(None))?;
-    Ok(ok(&core.people.accounts.view_of(&who)))
+    let mut view = core.people.accounts.view_of(&who);
+    tell_uploads(core, &mut view);
+    Ok(ok(&view))
+}
+
+/// Tells beside a limit of results how much there is of them.
+fn tell_uploads(core: &Core, view: &mut AccountView) {
+    let is_limited = view.limits.results_mb.hard.is_some();
+    let used = core.uploaded_by(&view.my_account).div_ceil(1 << 20);
+    view.results_used_mb = is_limited.then_some(used);
 }
 
 pub(super) async fn accounts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     admin(&core, &request)?;
     // An account that was just added, here or at another replica, is to be found, too.
     core.store.refresh().await?;
-    let accounts = core.account_views().await?;
+    let mut accounts = core.account_views().await?;
+    for view in &mut accounts {
+        tell_uploads(&core, view);
+    }
     paged(&request, accounts, |account| account.my_account.clone())
 }
 

@@ -11,10 +11,7 @@ use warp::reply::Response;
 
 use crate::http::{reply::ok, request::job_id};
 use crate::{
-    base::{
-        budget::Identity,
-        errors::{FileError, Refusal},
-    },
+    base::{budget::Identity, errors::Refusal},
     core::Core,
     files::{
         read::{Found, Part},
@@ -138,31 +135,15 @@ pub(super) async fn upload(
             "send the file's bytes",
         ));
     };
-    let stored = store(&core, (&state, speaker), &path.join("/"), &mut body).await;
+    let stored = core
+        .upload((&state, speaker), &path.join("/"), &mut body)
+        .await;
     if stored.is_err() {
         read_rest(&core, body).await;
     }
     let size = stored?;
     core.jobs.live.renew(id, core.clock.now());
     Ok(ok(&json!({ "size": size })))
-}
-
-/// Stores a file of the attempt that `speaker` speaks for. Returns its size.
-async fn store(
-    core: &Core,
-    (state, speaker): (&fairlead_store::JobState, Speaker),
-    path: &str,
-    body: impl Stream<Item = Result<Bytes, Refusal>> + Unpin,
-) -> Result<u64, Refusal> {
-    let id = state.job_id;
-    core.check_open(state, speaker)?;
-    let target = core.upload_target(state, speaker, path)?;
-    let most = core.config.limits.files_of_job_max;
-    if !core.jobs.uploads.add(id, most) {
-        return Err(FileError::TooManyFiles(most).into());
-    }
-    let stored = core.store_upload((id, speaker), &target, body).await;
-    stored.inspect_err(|_| core.jobs.uploads.give_back(id))
 }
 
 /// Reads the rest of a file that was not stored: its client sees the answer then, not a broken connection that it would

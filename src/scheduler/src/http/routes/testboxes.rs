@@ -143,6 +143,9 @@ pub(super) async fn update(
             (report.cases, runs) = counted.unzip();
         }
     }
+    if report.ends() {
+        core.know_uploads(id).await?;
+    }
     let changed = core.report(id, &report, who.as_ref()).await?;
     if let Some(runs) = runs.filter(|_| changed.is_change()) {
         core.learn_tests(&changed.before.state, runs);
