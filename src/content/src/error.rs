@@ -70,7 +70,9 @@ impl ContentError {
             if of_io.is_some_and(|error| matches!(error.kind(), StorageFull | QuotaExceeded)) {
                 return true;
             }
-            cause = error.source();
+            // The source of an error that wraps another one is that one's source.
+            let wrapped = of_io.and_then(io::Error::get_ref);
+            cause = wrapped.map_or_else(|| error.source(), |inner| Some(inner));
         }
         false
     }

@@ -44,7 +44,7 @@ pub(crate) struct Flood {
     attacks: Vec<Attack>,
 }
 
-/// What one phase showed.
+/// The figures of one phase.
 struct Measured {
     /// From the submit of each job to its grant.
     times: Vec<Duration>,

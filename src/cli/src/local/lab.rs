@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use fairlead_api::client::{Client, ClientConfig};
+use fairlead_api::{
+    AccountChange, AccountView, ClientError,
+    client::{Client, ClientConfig},
+};
 use fairlead_job::SiteDefaults;
 use fairlead_scheduler::{Access, Config, Server};
 use fairlead_testbox::{AgentConfig, Kinds};
@@ -21,6 +24,10 @@ const HEARTBEAT_MS: u64 = 1000;
 const GRACE: Duration = Duration::from_secs(5);
 /// How long a killed agent may take to be gone.
 const KILLED: Duration = Duration::from_secs(5);
+
+/// Who submits, and who runs the jobs.
+const ADMIN: &str = "fairlead-run";
+const TESTBOX: &str = "fairlead-run-testbox";
 
 /// A running lab.
 #[derive(Debug)]
@@ -50,7 +57,7 @@ impl Lab {
         );
         let server = cmd_serve::start(Config {
             access: Access::Tokens,
-            admin: Some(("fairlead-run".to_owned(), token.clone())),
+            admin: Some((ADMIN.to_owned(), token.clone())),
             site: site.clone(),
             heartbeat_ms: HEARTBEAT_MS,
             ..Config::embedded(data_dir.to_owned())
@@ -58,12 +65,14 @@ impl Lab {
         .await?;
         let urls = [server.url()];
         let mut client = ClientConfig::new(urls.clone());
-        client.token = Some(token.clone());
+        client.token = Some(token);
+        let client = Client::new(client)?;
+        let testbox = testbox_of(&client, &machine.name).await?;
         let stop_agent = CancellationToken::new();
         let kill_agent = CancellationToken::new();
         let kinds = Kinds::Host { vm: true, dc: true };
         let config = AgentConfig {
-            token: Some(token),
+            token: testbox.my_token,
             runner: runner.map(str::to_owned),
             jobs_max,
             cpus: Some(machine.processors.max(jobs_max)),
@@ -79,7 +88,6 @@ impl Lab {
         };
         let mut agent = JoinSet::new();
         agent.spawn(fairlead_testbox::run(config, stop_agent.clone(), None));
-        let client = Client::new(client)?;
         Ok(Self {
             server,
             agent,
@@ -125,6 +133,18 @@ impl Lab {
     pub(crate) fn folder(&self, result_root: &str) -> String {
         folder(&self.data_dir, result_root)
     }
+}
+
+/// The account of the agent: only testboxes get jobs.
+async fn testbox_of(client: &Client, host: &str) -> Result<AccountView, ClientError> {
+    let testbox = AccountChange {
+        role: Some("testbox".to_owned()),
+        hosts: Some(vec![host.to_owned()]),
+        new_token: true,
+        overlap_s: Some(0),
+        ..AccountChange::default()
+    };
+    client.set_account(TESTBOX, &testbox).await
 }
 
 fn folder(data_dir: &Path, result_root: &str) -> String {

@@ -38,6 +38,8 @@ const WAITING: usize = 101;
 const STREAMS: usize = 200;
 /// How long such connections live.
 const UNREAD_EVERY: Duration = Duration::from_secs(5);
+const JSON: &str = "application/json";
+const YAML: &str = "application/yaml";
 const SUBMIT: &str = "/scheduler/v1/jobs/submit";
 
 /// One way to attack.
@@ -98,9 +100,7 @@ async fn submits(mallory: Http, batches: impl Iterator<Item = Vec<Value>> + Send
         let more = |own: Value| jobs::with(jobs::dc("mallory"), &own);
         let body = Value::Array(batch.into_iter().map(more).collect());
         let body = body.to_string().into_bytes();
-        let _ = mallory
-            .try_send(Method::POST, SUBMIT, "application/json", body)
-            .await;
+        let _ = mallory.try_send(Method::POST, SUBMIT, JSON, body).await;
     }
 }
 
@@ -184,6 +184,11 @@ fn half(path: &str, more: &str, length: usize, sent: usize) -> Vec<u8> {
     bytes
 }
 
+fn half_login() -> Vec<u8> {
+    let origin = "Origin: http://127.0.0.1\r\n";
+    half("/scheduler/v1/login", origin, LOGIN_BYTES, LOGIN_BYTES)
+}
+
 /// Asks for a path on many streams of each connection, and reads nothing.
 async fn unread(address: String, path: String, token: Option<String>, connections: usize) {
     let mut ticks = tokio::time::interval(UNREAD_EVERY);
@@ -239,19 +244,12 @@ impl Attacker {
                 tasks.spawn(connection(address.clone(), says.clone()));
             }
         };
-        let (json, yaml) = ("application/json", "application/yaml");
         match kind {
             Attack::Connections => {
                 hold(CONNECTIONS / 2, Vec::new());
                 hold(CONNECTIONS / 2, half(SUBMIT, "", 1_000_000, 2));
             }
-            Attack::Logins => {
-                let origin = "Origin: http://127.0.0.1\r\n";
-                hold(
-                    LOGINS,
-                    half("/scheduler/v1/login", origin, LOGIN_BYTES, LOGIN_BYTES),
-                );
-            }
+            Attack::Logins => hold(LOGINS, half_login()),
             Attack::Submits => {
                 hold(SUBMITS, half(SUBMIT, &bearer, SUBMIT_BYTES, SUBMIT_BYTES));
             }
@@ -264,13 +262,13 @@ impl Attacker {
             Attack::Bodies => {
                 for n in 0..ABREAST {
                     let client = if n % 2 == 0 { mallory } else { nobody };
-                    tasks.spawn(repeats(client.clone(), SUBMIT.into(), yaml, dear_body()));
+                    tasks.spawn(repeats(client.clone(), SUBMIT.into(), YAML, dear_body()));
                 }
             }
             Attack::Previews => {
                 for _ in 0..ABREAST {
                     let path = "/scheduler/v1/previews".to_owned();
-                    tasks.spawn(repeats(mallory.clone(), path, json, preview()));
+                    tasks.spawn(repeats(mallory.clone(), path, JSON, preview()));
                 }
             }
             Attack::Reports => {
