@@ -323,12 +323,13 @@ async fn a_lab_is_seen_in_the_dashboard_and_its_faults_reach_whoever_is_on_call(
     }
     let told = told(&receiver);
     let expected: BTreeSet<&str> = faults.into_iter().chain(["FairleadLabPaused"]).collect();
-    // The agent may have waited at the replica that died. Until it asks another one, its host is silent.
-    let silent = "FairleadHostsSilent";
+    // The agent may have waited at the replica that died. Until it asks another one, its host is silent. And the disk of
+    // the machine that runs the tests may be nearly full.
+    let may_be = ["FairleadHostsSilent", "FairleadDataFolderFills"];
     let heard: BTreeSet<&str> = told
         .iter()
         .map(|(name, _)| name.as_str())
-        .filter(|name| *name != silent)
+        .filter(|name| !may_be.contains(name))
         .collect();
     assert_eq!(heard, expected, "nothing else is alarming");
 }

@@ -76,6 +76,10 @@ impl Options {
             Some(binary) => std::path::absolute(binary)?,
             None => std::env::current_exe()?.with_file_name("fairlead"),
         };
+        if !binary.is_file() {
+            // Who starts the replicas says so.
+            return Ok(None);
+        }
         let ports = (self.port, self.replicas);
         Ok(Some(Clocks::of(
             dir.join("clocks"),

@@ -127,7 +127,8 @@ async fn months_are_deleted_only_by_who_may() {
     let mut more = role();
     let rights = more["indices"][0]["privileges"].as_array_mut();
     rights.expect("privileges").push(json!("delete_index"));
-    let may = server.user_of(&login.prefix, &more).await;
+    let other = server.user().await;
+    let may = server.user_of(&other.prefix, &more).await;
     let may = may.scheduler(&[]).await;
     assert_eq!(put(may.http(), 12).await.status, 200);
     // What each replica is told itself is said by its log and its health.
