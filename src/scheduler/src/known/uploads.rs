@@ -1,6 +1,6 @@
 //! How much jobs have uploaded to this replica.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 
 use fairlead_job::JobId;
 use parking_lot::Mutex;
@@ -27,17 +27,13 @@ impl Uploads {
 
     /// What a job has already, unless it is known.
     pub(crate) fn learn(&self, id: JobId, has: Amount) {
-        let mut jobs = self.0.lock();
-        if jobs.len() >= JOBS_MAX {
-            jobs.clear();
-        }
-        jobs.entry(id).or_insert(has);
+        entry(&mut self.0.lock(), id).or_insert(has);
     }
 
     /// Counts more of a job. False: it would have more than `most`, and nothing was counted.
     pub(crate) fn add(&self, id: JobId, more: Amount, most: Amount) -> bool {
         let mut jobs = self.0.lock();
-        let has = jobs.entry(id).or_default();
+        let has = entry(&mut jobs, id).or_default();
         let after = Amount {
             files: has.files.saturating_add(more.files),
             bytes: has.bytes.saturating_add(more.bytes),
@@ -56,6 +52,14 @@ impl Uploads {
             has.bytes = has.bytes.saturating_sub(less.bytes);
         }
     }
+}
+
+/// The place of a job. All are forgotten where there would be too many.
+fn entry(jobs: &mut HashMap<JobId, Amount>, id: JobId) -> Entry<'_, JobId, Amount> {
+    if jobs.len() >= JOBS_MAX && !jobs.contains_key(&id) {
+        jobs.clear();
+    }
+    jobs.entry(id)
 }
 
 #[cfg(test)]
@@ -84,5 +88,21 @@ mod tests {
         uploads.learn(job, of(0, 0));
         assert_eq!(uploads.of(job), Some(of(1, 90)));
         assert!(!uploads.add(job, of(1, 11), of(9, 100)));
+    }
+
+    /// Content stores count what comes, and never look at what is there.
+    #[test]
+    fn so_many_jobs_are_counted_however_they_came() {
+        let uploads = Uploads::default();
+        let one = Amount { files: 1, bytes: 1 };
+        let last = u64::try_from(JOBS_MAX).unwrap();
+        for id in 1..=last {
+            assert!(uploads.add(JobId::new(id), one, one));
+        }
+        uploads.learn(JobId::new(1), Amount::default());
+        assert_eq!(uploads.of(JobId::new(1)), Some(one), "it was known");
+        assert!(uploads.add(JobId::new(last + 1), one, one));
+        assert_eq!(uploads.of(JobId::new(1)), None);
+        assert_eq!(uploads.of(JobId::new(last + 1)), Some(one));
     }
 }
