@@ -366,7 +366,7 @@ impl Accounts {
     fn holder_of(&self, hash: &Hash) -> Result<Who, PeopleError> {
         let by_hash = self.by_hash.read();
         let (who, token) = by_hash.get(hash).ok_or(PeopleError::UnknownToken)?;
-        if token.is_used(self.clock.wall_ms()) {
+        if token.note_use(self.clock.wall_ms()) {
             return Ok(who.clone());
         }
         Err(PeopleError::TokenOver(who.name.clone()))

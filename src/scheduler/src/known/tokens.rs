@@ -43,10 +43,11 @@ impl TokenDoc {
     fn hash(&self) -> Option<Hash> {
         Hash::from_hex(&self.hash).ok()
     }
+}
 
-    fn is_over(&self, now_ms: u64) -> bool {
-        self.ends_ms > 0 && self.ends_ms <= now_ms
-    }
+/// Whether a token with this end is good for nothing any more.
+fn is_over(ends_ms: u64, now_ms: u64) -> bool {
+    ends_ms > 0 && ends_ms <= now_ms
 }
 
 /// What is asked of the tokens of an account.
@@ -117,7 +118,9 @@ impl Tokens {
                 older.ends_ms = already.map_or(ends_ms, |already| already.min(ends_ms));
             }
         }
-        let good = older.iter().filter(|token| !token.is_over(change.now_ms));
+        let good = older
+            .iter()
+            .filter(|token| !is_over(token.ends_ms, change.now_ms));
         Self(std::iter::once(newest).chain(good.cloned()).collect())
     }
 
@@ -175,12 +178,12 @@ pub(crate) struct GoodToken {
 
 impl GoodToken {
     /// Notes that somebody uses it; `false`: it is over.
-    pub(crate) fn is_used(&self, now_ms: u64) -> bool {
-        if self.ends_ms > 0 && self.ends_ms <= now_ms {
-            return false;
+    pub(crate) fn note_use(&self, now_ms: u64) -> bool {
+        let is_good = !is_over(self.ends_ms, now_ms);
+        if is_good {
+            self.used_ms.store(now_ms, Ordering::Relaxed);
         }
-        self.used_ms.store(now_ms, Ordering::Relaxed);
-        true
+        is_good
     }
 
     /// When it was used last here, UTC epoch ms; 0: not since this replica began.
@@ -208,7 +211,7 @@ mod tests {
     /// Which tokens are good, newest first.
     fn good(tokens: &Tokens, now_ms: u64) -> Vec<u8> {
         let good = tokens.good(|_| None);
-        let good = good.filter(|(_, token)| token.is_used(now_ms));
+        let good = good.filter(|(_, token)| token.note_use(now_ms));
         good.map(|(hash, _)| hash.as_bytes()[0]).collect()
     }
 
@@ -265,7 +268,7 @@ mod tests {
     fn what_is_noted_of_a_token_outlives_a_new_look_at_the_store() {
         let tokens = Tokens::of(Some(&hash(1)), &[]);
         let (_, known) = tokens.good(|_| None).next().unwrap();
-        assert!(known.is_used(77));
+        assert!(known.note_use(77));
         let (_, again) = tokens.good(|_| Some(known.clone())).next().unwrap();
         assert_eq!(again.used_ms(), 77);
     }
