@@ -92,14 +92,21 @@ impl TimedStore {
         ))
     }
 
-    /// The same for each item of a batch.
-    fn refuse<T>(&self, items: usize) -> Option<Vec<Result<T, ItemError>>> {
-        let reason = self.is_shut()?;
+    /// Writes so many items, each of which is refused while no write is taken.
+    async fn write<T>(
+        &self,
+        kind: &'static str,
+        items: usize,
+        asked: impl Future<Output = Vec<Result<T, ItemError>>>,
+    ) -> Vec<Result<T, ItemError>> {
+        let Some(reason) = self.is_shut() else {
+            return self.time(kind, asked).await;
+        };
         let refuse = || {
             let reason = reason.clone();
             Err(ItemError::NotTaken { reason })
         };
-        Some(std::iter::repeat_with(refuse).take(items).collect())
+        std::iter::repeat_with(refuse).take(items).collect()
     }
 
     async fn time<O: Outcome>(&self, kind: &'static str, asked: impl Future<Output = O>) -> O {
@@ -118,10 +125,8 @@ impl TimedStore {
 #[async_trait]
 impl JobStore for TimedStore {
     async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Created, ItemError>> {
-        match self.refuse(jobs.len()) {
-            Some(refused) => refused,
-            None => self.time("submit", self.store.submit(jobs)).await,
-        }
+        let items = jobs.len();
+        self.write("submit", items, self.store.submit(jobs)).await
     }
 
     fn body_at_hand(&self, id: JobId) -> Option<String> {
@@ -145,17 +150,14 @@ impl JobStore for TimedStore {
     }
 
     async fn patch(&self, patches: Vec<Patch>) -> Vec<Result<Version, ItemError>> {
-        match self.refuse(patches.len()) {
-            Some(refused) => refused,
-            None => self.time("patch", self.store.patch(patches)).await,
-        }
+        let items = patches.len();
+        self.write("patch", items, self.store.patch(patches)).await
     }
 
     async fn patch_and_get(&self, patches: Vec<Patch>) -> Vec<Result<StoredJob, ItemError>> {
-        match self.refuse(patches.len()) {
-            Some(refused) => refused,
-            None => self.time("patch", self.store.patch_and_get(patches)).await,
-        }
+        let items = patches.len();
+        self.write("patch", items, self.store.patch_and_get(patches))
+            .await
     }
 
     async fn counts(&self) -> Result<Counts, StoreError> {
@@ -233,16 +235,10 @@ impl JobStore for TimedStore {
         kind: DocKind,
         writes: Vec<DocWrite>,
     ) -> Vec<Result<Version, ItemError>> {
-        let refused = match kind {
-            DocKind::Replica => None,
-            _ => self.refuse(writes.len()),
-        };
-        match refused {
-            Some(refused) => refused,
-            None => {
-                self.time("put_docs", self.store.put_docs(kind, writes))
-                    .await
-            }
+        let (items, asked) = (writes.len(), self.store.put_docs(kind, writes));
+        match kind {
+            DocKind::Replica => self.time("put_docs", asked).await,
+            _ => self.write("put_docs", items, asked).await,
         }
     }
 
