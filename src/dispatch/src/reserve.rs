@@ -144,10 +144,13 @@ pub(crate) fn start_at(
     now: u64,
 ) -> Option<Start> {
     let ends = ends_on(host, runs, ledger, now);
-    let is_earlier = |begun: &Option<u64>| begun.is_some_and(|begun| begun < promised);
-    let earlier = ends.iter().filter(|(.., begun)| is_earlier(begun));
-    let closes = earlier.map(|(end, ..)| *end).max().unwrap_or(now);
-    let closes = if now < promised { u64::MAX } else { closes };
+    let closes = if now < promised {
+        u64::MAX
+    } else {
+        let is_earlier = |begun: &Option<u64>| begun.is_some_and(|begun| begun < promised);
+        let earlier = ends.iter().filter(|(.., begun)| is_earlier(begun));
+        earlier.map(|(end, ..)| *end).max().unwrap_or(now)
+    };
     let mut view = host.view_soon();
     let more = |free: u32, by: u64, total: u32| {
         free.saturating_add(u32::try_from(by).unwrap_or(u32::MAX))
