@@ -17,6 +17,6 @@ pub use cluster::Cluster;
 pub use elastic::{Elastic, OwnElastic};
 pub use error::{LaunchError, failure_code};
 pub use folder::{Replica, Settings};
-pub use plan::Asked;
+pub use plan::{Asked, own_fairlead};
 pub use process::Process;
 pub use view::{Condition, ReplicaView, exit_code};

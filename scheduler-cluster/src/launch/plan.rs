@@ -139,7 +139,10 @@ fn replicas(
 }
 
 /// `fairlead` beside this program.
-fn own_fairlead() -> Result<PathBuf, LaunchError> {
+///
+/// # Errors
+/// It is not there.
+pub fn own_fairlead() -> Result<PathBuf, LaunchError> {
     let here = std::env::current_exe().ok();
     let beside = here.and_then(|path| Some(path.parent()?.join("fairlead")));
     beside.filter(|path| path.is_file()).ok_or_else(|| {

@@ -28,7 +28,7 @@ use super::{
 };
 use fairlead_cluster::{
     clock::{pause, until},
-    launch::{Asked, Cluster, OwnElastic, Replica},
+    launch::{Asked, Cluster, OwnElastic, Replica, own_fairlead},
 };
 use fairlead_reaper::Reaper;
 use fairlead_simulation::Chance;
@@ -74,7 +74,7 @@ impl Options {
         };
         let binary = match &self.binary {
             Some(binary) => std::path::absolute(binary)?,
-            None => std::env::current_exe()?.with_file_name("fairlead"),
+            None => own_fairlead()?,
         };
         if !binary.is_file() {
             // Who starts the replicas says so.
