@@ -1,8 +1,9 @@
 //! Membership: each replica has a small document, renews it every two seconds, and reads those of the others.
 //!
 //! A document has the name of one *run* of a replica. So a restart never has to wait for its past self. A replica
-//! counts as alive while its document changes, on the reader's own clock. The documents also tell the time (see `clocks`). Numbers, which are part of job ids (see
-//! `numbers`), are documents too. The creator of such a document has the number, until nobody renews its owner.
+//! counts as alive while its document changes, on the reader's own clock. The documents also tell the time (see
+//! `clocks`). Numbers, which are part of job ids (see `numbers`), are documents too. The creator of such a document has
+//! the number, until nobody renews its owner.
 
 use std::{sync::Arc, time::Duration};
 
