@@ -14,6 +14,7 @@ use std::{
 use clap::ValueEnum;
 use fairlead_tests::{Guarded, Http, Metrics, Store, Testbox, clock, jobs, reaper};
 use serde_json::Value;
+use tokio::time::MissedTickBehavior;
 
 pub(crate) use self::attacker::Attacker;
 use self::attacker::{Attack, NAMES_MAX};
@@ -26,6 +27,8 @@ use crate::{
 const NICE: &str = "19";
 /// How often the machine with the running job renews its lease.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
+/// Least time between two submits of the victim.
+const SUBMIT_EVERY: Duration = Duration::from_millis(20);
 
 /// Delay of a victim's jobs beside each attack of a stranger or another account
 #[derive(Debug, clap::Args)]
@@ -33,9 +36,9 @@ pub(crate) struct Flood {
     /// Use the Elasticsearch of `ES_URL` instead of the embedded store
     #[arg(long)]
     elasticsearch: bool,
-    /// Jobs of the victim in each phase
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    jobs: usize,
+    /// Length of each phase, s
+    #[arg(long, value_name = "S", default_value_t = 15)]
+    seconds: u64,
     /// Rounds, each idle and then attacked
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: usize,
@@ -95,7 +98,7 @@ async fn one(alice: &Http, host: &mut Testbox, job: &Value) -> Duration {
 }
 
 /// Each job's time, while another job runs.
-async fn measure(lab: &Target, count: usize) -> Measured {
+async fn measure(lab: &Target, phase: Duration) -> Measured {
     let mut holder = Testbox::dc(&lab.boxes, "host-2", 2 << 10);
     lab.alice.submit(&jobs::dc("alice")).await;
     let held = holder.take().await;
@@ -110,7 +113,7 @@ async fn measure(lab: &Target, count: usize) -> Measured {
         }
     };
     let times = tokio::select! {
-        times = times(lab, count) => times,
+        times = times(lab, phase) => times,
         () = beats => unreachable!("beats go on"),
     };
     let end = holder.report(&held, "job_stage=running").await;
@@ -126,13 +129,17 @@ async fn measure(lab: &Target, count: usize) -> Measured {
     }
 }
 
-/// Each job's time.
-async fn times(lab: &Target, count: usize) -> Vec<Duration> {
+/// The time of each job of one phase.
+async fn times(lab: &Target, phase: Duration) -> Vec<Duration> {
     let (alice, boxes) = (&lab.alice, &lab.boxes);
     let mut host = Testbox::dc(boxes, "host-1", 2 << 10);
     let job = jobs::dc("alice");
     let mut times = Vec::new();
-    for _ in 0..count {
+    let mut ticks = tokio::time::interval(SUBMIT_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let begin = clock::now();
+    while begin.elapsed() < phase {
+        ticks.tick().await;
         times.push(one(alice, &mut host, &job).await);
     }
     times
@@ -160,6 +167,7 @@ impl Flood {
         head(&[
             "attack",
             "round",
+            "jobs",
             "idle p50 ms",
             "idle p99",
             "attacked p50",
@@ -174,13 +182,14 @@ impl Flood {
         } else {
             self.attacks.clone()
         };
+        let phase = Duration::from_secs(self.seconds);
         for attack in attacks {
             let lab = Target::start(store).await;
-            times(&lab, self.jobs).await;
+            times(&lab, phase / 3).await;
             for round in 0..self.rounds {
-                let idle = measure(&lab, self.jobs).await;
+                let idle = measure(&lab, phase).await;
                 let mut attacker = begin(attack, &lab, round * NAMES_MAX);
-                let attacked = measure(&lab, self.jobs).await;
+                let attacked = measure(&lab, phase).await;
                 attacker.kill().expect("the attacker ran until now");
                 attacker.wait().expect("its end");
                 print(&attack.name(), round + 1, &idle, &attacked);
@@ -188,7 +197,7 @@ impl Flood {
             let metrics = Metrics::of(&lab.alice).await;
             let submitted = metrics.get("fairlead_jobs_submitted_total");
             let what = format!("{}: jobs submitted in all", attack.name());
-            row(&[&what, &submitted, &"", &"", &"", &"", &"", &"", &""]);
+            row(&[&what, &submitted, &"", &"", &"", &"", &"", &"", &"", &""]);
         }
     }
 }
@@ -199,6 +208,7 @@ fn print(attack: &str, round: usize, idle: &Measured, attacked: &Measured) {
     row(&[
         &attack,
         &round,
+        &attacked.times.len(),
         &format!("{:.1}", ms(idle, 500)),
         &format!("{before:.1}"),
         &format!("{:.1}", ms(attacked, 500)),

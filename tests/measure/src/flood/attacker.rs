@@ -209,10 +209,14 @@ async fn unread(address: String, path: String, token: Option<String>, connection
     }
 }
 
-/// A file of mallory's, and asks for it.
+/// The file that `reads` asks for.
+fn file() -> Input {
+    Input::of(&"0".repeat(2 << 20))
+}
+
+/// Asks for the file, which mallory has put.
 async fn reads(mallory: Http, address: String) {
-    let input = Input::of(&"0".repeat(2 << 20));
-    input.put(&mallory, "").await;
+    let input = file();
     let path = format!(
         "/scheduler/v1/content/chunks/{}?id={}",
         input.chunk, input.id
@@ -230,6 +234,9 @@ impl Attacker {
             Attack::All => Attack::value_variants(),
             ref one => std::slice::from_ref(one),
         };
+        if kinds.contains(&Attack::Reads) {
+            file().put(&mallory, "").await;
+        }
         for kind in kinds {
             self.begin(*kind, &nobody, &mallory, &mut tasks);
         }
