@@ -8,7 +8,7 @@ use crate::{
         errors::{PeopleError, Refusal},
         names::check_name,
     },
-    known::queues::Set,
+    known::queues::{Queues, Set},
 };
 
 /// The field of a change of a queue that says who may use it.
@@ -20,6 +20,59 @@ pub(crate) const USERS_MAX: usize = 1_000;
 /// Whether every site has this queue.
 pub(crate) fn is_built_in(queue: &str) -> bool {
     Policy::default().queues.contains_key(queue)
+}
+
+/// What a name is to an account that submits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// No shared queue.
+    Nobodys,
+    /// A built-in queue of which nobody said who may use it.
+    BuiltIn,
+    /// A queue that was set before queues had users: open to all.
+    Unsaid,
+    /// Open to all.
+    Open,
+    /// For some, and whether this account is one of them.
+    Named(bool),
+}
+
+impl Queues {
+    /// What this name is to this account.
+    pub(crate) fn meaning(&self, name: &str, account: &str) -> Meaning {
+        let unsaid = |is_set: bool| match (is_built_in(name), is_set) {
+            (true, _) => Meaning::BuiltIn,
+            (false, true) => Meaning::Unsaid,
+            (false, false) => Meaning::Nobodys,
+        };
+        self.look_at_users(name, |users| match users {
+            None => unsaid(false),
+            Some(None) => unsaid(true),
+            Some(Some(QueueUsers::Own)) => Meaning::Nobodys,
+            Some(Some(QueueUsers::All)) => Meaning::Open,
+            Some(Some(QueueUsers::Named(accounts))) => {
+                Meaning::Named(accounts.iter().any(|named| named == account))
+            }
+        })
+    }
+
+    /// What an admin should look at: a queue that is open only because nobody said who may use it.
+    pub(crate) fn warning_of(&self, name: &str) -> String {
+        match self.meaning(name, "") {
+            Meaning::Unsaid => open_words(name),
+            Meaning::Nobodys | Meaning::BuiltIn | Meaning::Open | Meaning::Named(_) => {
+                String::new()
+            }
+        }
+    }
+}
+
+/// Warns of a queue that is open only because nobody said who may use it.
+pub(crate) fn open_words(queue: &str) -> String {
+    format!(
+        "queue '{queue}' is open to all accounts: it was set before queues had users. Say who may use it: \
+         fairlead queues set {queue} --users all"
+    )
 }
 
 /// Who may use a queue after a change of it; `None`: nobody says so.

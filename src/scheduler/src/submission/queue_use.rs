@@ -5,7 +5,6 @@
 //! label inside the account's own queue. Labels take turns there, so no choice of names changes an account's share.
 //! This module knows no waiting jobs.
 
-use fairlead_api::QueueUsers;
 use fairlead_dispatch::labels;
 use fairlead_store::{NewJob, Search};
 
@@ -16,23 +15,11 @@ use crate::{
         text::joined,
     },
     core::Core,
-    known::{accounts::Who, queue_users::is_built_in, queues::Queues},
+    known::{
+        accounts::Who,
+        queue_users::{Meaning, open_words},
+    },
 };
-
-/// What a name is to an account that submits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meaning {
-    /// No shared queue.
-    Nobodys,
-    /// A built-in queue of which nobody said who may use it.
-    BuiltIn,
-    /// A queue that was set before queues had users: open to all.
-    Unsaid,
-    /// Open to all.
-    Open,
-    /// For some, and whether this account is one of them.
-    Named(bool),
-}
 
 /// Where a job waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,35 +35,6 @@ impl Place {
         Self {
             queue: queue.to_owned(),
             label: String::new(),
-        }
-    }
-}
-
-impl Queues {
-    fn meaning(&self, name: &str, account: &str) -> Meaning {
-        let unsaid = |is_set: bool| match (is_built_in(name), is_set) {
-            (true, _) => Meaning::BuiltIn,
-            (false, true) => Meaning::Unsaid,
-            (false, false) => Meaning::Nobodys,
-        };
-        self.look_at_users(name, |users| match users {
-            None => unsaid(false),
-            Some(None) => unsaid(true),
-            Some(Some(QueueUsers::Own)) => Meaning::Nobodys,
-            Some(Some(QueueUsers::All)) => Meaning::Open,
-            Some(Some(QueueUsers::Named(accounts))) => {
-                Meaning::Named(accounts.iter().any(|named| named == account))
-            }
-        })
-    }
-
-    /// What an admin should look at: a queue that is open only because nobody said who may use it.
-    pub(crate) fn warning_of(&self, name: &str) -> String {
-        match self.meaning(name, "") {
-            Meaning::Unsaid => open_words(name),
-            Meaning::Nobodys | Meaning::BuiltIn | Meaning::Open | Meaning::Named(_) => {
-                String::new()
-            }
         }
     }
 }
@@ -97,13 +55,6 @@ pub(crate) fn search_in(search: &mut Search, names: &[String]) {
     let stored = names.iter().flat_map(|name| stored_of(name));
     search.queues = stored.collect();
     search.queue_labels = names.to_vec();
-}
-
-fn open_words(queue: &str) -> String {
-    format!(
-        "queue '{queue}' is open to all accounts: it was set before queues had users. Say who may use it: \
-         fairlead queues set {queue} --users all"
-    )
 }
 
 impl Core {

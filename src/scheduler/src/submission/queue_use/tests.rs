@@ -1,6 +1,6 @@
 //! Tests of queue names: their meaning for each account, and the hint about it.
 
-use fairlead_api::{AccountChange, ErrorCode, QueueChange};
+use fairlead_api::{AccountChange, ErrorCode, QueueChange, QueueUsers};
 use fairlead_job::{Spec, Stage};
 use fairlead_store::{DocKind, DocWrite, Expect, JobState};
 use serde_json::{Value, json};
