@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Clock, Config, Parts,
     base::{
-        errors::Refusal, mailbox::Message, peer_link::HttpPeers, providers::Programs,
+        errors::Refusal, mailbox::Message, peer_link::HttpPeers, providers::Programs, ring::Ring,
         sealing::Sealer,
     },
     core::Core,
@@ -88,7 +88,7 @@ pub(crate) fn embedded(data: &tempfile::TempDir) -> Arc<dyn JobStore> {
 
 /// A replica's shared state over this store.
 pub(crate) fn core_over(store: Arc<dyn JobStore>, config: Config, clock: Clock) -> Arc<Core> {
-    let sealer = Sealer::with_key([7; 32], clock.clone());
+    let sealer = Sealer::with_ring(Ring::of_one([7; 32]), clock.clone());
     let content = ContentStore::in_memory();
     let parts = Parts::new(
         store,

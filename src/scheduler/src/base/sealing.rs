@@ -49,12 +49,6 @@ pub(crate) struct Sealer {
 }
 
 impl Sealer {
-    /// A sealer with this key.
-    #[cfg(test)]
-    pub(crate) fn with_key(key: [u8; KEY_BYTES], clock: Clock) -> Self {
-        Self::with_ring(Ring::of_one(key), clock)
-    }
-
     /// A sealer with these keys.
     pub(crate) fn with_ring(ring: Ring, clock: Clock) -> Self {
         Self {
@@ -289,7 +283,7 @@ mod tests {
     use crate::{base::keyring::SETTLES_MS, testing::embedded};
 
     fn sealer(key: u8) -> Sealer {
-        Sealer::with_key([key; KEY_BYTES], Clock::system())
+        Sealer::with_ring(Ring::of_one([key; KEY_BYTES]), Clock::system())
     }
 
     fn spec() -> Spec {

@@ -267,13 +267,13 @@ mod tests {
         let b = core_beside(&a);
         let job = store_job(&a, held(5, "t")).await;
         let (id, long_ago) = (job.state.job_id, Millis(1));
-        b.jobs.live.put(job, sight_at(long_ago));
+        b.jobs.live.put(job.clone(), sight_at(long_ago));
         let held = [(id, "t".to_owned())];
         assert!(a.renew("h", &held).await.unwrap().is_empty());
         b.read_renewals().await.unwrap();
         let renewed = b.jobs.live.get(id).unwrap().renewed;
         assert!(renewed > long_ago);
-        b.jobs.live.set_renewed(id, long_ago);
+        b.jobs.live.put(job, sight_at(long_ago));
         b.read_renewals().await.unwrap();
         assert_eq!(
             b.jobs.live.get(id).unwrap().renewed,
@@ -360,7 +360,7 @@ mod tests {
         let named = [(job.state.job_id, "t".to_owned())];
         a.renew("h", &named).await.unwrap();
         assert!(!b.mark_lost(&job.state).await.unwrap(), "it was renewed");
-        b.jobs.live.set_renewed(job.state.job_id, Millis(1));
+        b.jobs.live.put(job.clone(), sight_at(Millis(1)));
         assert!(b.mark_lost(&job.state).await.unwrap(), "not since");
         let lost = a.renew("h", &named).await.unwrap();
         assert_eq!(lost.into_iter().collect::<Vec<_>>(), ["t"]);

@@ -120,8 +120,7 @@ mod tests {
         let named = [(id, job.state.claim_token.clone())];
         a.renew("h", &named).await.unwrap();
         for core in [&a, &b] {
-            core.jobs.live.put(job.clone(), sight_at(core.clock.now()));
-            core.jobs.live.set_renewed(id, Millis(1));
+            core.jobs.live.put(job.clone(), sight_at(Millis(1)));
         }
         put(&a, DocKind::Lease, json!({"jobs": "none"})).await;
         let refused = a.renew("h", &named).await.unwrap_err();

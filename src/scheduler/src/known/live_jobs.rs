@@ -115,14 +115,6 @@ impl LiveJobs {
         }
     }
 
-    /// For tests of what time does.
-    #[cfg(test)]
-    pub(crate) fn set_renewed(&self, id: JobId, then: Millis) {
-        if let Some(mut live) = self.jobs.get_mut(&id) {
-            live.renewed = then;
-        }
-    }
-
     /// Time passed that must not count against anybody.
     pub(crate) fn forgive(&self, ms: u64) {
         for mut live in self.jobs.iter_mut() {

@@ -143,13 +143,6 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// That of a job's callback.
-    #[cfg(test)]
-    pub(crate) const fn callback(job: JobId, event: Event) -> Self {
-        let field = Field::Callback;
-        Self { job, field, event }
-    }
-
     /// One of each field.
     pub(crate) fn each(job: JobId, event: Event) -> impl Iterator<Item = Self> {
         let fields = Field::ALL.into_iter();
@@ -265,7 +258,8 @@ mod tests {
                 assert_eq!(key_of(&id_of(key)), Some(key));
             }
         }
-        let old = Key::callback(job, Event::Ended);
+        let (field, event) = (Field::Callback, Event::Ended);
+        let old = Key { job, field, event };
         assert_eq!(id_of(old), format!("{job}.ended"));
         for bad in [
             "7",

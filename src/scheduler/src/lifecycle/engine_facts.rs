@@ -111,3 +111,53 @@ pub(crate) fn store_version(version: fairlead_dispatch::Version) -> Version {
         seq_no: version.seq_no,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fairlead_dispatch::{Dimension, EVENT_JOBS_MAX, Event, PulledPage};
+
+    use super::*;
+    use crate::{
+        base::mailbox::{Mailbox, Message},
+        testing::state,
+    };
+
+    #[test]
+    fn what_is_told_of_many_jobs_comes_in_parts_before_the_end_of_its_page() {
+        let mailbox = Mailbox::default();
+        let many = EVENT_JOBS_MAX * 2 + 1;
+        let job = |n: usize| {
+            let state = state(u64::try_from(n).unwrap());
+            let version = Version {
+                primary_term: 1,
+                seq_no: 1,
+            };
+            facts(&StoredJob { state, version })
+        };
+        let jobs: Vec<JobFacts> = (0..many).map(job).collect();
+        mailbox.tell(Event::PullEnded {
+            dimension: Dimension::All,
+            page: Some(PulledPage {
+                jobs: jobs.clone(),
+                ..PulledPage::default()
+            }),
+        });
+        let mut told = Vec::new();
+        let mut last = None;
+        for message in mailbox.take() {
+            let Message::Event(event) = message else {
+                panic!("a question")
+            };
+            match *event {
+                Event::JobsLearned(jobs) => {
+                    assert!(jobs.len() <= EVENT_JOBS_MAX && last.is_none());
+                    told.extend(jobs);
+                }
+                other => last = Some(other),
+            }
+        }
+        assert_eq!(told, jobs);
+        let is_end = |event| matches!(event, Event::PullEnded { page: Some(page), .. } if page.jobs.is_empty());
+        assert!(last.is_some_and(is_end));
+    }
+}

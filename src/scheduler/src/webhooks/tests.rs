@@ -86,14 +86,20 @@ async fn received(listener: &TcpListener) -> String {
     String::from_utf8_lossy(&head[..read]).into_owned()
 }
 
+/// The key of the callback at the end of a job.
+fn callback(job: JobId) -> Key {
+    let (field, event) = (Field::Callback, Event::Ended);
+    Key { job, field, event }
+}
+
 async fn webhook(core: &Core, id: JobId) -> Webhook {
-    let id = id_of(Key::callback(id, Event::Ended));
+    let id = id_of(callback(id));
     core.docs.read::<Webhook>(&id).await.unwrap().unwrap().doc
 }
 
 /// Lets its next try be due now.
 async fn make_due(core: &Core, job: JobId) {
-    let id = id_of(Key::callback(job, Event::Ended));
+    let id = id_of(callback(job));
     let known = core.docs.read::<Webhook>(&id).await.unwrap().unwrap();
     let due = Webhook {
         at_ms: 1,
@@ -112,7 +118,7 @@ async fn a_dead_letter_is_delivered_again_under_the_same_id() {
     // Nobody listens for now.
     drop(listener);
     let id = ended_job(&core, &format!("http://{address}/hook")).await;
-    let key = Key::callback(id, Event::Ended);
+    let key = callback(id);
     for tries in 1..=TRIES_MAX {
         core.see_to_webhook(key).await.unwrap();
         let tried = webhook(&core, id).await;

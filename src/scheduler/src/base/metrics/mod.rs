@@ -211,12 +211,6 @@ impl Metrics {
         self.last_step_s.set(by_ms / 1000);
     }
 
-    /// How often it did.
-    #[cfg(test)]
-    pub(crate) fn clock_steps(&self) -> u64 {
-        self.steps.get()
-    }
-
     /// All as text, in one of the two formats. The gauges of the lab are set to these readings; none: they stay.
     pub(crate) fn text(&self, lab: Option<(&Readings, bool)>, is_open: bool) -> String {
         let mut open = String::new();
