@@ -267,7 +267,7 @@ impl Core {
         } = parts;
         let run = format!("{}.{run}", config.replica);
         let tasks = Tasks::default();
-        let metrics = Metrics::new();
+        let metrics = Metrics::default();
         let times = metrics.times.store.clone();
         let store: Arc<dyn JobStore> = Arc::new(TimedStore::new(store, times, clock.clone()));
         let writer = Writer::start(&store, &clock, stop, &tasks);
@@ -366,7 +366,7 @@ impl Core {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             lag_ms: self.lag_ms(),
             inbox: count(self.engine.depth()),
-            held: count(self.jobs.live.len()),
+            held: count(self.jobs.live.count()),
             store_requests: self.metrics.times.store.all_in_flight(),
         }
     }

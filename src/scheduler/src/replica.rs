@@ -113,9 +113,9 @@ impl Replica {
         let stats = core.engine.ask(|engine, _| engine.stats()).await;
         let stats = stats.unwrap_or_default();
         Gauges {
-            jobs_held: core.jobs.live.len(),
+            jobs_held: core.jobs.live.count(),
             jobs_cached: stats.cached_jobs,
-            waiters: core.requests.waiters.len(),
+            waiters: core.requests.waiters.count(),
             claims_in_flight: stats.in_flight,
             violations: core.metrics.violations(),
         }

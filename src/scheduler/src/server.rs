@@ -76,7 +76,7 @@ impl Server {
             let parts = Parts::new(
                 store,
                 clock,
-                Arc::new(HttpPeers::new()),
+                Arc::new(HttpPeers::default()),
                 content,
                 Arc::new(Programs::new(config.providers.clone())),
             );

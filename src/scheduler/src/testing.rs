@@ -93,7 +93,7 @@ pub(crate) fn core_over(store: Arc<dyn JobStore>, config: Config, clock: Clock) 
     let parts = Parts::new(
         store,
         clock,
-        Arc::new(HttpPeers::new()),
+        Arc::new(HttpPeers::default()),
         content,
         Arc::new(Programs::default()),
     );

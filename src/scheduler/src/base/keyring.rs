@@ -199,7 +199,7 @@ async fn change(
             None => (None, Ring::default()),
         };
         work(&mut ring)?;
-        if ring.len() > KEYS_MAX {
+        if ring.count() > KEYS_MAX {
             return Err(Refused::TooMany);
         }
         if put(store, doc, &ring).await {
@@ -278,7 +278,7 @@ mod tests {
         // Another lab's document came in its place.
         put_body(store.as_ref(), Some(json!({"key": to_hex(&NEW)}))).await;
         let both = renew(store.as_ref(), &own).await.unwrap();
-        assert_eq!(both.len(), 2);
+        assert_eq!(both.count(), 2);
         assert_eq!(show(store.as_ref()).await.unwrap(), both);
     }
 
@@ -316,7 +316,7 @@ mod tests {
             "{early:?}"
         );
         let ring = retire(store.as_ref(), &old, seals_ms).await.unwrap();
-        assert_eq!(ring.len(), 1);
+        assert_eq!(ring.count(), 1);
         let text = body_of(store.as_ref()).await.to_string();
         assert!(!text.contains(&to_hex(&OLD)), "{text}");
 
@@ -329,12 +329,12 @@ mod tests {
         let mut body = body_of(store.as_ref()).await;
         body["keys"] = json!([{"key": to_hex(&OLD)}, {"key": to_hex(&NEW)}]);
         put_body(store.as_ref(), Some(body)).await;
-        assert_eq!(show(store.as_ref()).await.unwrap().len(), 1);
+        assert_eq!(show(store.as_ref()).await.unwrap().count(), 1);
         // A restored document of before is corrected by who knows better.
         let older =
             json!({"key": to_hex(&NEW), "keys": [{"key": to_hex(&OLD)}, {"key": to_hex(&NEW)}]});
         put_body(store.as_ref(), Some(older)).await;
-        assert_eq!(renew(store.as_ref(), &ring).await.unwrap().len(), 1);
-        assert_eq!(show(store.as_ref()).await.unwrap().len(), 1);
+        assert_eq!(renew(store.as_ref(), &ring).await.unwrap().count(), 1);
+        assert_eq!(show(store.as_ref()).await.unwrap().count(), 1);
     }
 }

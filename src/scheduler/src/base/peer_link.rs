@@ -20,8 +20,8 @@ pub trait PeerLink: Send + Sync + fmt::Debug {
 #[derive(Debug)]
 pub(crate) struct HttpPeers(reqwest::Client);
 
-impl HttpPeers {
-    pub(crate) fn new() -> Self {
+impl Default for HttpPeers {
+    fn default() -> Self {
         let client = reqwest::Client::builder().no_proxy().timeout(SEND_TIME);
         Self(client.build().unwrap_or_default())
     }

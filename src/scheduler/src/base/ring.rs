@@ -1,6 +1,8 @@
 //! The lab's keys. The newest one seals and signs, and all open and verify. A retired key does neither, wherever it was
 //! known.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -25,6 +27,13 @@ pub(crate) struct LabKey {
     pub(crate) bytes: [u8; KEY_BYTES],
     /// It seals and signs from then on, UTC epoch ms.
     pub(crate) from_ms: u64,
+}
+
+/// The key itself is never printed.
+impl fmt::Debug for LabKey {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "LabKey({})", self.id())
+    }
 }
 
 impl LabKey {
@@ -69,8 +78,8 @@ pub(crate) struct Ring {
     retired: Vec<RetiredKey>,
 }
 
-impl std::fmt::Debug for Ring {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ids = self.keys.iter().map(LabKey::id);
         f.debug_list().entries(ids).finish()
     }
@@ -199,6 +208,7 @@ impl Ring {
     }
 
     /// The same, whose keys act at that time at the latest.
+    #[must_use]
     pub(crate) fn at_latest(mut self, ms: u64) -> Self {
         for key in &mut self.keys {
             key.from_ms = key.from_ms.min(ms);
@@ -213,7 +223,7 @@ impl Ring {
     }
 
     /// How many keys there are.
-    pub(crate) fn len(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.keys.len()
     }
 

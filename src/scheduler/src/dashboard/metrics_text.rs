@@ -47,8 +47,8 @@ impl Core {
         states
             .peers
             .set(count(self.others.replicas.peers(now).len()));
-        states.held.set(count(self.jobs.live.len()));
-        states.waiters.set(count(self.requests.waiters.len()));
+        states.held.set(count(self.jobs.live.count()));
+        states.waiters.set(count(self.requests.waiters.count()));
         states
             .hosts_loaded
             .set(count(self.lab.hosts.count_loaded(now)));

@@ -368,11 +368,14 @@ mod tests {
         long.wait_s = 600;
         let at_a = Arc::clone(&a);
         let waits = a.tasks.spawn(async move { at_a.consume(long).await });
-        until(&a, "a request that waits", || a.requests.waiters.len() == 1).await;
+        until(&a, "a request that waits", || {
+            a.requests.waiters.count() == 1
+        })
+        .await;
         let again = b.take_turn(&ask("s", 1)).await.unwrap();
         a.host_moved(&HintedHost::of("h", again.version()));
         assert!(waits.await.unwrap().unwrap().jobs.is_empty());
-        assert_eq!(a.requests.waiters.len(), 0);
+        assert_eq!(a.requests.waiters.count(), 0);
     }
 
     #[tokio::test]

@@ -421,7 +421,7 @@ mod tests {
         let answer = newer.await.unwrap().unwrap();
         assert!(answer.jobs.is_empty() && answer.stop.is_empty());
         assert!(core.jobs.live.get(id).is_some(), "it was put back");
-        assert_eq!(core.requests.waiters.len(), 0);
+        assert_eq!(core.requests.waiters.count(), 0);
     }
 
     /// A host whose answer hung got the claim of the host that had the job since.

@@ -428,11 +428,11 @@ mod tests {
     async fn a_search_that_lags_never_brings_an_ended_job_back() {
         let (_data, core) = core().await;
         core.observe(&at(5, Stage::Running));
-        assert_eq!(core.jobs.live.len(), 1);
+        assert_eq!(core.jobs.live.count(), 1);
         core.observe(&at(6, Stage::Finish));
-        assert_eq!(core.jobs.live.len(), 0);
+        assert_eq!(core.jobs.live.count(), 0);
         core.observe(&at(5, Stage::Running));
-        assert_eq!(core.jobs.live.len(), 0, "version 6 was seen");
+        assert_eq!(core.jobs.live.count(), 0, "version 6 was seen");
     }
 
     #[tokio::test(start_paused = true)]
@@ -465,7 +465,7 @@ mod tests {
         core.observe(&at(6, Stage::Finish));
         core.engine.take();
         let waits = core.claim_committed(OfferKey(1), &Arc::new(at(5, Stage::Dispatch)));
-        assert!(!waits && core.jobs.live.len() == 0);
+        assert!(!waits && core.jobs.live.count() == 0);
         assert_eq!(core.engine.take().len(), 1, "the engine waits for it");
     }
 

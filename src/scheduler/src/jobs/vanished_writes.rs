@@ -113,14 +113,14 @@ mod tests {
         vanished.state.stage = fairlead_job::Stage::Running;
         vanished.state.host = "h".to_owned();
         core.observe(&vanished);
-        assert_eq!(core.jobs.live.len(), 1);
+        assert_eq!(core.jobs.live.count(), 1);
         core.observe(&stored);
-        assert_eq!(core.jobs.live.len(), 1, "perhaps a search that lags");
+        assert_eq!(core.jobs.live.count(), 1, "perhaps a search that lags");
         let doubted = core.jobs.vanished_writes.due(Millis(u64::MAX));
         assert_eq!(doubted, [(stored.state.job_id, stored.version)]);
         // What is written after a loss has a greater version than what was lost.
         store_job(&core, state(6)).await;
         core.write_anew(stored).await;
-        assert_eq!(core.jobs.live.len(), 0);
+        assert_eq!(core.jobs.live.count(), 0);
     }
 }

@@ -141,8 +141,8 @@ impl LiveJobs {
         self.jobs.iter().map(|live| *live.key()).collect()
     }
 
-    /// How many.
-    pub(crate) fn len(&self) -> usize {
+    /// Jobs that testboxes hold.
+    pub(crate) fn count(&self) -> usize {
         self.jobs.len()
     }
 }

@@ -61,7 +61,8 @@ pub(crate) struct OpenRequest {
 }
 
 impl Waiters {
-    pub(crate) fn len(&self) -> usize {
+    /// Requests that wait.
+    pub(crate) fn count(&self) -> usize {
         self.by_offer.len()
     }
 

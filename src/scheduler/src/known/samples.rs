@@ -131,6 +131,7 @@ impl Sample {
     }
 
     /// Sums up all but the names with the most jobs.
+    #[must_use]
     pub(crate) fn cut(mut self) -> Self {
         for rows in self.rows.values_mut() {
             if rows.len() <= NAMES_MAX {

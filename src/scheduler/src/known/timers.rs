@@ -164,6 +164,7 @@ impl Timer {
 
     /// What becomes of it when a time of it has come. `open`: its runs that have not ended; `job_id`: of the run,
     /// if there is to be one.
+    #[must_use]
     pub(crate) fn advance(
         mut self,
         schedule: &Schedule,
@@ -217,6 +218,7 @@ impl Timer {
     }
 
     /// Its pending run's job is there.
+    #[must_use]
     pub(crate) fn started(mut self) -> Self {
         if let Some(run) = self.pending.take() {
             self.runs += 1;
@@ -228,6 +230,7 @@ impl Timer {
     }
 
     /// Its pending run's job cannot be.
+    #[must_use]
     pub(crate) fn turned_down(mut self, why: &str) -> Self {
         if let Some(run) = self.pending.take() {
             self.refused += 1;

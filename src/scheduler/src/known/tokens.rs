@@ -90,6 +90,7 @@ impl Tokens {
     }
 
     /// The same with this as the newest token, if it is not.
+    #[must_use]
     pub(crate) fn with(mut self, hash: &str, change: TokenChange) -> Self {
         if self.newest().is_none_or(|newest| newest != hash) {
             let ends = change.lives_ms.map(|ms| change.now_ms.saturating_add(ms));
@@ -106,6 +107,7 @@ impl Tokens {
     }
 
     /// The same without those that are over. Those before the newest end when it is asked for.
+    #[must_use]
     pub(crate) fn ended(mut self, change: TokenChange) -> Self {
         let (newest, older) = match self.0.split_first_mut() {
             Some((newest, older)) => (newest.clone(), older),
@@ -125,6 +127,7 @@ impl Tokens {
     }
 
     /// The same, as they were used since. `used_ms`: when each was, as this replica knows.
+    #[must_use]
     pub(crate) fn used(mut self, used_ms: impl Fn(&Hash) -> u64) -> Self {
         for token in &mut self.0 {
             token.used_ms = token

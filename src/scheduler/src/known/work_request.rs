@@ -193,6 +193,7 @@ pub(crate) struct Owed {
 
 impl WorkRequest {
     /// The same of a host that has a token of this account.
+    #[must_use]
     pub(crate) fn by(mut self, account: &str) -> Self {
         account.clone_into(&mut self.host.account);
         self

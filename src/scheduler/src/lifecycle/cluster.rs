@@ -111,6 +111,7 @@ impl View {
     }
 
     /// The same, knowing since when the missing have been waited for.
+    #[must_use]
     pub(crate) fn waiting_since(mut self, since: Option<Millis>, now: Millis) -> Self {
         let until_ms = |since: Millis| since.0.saturating_add(self.wait_s.saturating_mul(1000));
         if since.is_some_and(|since| until_ms(since) <= now.0) {

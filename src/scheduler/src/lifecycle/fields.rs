@@ -12,6 +12,7 @@ pub(crate) fn field_of(state: &JobState, name: &str) -> Option<Value> {
     known(state).shift_remove(name)
 }
 
+/// All fields that follow from the state, by compass-ci's names.
 pub(crate) fn known(state: &JobState) -> Map<String, Value> {
     let mut view = Map::new();
     let mut put = |name: &str, value: Value| {
@@ -159,6 +160,7 @@ fn cluster(place: &ClusterPlace) -> Map<String, Value> {
     view
 }
 
+/// An attempt that failed, as a job shows it.
 pub(crate) fn attempt(attempt: &Attempt) -> Value {
     json!({
         "failure": attempt.health.cause(), "attempt": attempt.attempt, "host": attempt.host, "host_machine": attempt.host, "job_stage": attempt.stage,

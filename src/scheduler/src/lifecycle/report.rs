@@ -27,14 +27,21 @@ const SIGNATURE_MAX: usize = 256;
 /// A checked report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Report {
+    /// The stage that the job reached.
     pub(crate) stage: Option<Stage>,
+    /// How the job ended.
     pub(crate) health: Option<Health>,
+    /// How far its files are there.
     pub(crate) readiness: Option<DataReadiness>,
+    /// Milestones that the job passed.
     pub(crate) milestones: Vec<String>,
+    /// How much longer the job may run, s.
     pub(crate) renew_s: Option<u64>,
+    /// Exit code of the job's script.
     pub(crate) exit_code: Option<i32>,
     /// Under which address its peers reach the testbox.
     pub(crate) address: Option<String>,
+    /// Why the job ended so, in words.
     pub(crate) reason: String,
     /// Whether the job shall be tried on another host, if it is tried again.
     pub(crate) avoid_host: bool,
@@ -52,7 +59,9 @@ pub(crate) struct Report {
     pub(crate) has_cases: bool,
     /// The test cases of its results, if it says that these are in. Read from them, not said by anybody.
     pub(crate) cases: Option<CaseCounts>,
+    /// The attempt that the report is of.
     pub(crate) attempt: Option<u16>,
+    /// The token of its claim.
     pub(crate) token: Option<String>,
 }
 

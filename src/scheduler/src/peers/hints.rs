@@ -229,7 +229,7 @@ mod tests {
         let body = serde_json::to_vec(&Message::of(&next, peer())).unwrap();
         let refused = core.take_hints(Some("wrong"), &body).await.unwrap_err();
         assert_eq!(refused.body().code, ErrorCode::Forbidden);
-        assert_eq!(core.jobs.live.len(), 0);
+        assert_eq!(core.jobs.live.count(), 0);
         let token = core.sealer.peer_token();
         core.take_hints(Some(&token), &body).await.unwrap();
         assert_eq!(*core.jobs.live.of_host("h")[0].stored, held);

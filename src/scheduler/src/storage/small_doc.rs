@@ -62,6 +62,7 @@ pub(crate) struct Stored<T> {
 
 impl<T: SmallDoc> Stored<T> {
     /// The same document after a write that made it this one.
+    #[must_use]
     pub(crate) fn written(self, version: Version, doc: T) -> Self {
         Self {
             version,

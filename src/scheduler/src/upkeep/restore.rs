@@ -61,7 +61,7 @@ impl Core {
         self.read_run_times().await?;
         self.count().await?;
         tracing::info!(
-            held = self.jobs.live.len(),
+            held = self.jobs.live.count(),
             "restored the jobs that testboxes hold"
         );
         Ok(())

@@ -217,6 +217,7 @@ pub(crate) struct Charge {
 
 impl Charge {
     /// A charge of the same identity, of nothing yet.
+    #[must_use]
     pub(crate) fn another(&self) -> Self {
         self.pot.charge(self.whose.clone())
     }

@@ -138,8 +138,8 @@ pub(crate) struct Metrics {
     lab: LabGauges,
 }
 
-impl Metrics {
-    pub(crate) fn new() -> Self {
+impl Default for Metrics {
+    fn default() -> Self {
         let mut all = Self {
             registry: Mutex::default(),
             process: Registry::default(),
@@ -187,7 +187,9 @@ impl Metrics {
         all.process.register_collector(Box::new(process::Process));
         all
     }
+}
 
+impl Metrics {
     /// A run of a timer was made so late after its time.
     pub(crate) fn timer_ran(&self, late_ms: u64) {
         let late = std::time::Duration::from_millis(late_ms);
@@ -369,7 +371,7 @@ mod tests {
 
     #[test]
     fn counts_are_shown_under_their_names() {
-        let metrics = Metrics::new();
+        let metrics = Metrics::default();
         metrics.claim(Claimed::Committed);
         metrics.claim(Claimed::Conflict);
         metrics.claim(Claimed::Conflict);

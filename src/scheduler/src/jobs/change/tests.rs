@@ -82,7 +82,7 @@ async fn a_change_whose_asker_hangs_up_is_carried_through() {
         .now_or_never();
     assert!(hung_up.is_none(), "the store cannot have answered yet");
     until(&core, "the job is no longer held", || {
-        core.jobs.live.len() == 0
+        core.jobs.live.count() == 0
     })
     .await;
 }
@@ -118,7 +118,7 @@ async fn a_job_that_was_put_back_comes_again_whoever_wrote_it() {
     put_back.version.seq_no += 1;
     assert!(!put_back.state.ready);
     core.observe(&put_back);
-    assert_eq!(core.jobs.live.len(), 0);
+    assert_eq!(core.jobs.live.count(), 0);
     assert_eq!(core.waiting.alarms.due(u64::MAX - 1), [put_back]);
 }
 
@@ -193,7 +193,7 @@ async fn what_somebody_else_did_to_a_held_job_is_seen_at_the_next_change() {
     };
     core.writer.patch(patch).await.unwrap();
     core.lose(job.state.job_id, "t", "silent").await;
-    assert_eq!(core.jobs.live.len(), 0);
+    assert_eq!(core.jobs.live.count(), 0);
 }
 
 /// "conflict" would say to a testbox that its job is another's now; it would drop the results.
