@@ -32,7 +32,13 @@ const BROKEN_ONCE: [u64; 70] = [
     100_394, 100_426, 100_748, 121_888,
 ];
 /// Fresh ones that did, from `scripts/soak` and from checks.
-const BROKEN_FRESH: [u64; 3] = [9_117_331, 309_155_251, 309_155_460];
+const BROKEN_FRESH: [u64; 5] = [
+    9_117_331,
+    309_155_251,
+    309_155_460,
+    748_794_254,
+    748_795_519,
+];
 /// Most replicas of a seed.
 const REPLICAS_MAX: usize = 4;
 

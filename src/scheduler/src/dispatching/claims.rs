@@ -115,10 +115,11 @@ impl Core {
         });
         match outcome {
             Ok(stored) => self.claimed(claim, &stored),
-            Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => {
+            Err(ref error @ (ItemError::Conflict { .. } | ItemError::Unknown { .. })) => {
+                let may_land = matches!(error, ItemError::Unknown { .. });
                 let core = Arc::clone(self);
                 self.tasks.spawn(async move {
-                    match core.settle_unknown(claim, &token).await {
+                    match core.settle_unknown(claim, &token, may_land).await {
                         Settled::Ours(stored) => core.claimed(claim, &stored),
                         Settled::Not(refusal) => core.refuse(claim, refusal),
                     }
@@ -151,8 +152,8 @@ impl Core {
         }
     }
 
-    /// Reads back, and lets only an acknowledged write decide.
-    async fn settle_unknown(&self, claim: Claim, token: &str) -> Settled {
+    /// Reads back, and lets only an acknowledged write decide. `may_land`: the claim may still be on its way to the store.
+    async fn settle_unknown(&self, claim: Claim, token: &str, may_land: bool) -> Settled {
         let job = claim.job;
         for _ in 0..SETTLE_TRIES_MAX {
             let Ok(mut found) = self.store.get(&[job]).await else {
@@ -164,22 +165,30 @@ impl Core {
                 return Settled::Not(self.rest());
             };
             let ours = stored.state.claim_token == token && stored.state.stage == Stage::Dispatch;
-            if !ours && (stored.state.stage != Stage::Submit || !stored.state.ready) {
+            let waits = stored.state.stage == Stage::Submit && stored.state.ready;
+            if !ours && !waits && !may_land {
                 // Should it vanish, it is known to be in doubt.
                 self.observe(&stored);
                 return Settled::Not(ClaimRefusal::Gone);
             }
-            // Ours as it seems: confirm. Still waiting as it seems: fence, so that a claim of ours that is
-            // still on its way can no longer land.
+            // Ours as it seems: confirm. Another's or still waiting as it seems: fence, so that a claim of ours that is
+            // still on its way can no longer land, also if that state vanishes.
             let (wanted, patch) = touch(&stored);
             match self.writer.patch(patch).await {
-                Ok(version) if ours => {
-                    return Settled::Ours(Arc::new(StoredJob {
+                Ok(version) if waits => {
+                    return Settled::Not(ClaimRefusal::Moved(engine_version(version)));
+                }
+                Ok(version) => {
+                    let fenced = Arc::new(StoredJob {
                         state: wanted,
                         version,
-                    }));
+                    });
+                    if ours {
+                        return Settled::Ours(fenced);
+                    }
+                    self.observe(&fenced);
+                    return Settled::Not(ClaimRefusal::Gone);
                 }
-                Ok(version) => return Settled::Not(ClaimRefusal::Moved(engine_version(version))),
                 Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => {}
                 Err(ItemError::Missing | ItemError::Refused { .. }) => {
                     return Settled::Not(ClaimRefusal::Gone);
@@ -259,7 +268,7 @@ mod tests {
             expect,
             offer: OfferKey(1),
         };
-        let known = core.settle_unknown(claim(job.version), "t").await;
+        let known = core.settle_unknown(claim(job.version), "t", false).await;
         assert!(
             matches!(known, Settled::Not(ClaimRefusal::Gone)),
             "{known:?}"
@@ -275,9 +284,33 @@ mod tests {
                 ..newer
             },
         ] {
-            let lags = core.settle_unknown(claim(expect), "t").await;
+            let lags = core.settle_unknown(claim(expect), "t", false).await;
             let rests = matches!(lags, Settled::Not(ClaimRefusal::Unavailable { .. }));
             assert!(rests, "{lags:?}");
+        }
+    }
+
+    /// Another's state was believed. It vanished, the claim landed, and the request had more jobs than it had room for.
+    #[tokio::test]
+    async fn a_claim_that_may_still_land_is_fenced_whatever_a_read_shows() {
+        let (_data, core) = core().await;
+        let others = JobState {
+            stage: Stage::Dispatch,
+            claim_token: "other".to_owned(),
+            ..state(7)
+        };
+        let job = store_job(&core, others).await;
+        let claim = Claim {
+            job: job.state.job_id,
+            expect: job.version,
+            offer: OfferKey(1),
+        };
+        for (may_land, is_fenced) in [(false, false), (true, true)] {
+            let settled = core.settle_unknown(claim, "t", may_land).await;
+            let is_gone = matches!(settled, Settled::Not(ClaimRefusal::Gone));
+            assert!(is_gone, "{settled:?}");
+            let now = core.store.get(&[claim.job]).await.unwrap().remove(0);
+            assert_eq!(now.unwrap().version > job.version, is_fenced);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use fairlead_api::PoolDecision;
+use fairlead_scaler::Boots;
 use fairlead_store::{ItemError, StoreError};
 use futures_util::{StreamExt, stream};
 
@@ -106,7 +107,7 @@ impl Core {
                 Reconciled::default()
             }
         };
-        self.note_news(&mut fleet, remembered);
+        self.note_news(&mut fleet, boots, remembered);
         Ok(Looked {
             name,
             pool,
@@ -134,7 +135,7 @@ impl Core {
     }
 
     /// Which machines asked for work for the first time, which passed their health check, and how many jobs each has run.
-    fn note_news(&self, fleet: &mut FleetDoc, remembered: &mut Remembered) {
+    fn note_news(&self, fleet: &mut FleetDoc, times: Boots, remembered: &mut Remembered) {
         let now_ms = self.clock.wall_ms();
         let mut boots = Vec::new();
         for (name, machine) in &mut fleet.machines {
@@ -145,7 +146,9 @@ impl Core {
                 machine.met_ms = now_ms.max(1);
                 remembered.met.insert(name.clone(), now_ms);
                 let first_ms = host.map_or(0, |host| host.first_ms);
-                boots.extend(machine.boot_ms(first_ms));
+                // One that took longer would have been given up: a clock stepped meanwhile.
+                let took_ms = machine.boot_ms(first_ms);
+                boots.extend(took_ms.filter(|took_ms| *took_ms <= times.deadline_ms));
             }
             if machine.met_ms > 0 && self.lab.cordons.of(name).is_none() {
                 machine.is_tried = false;
@@ -477,8 +480,17 @@ mod tests {
         fleet.machines.insert("m".to_owned(), machine);
         let mut measured = fleet.clone();
         measured.note_boot(3_000);
-        core.note_news(&mut fleet, &mut Remembered::default());
+        // Its clock stepped by more than a boot may take, so that time says nothing.
+        let mut stepped = fleet.clone();
+        let times = |deadline_ms| Boots {
+            mean_ms: 1,
+            deadline_ms,
+        };
+        core.note_news(&mut fleet, times(3_000), &mut Remembered::default());
         assert_eq!(fleet.boots, measured.boots);
         assert!(fleet.machines["m"].met_ms > 4_000);
+        core.note_news(&mut stepped, times(2_999), &mut Remembered::default());
+        assert_eq!(stepped.boots_measured(), 0);
+        assert!(stepped.machines["m"].met_ms > 4_000);
     }
 }
