@@ -8,6 +8,8 @@ use serde_json::Value;
 
 const FILE_LINES_MAX: usize = 500;
 const FUNCTION_LINES_MAX: usize = 60;
+/// Of an arm of a match that does not count among them.
+const ARM_LINES_MAX: usize = 10;
 /// In tests a function may hold a table of cases or all steps of a model.
 const TEST_LINES_MAX: usize = 140;
 
@@ -75,7 +77,9 @@ fn rust_files_are_short_and_begin_with_what_they_own() {
         } else {
             FUNCTION_LINES_MAX
         };
-        for (name, lines) in functions(&source.text) {
+        let text: Vec<&str> = source.text.lines().collect();
+        for (name, lines) in functions(&text) {
+            let lines = lines.len() - exhaustive(lines);
             if lines > limit {
                 problems.push(format!(
                     "{}: {name}: {lines} lines, at most {limit}",
@@ -103,10 +107,41 @@ fn function_name(line: &str) -> Option<&str> {
     words.next().filter(|_| word == "fn")
 }
 
-/// Functions with a body, and how many lines each has. Relies on rustfmt: a function's last line is a closing brace at
+/// How many lines of a function are an exhaustive match at its top: the compiler counts its arms, and they are one table.
+/// A leftover `_` or an arm that is a program of its own makes it code as any other.
+fn exhaustive(function: &[&str]) -> usize {
+    let first = function.first().copied().unwrap_or_default();
+    let indent = " ".repeat(first.len() - first.trim_start().len() + 4);
+    let (arm, deeper) = (format!("{indent}    "), format!("{indent}     "));
+    let is_match = |line: &&str| {
+        let head = line.strip_prefix(indent.as_str()).unwrap_or_default();
+        let head = head.trim_start_matches("let answer = ");
+        head.starts_with("match ") && head.ends_with('{')
+    };
+    let Some(begin) = function.iter().position(is_match) else {
+        return 0;
+    };
+    let arms = function.get(begin + 1..).unwrap_or_default();
+    let end = arms
+        .iter()
+        .position(|line| line.starts_with(&indent) && !line.starts_with(&arm));
+    let arms = arms.get(..end.unwrap_or(0)).unwrap_or_default();
+    let heads = arms.iter().enumerate();
+    let heads = heads.filter(|(_, line)| line.starts_with(&arm) && !line.starts_with(&deeper));
+    let heads: Vec<usize> = heads.map(|(at, _)| at).collect();
+    let longest = heads.windows(2).map(|pair| pair[1] - pair[0]).max();
+    let has_leftover = arms
+        .iter()
+        .any(|line| line.starts_with(&format!("{arm}_ ")));
+    if has_leftover || longest.unwrap_or(0) > ARM_LINES_MAX {
+        return 0;
+    }
+    arms.len()
+}
+
+/// Functions with a body, and the lines of each. Relies on rustfmt: a function's last line is a closing brace at
 /// the indentation of its first.
-fn functions(text: &str) -> Vec<(&str, usize)> {
-    let lines: Vec<&str> = text.lines().collect();
+fn functions<'t>(lines: &'t [&'t str]) -> Vec<(&'t str, &'t [&'t str])> {
     let mut found = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let Some(name) = function_name(line) else {
@@ -123,7 +158,7 @@ fn functions(text: &str) -> Vec<(&str, usize)> {
         let indent = line.len() - line.trim_start().len();
         let end = format!("{}}}", line.get(..indent).unwrap_or_default());
         let last = after.iter().position(|line| *line == end).unwrap_or(0);
-        found.push((name, last + 1));
+        found.push((name, after.get(..=last).unwrap_or_default()));
     }
     found
 }
@@ -150,7 +185,25 @@ fn functions_are_measured_whoever_may_call_them() {
         assert_eq!(function_name(other), None, "{other}");
     }
     let text = "impl A {\n    pub(crate) fn a() {\n        b();\n    }\n}\nfn c();\n";
-    assert_eq!(functions(text), [("a", 3)]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(functions(&lines), [("a", &lines[1..4])]);
+}
+
+#[test]
+fn an_exhaustive_match_is_measured_by_its_longest_arm() {
+    let of = |arms: &str| {
+        let text = format!("fn a() {{\n    match b {{\n{arms}    }}\n}}\n");
+        exhaustive(&text.lines().collect::<Vec<_>>())
+    };
+    let plain = "        A => 1,\n".repeat(70);
+    assert_eq!(of(&plain), 70);
+    assert_eq!(of(&format!("{plain}        _ => 2,\n")), 0);
+    let program = format!(
+        "        A => {{\n{}        }}\n",
+        "            b();\n".repeat(12)
+    );
+    assert_eq!(of(&format!("{program}{plain}")), 0);
+    assert_eq!(exhaustive(&["fn a() {", "    b();", "}"]), 0);
 }
 
 #[test]
