@@ -13,23 +13,40 @@ use crate::{
     route_macros::{path_text, routes},
 };
 
-/// Who may call.
+/// Who may call, and how the router knows the caller before the handler runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
     /// Anybody.
     Anybody,
     /// An account, for what is its own; admins for all.
     Account,
-    /// A testbox.
+    /// The same, which may also name itself by `my_account` and `my_token` of a JSON object in the body.
+    Signer,
+    /// The same, which may also name itself in the jobs of the body.
+    Submitter,
+    /// A testbox, for the host in the path; or an admin.
     Testbox,
+    /// A testbox, for the host in the path: the answer may hold secrets of jobs, which no admin reads.
+    Worker,
+    /// A testbox without an agent, by its account, or by the token of the script that it booted.
+    Booter,
     /// An admin.
     Admin,
-    /// Whoever holds the job's token.
+    /// Whoever holds the job's token. The handler reads the job to judge it.
     JobToken,
+    /// Whoever holds the job's token, or an admin.
+    JobTokenOrAdmin,
     /// An account, for what is its own; or whoever holds the token of a job, for what is its account's.
     AccountOrJob,
     /// Another replica of the lab.
     Replica,
+}
+
+impl Caller {
+    /// Whether it is an account alone, whatever its role.
+    pub const fn is_account(self) -> bool {
+        matches!(self, Self::Account | Self::Signer | Self::Submitter)
+    }
 }
 
 /// One row of the table.
@@ -96,32 +113,32 @@ routes! {
         "GET" Metrics, Anybody, NONE, NOTHING => TEXT, "what this replica counts, for Prometheus";
     }
     ["scheduler", "v1", "jobs", "submit"] => {
-        "POST" Submit, Account, SUBMIT, JOBS => json::<Vec<SubmitItem>>(), "submits one job or a list, JSON or YAML";
+        "POST" Submit, Submitter, SUBMIT, JOBS => json::<Vec<SubmitItem>>(), "submits one job or a list, JSON or YAML";
     }
     ["submit_job"] => {
-        "POST" OldSubmit, Account, SUBMIT, JOBS => json::<Vec<SubmitItem>>(), "old name of jobs/submit";
+        "POST" OldSubmit, Submitter, SUBMIT, JOBS => json::<Vec<SubmitItem>>(), "old name of jobs/submit";
     }
     ["scheduler", "v1", "jobs"] => {
         "GET" Jobs, Account, LIST, NOTHING => json::<JobList>(), "lists jobs by filters, paged";
     }
     ["scheduler", "v1", "jobs", "dispatch"] => {
-        "GET" Dispatch, Testbox, Any, NOTHING => BOOT_SCRIPT, "long poll for a hw testbox: its boot script or JSON";
+        "GET" Dispatch, Booter, Any, NOTHING => BOOT_SCRIPT, "long poll for a hw testbox: its boot script or JSON";
     }
     [boot_type, parameter, value] if boot_type.starts_with("boot.") => {
-        "GET" OldDispatch { boot_type: Word, parameter: Word, value: Word }, Testbox, Any, NOTHING => BOOT_SCRIPT, "old name of jobs/dispatch";
+        "GET" OldDispatch { boot_type: Word, parameter: Word, value: Word }, Booter, Any, NOTHING => BOOT_SCRIPT, "old name of jobs/dispatch";
     }
     ["scheduler", "v1", "jobs", "wait"] => {
-        "POST" Wait, Account, NONE, json::<WaitRequest>() => json::<WaitAnswer>(), "long poll until jobs reach what is waited for";
+        "POST" Wait, Signer, NONE, json::<WaitRequest>() => json::<WaitAnswer>(), "long poll until jobs reach what is waited for";
     }
     ["scheduler", "v1", "jobs", "cancel"] => {
-        "POST" CancelMany, Account, NONE, json::<CancelRequest>() => json::<CancelReport>(), "cancels waiting jobs by ids or filters, one report each";
+        "POST" CancelMany, Signer, NONE, json::<CancelRequest>() => json::<CancelReport>(), "cancels waiting jobs by ids or filters, one report each";
     }
     ["scheduler", "v1", "jobs", "change"] => {
-        "POST" ChangeJobs, Account, NONE, json::<ChangeRequest>() => json::<CancelReport>(),
+        "POST" ChangeJobs, Signer, NONE, json::<ChangeRequest>() => json::<CancelReport>(),
             "holds, releases or edits waiting jobs, one report each";
     }
     ["scheduler", "v1", "jobs", "rerun"] => {
-        "POST" RerunMany, Account, NONE, json::<RerunRequest>() => json::<Vec<SubmitItem>>(),
+        "POST" RerunMany, Signer, NONE, json::<RerunRequest>() => json::<Vec<SubmitItem>>(),
             "submits jobs again as one submit, with new values for some fields";
     }
     ["scheduler", "v1", "jobs", id] => {
@@ -143,37 +160,43 @@ routes! {
     ["scheduler", "v1", "jobs", id, "log"] => {
         "GET" ReadLog { id: JobId }, Account, Known(&["attempt", "offset", "follow"]), NOTHING => TEXT,
             "its output; follow=true streams to the end";
-        "POST" AppendLog { id: JobId }, JobToken, Known(&["attempt", "offset", "job_token"]), BYTES => json::<Written>(),
+        "POST" AppendLog { id: JobId }, JobTokenOrAdmin, Known(&["attempt", "offset", "job_token"]), BYTES => json::<Written>(),
             "appends to its output at an offset";
     }
     ["scheduler", "v1", "jobs", id, "update"] => {
-        "POST" Update { id: JobId }, JobToken, Any, NOTHING => TEXT,
+        "POST" Update { id: JobId }, JobTokenOrAdmin, Any, NOTHING => TEXT,
             "reports stage, health, data readiness, milestones; renews";
     }
     ["scheduler", "v1", "jobs", id, "wait_peer"] => {
         "POST" WaitPeer { id: JobId }, JobToken, Known(&["attempt", "job_token"]), NOTHING => json::<PeersAnswer>(),
             "long poll until all nodes of the job's cluster are there; their addresses";
     }
-    ["~lkp", "cgi-bin", report] => {
-        "GET" | "POST" OldReport { report: Word }, JobToken, Any, NOTHING => TEXT,
+    ["~lkp", "cgi-bin", "lkp-post-run"] => {
+        "GET" | "POST" OldPostRun, Anybody, Any, NOTHING => TEXT, "does nothing; compass-ci's jobs call it at their end";
+    }
+    ["~lkp", "cgi-bin", "lkp-wtmp"] => {
+        "GET" | "POST" OldWtmp, Anybody, Any, NOTHING => TEXT, "does nothing; compass-ci's jobs call it at a boot";
+    }
+    ["~lkp", "cgi-bin", report] if is_report(report) => {
+        "GET" | "POST" OldReport { report: Word }, JobTokenOrAdmin, Any, NOTHING => TEXT,
             "old names of update (lkp-jobfile-append-var, report-job-step, set-job-stage), job_id in the query";
     }
     ["scheduler", "v1", "jobs", id, "cancel"] => {
-        "POST" Cancel { id: JobId }, Account, NONE, json::<Signed>() => TEXT, "cancels a waiting job";
+        "POST" Cancel { id: JobId }, Signer, NONE, json::<Signed>() => TEXT, "cancels a waiting job";
     }
     ["scheduler", "v1", "jobs", id, "rerun"] => {
-        "POST" Rerun { id: JobId }, Account, NONE, json::<RerunRequest>() => json::<Vec<SubmitItem>>(),
+        "POST" Rerun { id: JobId }, Signer, NONE, json::<RerunRequest>() => json::<Vec<SubmitItem>>(),
             "submits the job again, or with failed its shards or tests that failed";
     }
     ["scheduler", "v1", "jobs", id, "terminate"] => {
-        "POST" Terminate { id: JobId }, Account, NONE, json::<TerminateRequest>() => TEXT, "stops a running job";
+        "POST" Terminate { id: JobId }, Signer, NONE, json::<TerminateRequest>() => TEXT, "stops a running job";
     }
     ["scheduler", "v1", "submits", submit, "events"] => {
         "GET" SubmitEvents { submit: Word }, Account, Known(&["after"]), NOTHING => EVENTS,
             "a stream of the changes of a submit's jobs, until all have ended";
     }
     ["scheduler", "v1", "timers"] => {
-        "POST" SubmitTimer, Account, NONE, JOBS => json::<TimerView>(), "submits a timer: one job with timer, its name, and every or cron";
+        "POST" SubmitTimer, Submitter, NONE, JOBS => json::<TimerView>(), "submits a timer: one job with timer, its name, and every or cron";
         "GET" Timers, Account, Known(&["account", "limit", "after"]), NOTHING => json::<TimerList>(), "lists timers with next and last runs, paged";
     }
     ["scheduler", "v1", "timers", timer] => {
@@ -192,7 +215,7 @@ routes! {
             "the answer of a group: of all jobs that joined it by its name";
     }
     ["scheduler", "v1", "groups", group, "close"] => {
-        "POST" CloseGroup { group: Word }, Account, Known(&["account"]), json::<Signed>() => json::<JobAnswer>(),
+        "POST" CloseGroup { group: Word }, Signer, Known(&["account"]), json::<Signed>() => json::<JobAnswer>(),
             "lets no job join the group any more; the same answer";
     }
     ["scheduler", "v1", "tests"] => {
@@ -202,10 +225,10 @@ routes! {
         "GET" Webhooks, Account, PAGE, NOTHING => json::<Vec<WebhookView>>(), "your webhooks, an admin's of all accounts, newest first";
     }
     ["scheduler", "v1", "webhooks", "test"] => {
-        "POST" TestWebhook, Account, NONE, json::<WebhookTest>() => json::<WebhookTested>(), "sends a test message to a receiver now";
+        "POST" TestWebhook, Signer, NONE, json::<WebhookTest>() => json::<WebhookTested>(), "sends a test message to a receiver now";
     }
     ["scheduler", "v1", "webhooks", webhook, "redeliver"] => {
-        "POST" RedeliverWebhook { webhook: Word }, Account, NONE, json::<Signed>() => TEXT, "sends a webhook again, under the same id";
+        "POST" RedeliverWebhook { webhook: Word }, Signer, NONE, json::<Signed>() => TEXT, "sends a webhook again, under the same id";
     }
     ["scheduler", "v1", "content"] => {
         "GET" Contents, Account, Known(&["account", "limit", "after"]), NOTHING => json::<ContentList>(),
@@ -313,7 +336,7 @@ routes! {
         "POST" ResetHost { hostname: Host }, Admin, NONE, NOTHING => json::<HostReset>(), "repairs malformed session, lease and registration documents of a host";
     }
     ["scheduler", "v1", "testboxes", hostname, "consume"] => {
-        "POST" Consume { hostname: Host }, Testbox, NONE, json::<ConsumeRequest>() => json::<ConsumeAnswer>(), "long poll of an agent for work";
+        "POST" Consume { hostname: Host }, Worker, NONE, json::<ConsumeRequest>() => json::<ConsumeAnswer>(), "long poll of an agent for work";
     }
     ["scheduler", "v1", "testboxes", hostname, "heartbeat"] => {
         "POST" Heartbeat { hostname: Host }, Testbox, NONE, json::<HeartbeatRequest>() => json::<HeartbeatAnswer>(), "renews the leases of an agent's session";
@@ -367,7 +390,7 @@ routes! {
     ["scheduler", "v1", "accounts", my_account, "notify"] => {
         "GET" Notify { my_account: Account }, Account, NONE, NOTHING => json::<NotifyView>(),
             "who is told of the jobs of an account that do not say so themselves; 404: nobody";
-        "POST" SetNotify { my_account: Account }, Account, NONE, json::<NotifyChange>() => json::<NotifyView>(),
+        "POST" SetNotify { my_account: Account }, Signer, NONE, json::<NotifyChange>() => json::<NotifyView>(),
             "sets who is told, for jobs that are submitted from then on";
         "DELETE" ForgetNotify { my_account: Account }, Account, NONE, NOTHING => TEXT, "lets nobody be told, also of jobs that wait or run";
     }
@@ -381,9 +404,17 @@ routes! {
         "GET" BootFile { path: Rest }, Anybody, NONE, NOTHING => BYTES, "kernels and initrds that the operator put into the data folder";
     }
     ["result", path @ ..] => {
-        "POST" | "PUT" Upload { path: Rest }, JobToken, UPLOAD, BYTES => json::<Written>(), "uploads a result file";
+        "POST" | "PUT" Upload { path: Rest }, JobTokenOrAdmin, UPLOAD, BYTES => json::<Written>(), "uploads a result file";
         "GET" Download { path: Rest }, Account, NONE, NOTHING => FILE_OR_FOLDER, "downloads a result file or lists a folder";
     }
+}
+
+/// Whether it is an old name of `update`.
+fn is_report(word: &str) -> bool {
+    matches!(
+        word,
+        "lkp-jobfile-append-var" | "report-job-step" | "set-job-stage"
+    )
 }
 
 #[cfg(test)]
@@ -415,6 +446,12 @@ mod tests {
                 r#"OldDispatch { boot_type: "boot.ipxe", parameter: "mac", value: "x" } /boot.:boot_type/:parameter/:value"#,
             ),
             ("GET", "/root.ipxe/mac/x", ""),
+            ("GET", "/~lkp/cgi-bin/odd", ""),
+            (
+                "POST",
+                "/~lkp/cgi-bin/lkp-wtmp",
+                "OldWtmp /~lkp/cgi-bin/lkp-wtmp",
+            ),
             (
                 "PUT",
                 "/result/a/b",

@@ -91,6 +91,8 @@ async fn row_15_only_the_owner_and_admins_act(store: Store) {
             .refused(401);
         client.get("/scheduler/v1/jobs").await.refused(401);
         client.get(&path("log")).await.refused(401);
+        // Who asks is judged before what is asked for.
+        client.get("/scheduler/v1/jobs/x/log").await.refused(401);
         let mut testbox = Testbox::dc(client, "host-1", 8 << 10);
         testbox.next_request(0);
         testbox.send().await.refused(401);

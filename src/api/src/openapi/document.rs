@@ -116,12 +116,10 @@ fn operation(
 fn security_of(caller: Caller) -> Option<Value> {
     match caller {
         Caller::Anybody => None,
-        Caller::JobToken | Caller::AccountOrJob => {
+        Caller::JobToken | Caller::JobTokenOrAdmin | Caller::AccountOrJob => {
             Some(json!([{ "job_token": [] }, { "account": [] }, {}]))
         }
-        Caller::Account | Caller::Testbox | Caller::Admin | Caller::Replica => {
-            Some(json!([{ "account": [] }, {}]))
-        }
+        _ => Some(json!([{ "account": [] }, {}])),
     }
 }
 

@@ -45,10 +45,11 @@ pub(super) fn reference() -> String {
 fn who(caller: Caller) -> &'static str {
     match caller {
         Caller::Anybody => "anybody",
-        Caller::Account => "an account",
-        Caller::Testbox => "a testbox",
+        Caller::Account | Caller::Signer | Caller::Submitter => "an account",
+        Caller::Testbox | Caller::Worker | Caller::Booter => "a testbox",
         Caller::Admin => "an admin",
         Caller::JobToken => "the job's token",
+        Caller::JobTokenOrAdmin => "the job's token, or an admin",
         Caller::AccountOrJob => "an account, or a job's token",
         Caller::Replica => "a replica",
     }

@@ -155,7 +155,11 @@ pub(super) fn is_of(origin: &str, host: &str) -> bool {
 fn changes_by_get(route: Route<'_>) -> bool {
     matches!(
         route,
-        Route::Dispatch | Route::OldDispatch { .. } | Route::OldReport { .. }
+        Route::Dispatch
+            | Route::OldDispatch { .. }
+            | Route::OldReport { .. }
+            | Route::OldPostRun
+            | Route::OldWtmp
     )
 }
 

@@ -65,7 +65,7 @@ pub(super) struct Request {
     pub(super) headers: HeaderMap,
     core: Arc<Core>,
     /// What it takes of the memory of all requests.
-    charge: Charge,
+    pub(super) charge: Charge,
     sender: Sender,
     came: Option<Came>,
     /// Whether it is for people and what acts for them, and not for testboxes.

@@ -4,7 +4,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use bytes::Buf;
 use fairlead_api::{
-    ACCEPTS_HEADER, Caller, ErrorCode, JOB_TOKEN_HEADER, REQUEST_ID_HEADER, Route, Route as R,
+    ACCEPTS_HEADER, ErrorCode, JOB_TOKEN_HEADER, REQUEST_ID_HEADER, Route, Route as R,
 };
 use futures_util::{FutureExt, Stream, future::ready};
 use hyper::body::Body as _;
@@ -23,18 +23,19 @@ use warp::{
 use super::{
     connections::UnderWay,
     cross_site::refuse_pages,
-    reply::{Answer, refuse},
+    reply::{Answer, done, refuse},
     request::{Came, Request, Sender},
     sessions,
     streams::PIECE,
     traced,
 };
 use crate::{
-    base::{budget::Identity, clock::Stopwatch, errors::Refusal, sealing::is_boot_token},
+    base::{budget::Identity, clock::Stopwatch, errors::Refusal},
     core::Core,
 };
 
 mod admin;
+mod callers;
 mod changes;
 mod content;
 mod counted;
@@ -53,6 +54,7 @@ mod testboxes;
 mod timers;
 mod webhooks;
 
+use callers::{Called, called, is_for_people, is_judged_first};
 use parameters::refuse_unknown;
 
 /// Shorter answers are charged to nobody, bytes.
@@ -214,11 +216,7 @@ async fn answer_on(
     if let Some(by_ms) = off {
         return Err(Refusal::ClockOff { by_ms });
     }
-    request.is_for_people = found.is_ok_and(|route| match route.endpoint().caller {
-        Caller::Account => route != Route::Whoami,
-        Caller::AccountOrJob => request.job_token().is_none(),
-        _ => false,
-    });
+    request.is_for_people = found.is_ok_and(|route| is_for_people(&request, route));
     request.session = sessions::credentials(&core, &request, found.ok())?;
     let said = request.credentials(None);
     match core.people.accounts.known(&said) {
@@ -237,110 +235,159 @@ async fn answer_on(
         Err(methods) => return Ok(no_route(&request.method, segments, methods)),
     };
     traced::name_in_span(&route);
-    if let Err(refusal) = refuse_unknown(&route, &request.query) {
-        return match route {
-            Route::Submit | Route::OldSubmit => Ok(jobs::refused(&refusal)),
-            _ => Err(refusal),
-        };
-    }
-    handler(core, request, route).await
-}
-
-/// Whether a token of another kind is judged before anything else is done: of a job, of a replica, or of a boot.
-fn is_judged_first(request: &Request, route: Option<Route<'_>>) -> bool {
-    let is_boot = || request.query.get("token").is_some_and(is_boot_token);
-    match route {
-        Some(Route::Hints) => true,
-        Some(Route::Dispatch | Route::OldDispatch { .. }) => is_boot(),
-        _ => request.job_token().is_some(),
+    match answer_by(core, request, route).await {
+        // A submit is always answered by an array, as compass-ci's clients expect.
+        Err(refusal) if matches!(route, R::Submit | R::OldSubmit) => Ok(jobs::refused(&refusal)),
+        answered => answered,
     }
 }
 
-/// Who answers.
-fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
-    match route {
+/// The answer of the handler, once all that its row says holds of the request.
+async fn answer_by(
+    core: Arc<Core>,
+    mut request: Request,
+    route: Route<'_>,
+) -> Result<Response, Refusal> {
+    refuse_unknown(&route, &request.query)?;
+    let by = called(&core, &mut request, route).await?;
+    handler(core, request, by, route)?.await
+}
+
+/// Who answers: one line a route, so that the compiler misses none.
+fn handler(
+    core: Arc<Core>,
+    request: Request,
+    mut by: Called,
+    route: Route<'_>,
+) -> Result<Answer<'_>, Refusal> {
+    let answer = match route {
         R::Alive if request.accepts_pages() => ready(Ok(pages::home())).boxed(),
         R::Alive | R::Health => ready(Ok(admin::health(&core, &request))).boxed(),
         R::Version => ready(Ok(admin::version(&core))).boxed(),
         R::OpenApi => ready(Ok(admin::openapi(&request))).boxed(),
         R::Metrics => async move { Ok(admin::metrics(&core, &request).await) }.boxed(),
-        R::Submit | R::OldSubmit => jobs::submit(core, request).boxed(),
+        R::Submit | R::OldSubmit => jobs::submit(core, request, by.jobs).boxed(),
         R::Jobs => jobs::list(core, request).boxed(),
-        R::Dispatch => testboxes::dispatch(core, request, None).boxed(),
-        R::OldDispatch {
-            boot_type,
-            parameter,
-            value,
-        } => testboxes::dispatch(core, request, Some((boot_type, parameter, value))).boxed(),
-        R::Wait => jobs::wait(core, request).boxed(),
-        R::CancelMany => jobs::cancel_many(core, request).boxed(),
-        R::ChangeJobs => changes::change(core, request).boxed(),
-        R::RerunMany => jobs::rerun_many(core, request).boxed(),
+        R::Dispatch => testboxes::dispatch(core, request, by.account()?, None).boxed(),
+        R::OldDispatch { boot_type, .. } => {
+            testboxes::dispatch(core, request, by.account()?, Some(boot_type)).boxed()
+        }
+        R::Wait => jobs::wait(core, request, by.body()?).boxed(),
+        R::CancelMany => jobs::cancel_many(core, by.account()?, by.body()?).boxed(),
+        R::ChangeJobs => changes::change(core, by.account()?, by.body()?).boxed(),
+        R::RerunMany => jobs::rerun_many(core, request, by.account()?, by.body()?).boxed(),
         R::Job { id } => jobs::show(core, request, id).boxed(),
-        R::Explain { id } => jobs::explain(core, request, id).boxed(),
-        R::ExplainReuse { id } => reuse::explain(core, request, id).boxed(),
-        R::ForgetReuse { id } => reuse::forget(core, request, id).boxed(),
-        R::SubmitEvents { submit } => submits::events(core, request, submit).boxed(),
-        R::Group { group } => groups::show(core, request, group).boxed(),
-        R::CloseGroup { group } => groups::close(core, request, group).boxed(),
-        R::Rerun { id } => jobs::rerun(core, request, id).boxed(),
+        R::Explain { id } => jobs::explain(core, id).boxed(),
+        R::ExplainReuse { id } => reuse::explain(core, id).boxed(),
+        R::ForgetReuse { id } => reuse::forget(core, by.account()?, id).boxed(),
         R::Answer { id } => jobs::answer(core, request, id).boxed(),
-        R::ReadLog { id } => files::read_log(core, request, id).boxed(),
-        R::AppendLog { id } => files::append_log(core, request, id).boxed(),
-        R::Update { id } => testboxes::update(core, request, id).boxed(),
+        R::ReadLog { id } => files::read_log(core, request, by.account()?, id).boxed(),
+        R::AppendLog { id } => files::append_log(core, request, by.who, id).boxed(),
+        R::Update { id } => testboxes::update(core, request, by.who, id).boxed(),
         R::WaitPeer { id } => testboxes::wait_peer(core, request, id).boxed(),
-        R::OldReport { report } => testboxes::old_report(core, request, report).boxed(),
-        R::Cancel { id } => jobs::cancel(core, request, id).boxed(),
-        R::Terminate { id } => jobs::terminate(core, request, id).boxed(),
+        R::OldPostRun | R::OldWtmp => ready(Ok(done())).boxed(),
+        R::OldReport { report: _ } => testboxes::old_report(core, request, by.who).boxed(),
+        R::Cancel { id } => jobs::cancel(core, by.account()?, id).boxed(),
+        R::Rerun { id } => jobs::rerun(core, request, by.account()?, by.body()?, id).boxed(),
+        R::Terminate { id } => jobs::terminate(core, by.account()?, by.body()?, id).boxed(),
+        R::SubmitEvents { submit } => submits::events(core, request, submit).boxed(),
+        R::SubmitTimer => timers::submit(core, request, by.jobs).boxed(),
+        R::Timers => timers::list(core, request, by.account()?).boxed(),
+        R::Timer { timer } => timers::show(core, request, by.account()?, timer).boxed(),
+        R::UpdateTimer { timer } => timers::update(core, request, by.account()?, timer).boxed(),
+        R::DeleteTimer { timer } => timers::delete(core, request, by.account()?, timer).boxed(),
+        R::PauseTimer { timer } => timers::pause(core, request, by.account()?, timer, true).boxed(),
+        R::ResumeTimer { timer } => {
+            timers::pause(core, request, by.account()?, timer, false).boxed()
+        }
+        R::Group { group } => groups::show(core, request, by.account()?, group).boxed(),
+        R::CloseGroup { group } => groups::close(core, request, by.account()?, group).boxed(),
         R::Tests => jobs::tests(core, request).boxed(),
-        R::Webhooks => webhooks::list(core, request).boxed(),
-        R::TestWebhook => webhooks::test(core, request).boxed(),
-        R::RedeliverWebhook { webhook: id } => webhooks::redeliver(core, request, id).boxed(),
-        R::Consume { hostname } => testboxes::consume(core, request, hostname).boxed(),
-        R::Heartbeat { hostname } => testboxes::heartbeat(core, request, hostname).boxed(),
-        R::JobInitrd { id } => files::job_initrd(core, request, id).boxed(),
-        R::BootFile { path } => files::boot_file(core, request, path).boxed(),
-        R::Upload { path } => files::upload(core, request, path).boxed(),
-        R::Download { path } => files::download(core, request, path).boxed(),
-        // All others are about the site, content, timers or hosts.
-        _ if route.endpoint().path.contains("content") => content::handler(core, request, route),
-        _ if route.endpoint().path.contains("timers") => timers::handler(core, request, route),
-        _ => of_the_site(core, request, route),
-    }
-}
-
-/// Who answers about accounts, queues, rules and hosts.
-fn of_the_site(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
-    match route {
-        R::ReuseRules => reuse::settings(core, request).boxed(),
-        R::SetReuseRules => reuse::set(core, request).boxed(),
+        R::Webhooks => webhooks::list(core, request, by.account()?).boxed(),
+        R::TestWebhook => webhooks::test(core, by.account()?, by.body()?).boxed(),
+        R::RedeliverWebhook { webhook } => {
+            webhooks::redeliver(core, by.account()?, webhook).boxed()
+        }
+        R::Contents => content::list(core, request, by.account()?).boxed(),
+        R::PinChunks => content::pin(core, request, by.who).boxed(),
+        R::PutChunk { digest } => content::put_chunk(core, request, by.who, digest).boxed(),
+        R::Chunk { digest } => content::chunk(core, request, by.who, digest).boxed(),
+        R::ChunkUrls => content::urls(core, request, by.who).boxed(),
+        R::PutManifest => content::put_manifest(core, request, by.who).boxed(),
+        R::Manifest { content } => content::manifest(core, request, by.who, content).boxed(),
+        R::CollectContent => content::collect(core, request, by.account()?).boxed(),
+        R::CheckContent => content::check(core, request, by.account()?).boxed(),
+        R::ContentOf { content } => content::show(core, request, by.account()?, content).boxed(),
+        R::KeepContent { content } => content::keep(core, request, by.account()?, content).boxed(),
+        R::ForgetContent { content } => {
+            content::forget(core, request, by.account()?, content).boxed()
+        }
         R::Usage => admin::usage(core, request).boxed(),
         R::Queues => admin::queues(core, request).boxed(),
-        R::SetQueue { name } => admin::set_queue(core, request, name).boxed(),
-        R::DeleteQueue { name } => admin::delete_queue(core, request, name).boxed(),
-        R::Retention => admin::retention(core, request).boxed(),
-        R::SetRetention => admin::set_retention(core, request).boxed(),
-        R::Rules => admin::rules(core, request).boxed(),
-        R::SetRules => admin::set_rules(core, request).boxed(),
-        R::Whoami => ready(admin::whoami(&core, &request)).boxed(),
+        R::SetQueue { name } => admin::set_queue(core, request, by.account()?, name).boxed(),
+        R::DeleteQueue { name } => admin::delete_queue(core, by.account()?, name).boxed(),
+        R::Pools => pools::list(core, request).boxed(),
+        R::Pool { name } => pools::show(core, name).boxed(),
+        R::SetPool { name } => pools::set(core, request, by.account()?, name).boxed(),
+        R::DeletePool { name } => pools::delete(core, by.account()?, name).boxed(),
+        R::PoolDecisions { name } => pools::decisions(core, request, name).boxed(),
+        R::Scaling => ready(Ok(pools::scaling(&core))).boxed(),
+        R::SetScaling => pools::set_scaling(core, request, by.account()?).boxed(),
+        R::Retention => admin::retention(core).boxed(),
+        R::SetRetention => admin::set_retention(core, request, by.account()?).boxed(),
+        R::ReuseRules => reuse::settings(core).boxed(),
+        R::SetReuseRules => reuse::set(core, request, by.account()?).boxed(),
+        R::Rules => admin::rules(core).boxed(),
+        R::SetRules => admin::set_rules(core, request, by.account()?).boxed(),
+        R::Hosts => hosts::hosts(core, request).boxed(),
+        R::UnknownMachines => ready(hosts::unknown_machines(&core, &request)).boxed(),
+        R::Host { hostname } => hosts::host(core, hostname).boxed(),
+        R::RegisterHost { hostname } => {
+            hosts::register_host(core, request, by.account()?, hostname).boxed()
+        }
+        R::ForgetHost { hostname } => hosts::forget(core, by.account()?, hostname).boxed(),
+        R::Cordon { hostname } => hosts::cordon(core, request, by.account()?, hostname).boxed(),
+        R::Uncordon { hostname } => hosts::uncordon(core, by.account()?, hostname).boxed(),
+        R::Reserve { hostname } => hosts::reserve(core, request, by.account()?, hostname).boxed(),
+        R::Unreserve { hostname } => hosts::unreserve(core, by.account()?, hostname).boxed(),
+        R::ResetHost { hostname } => hosts::reset_host(core, by.account()?, hostname).boxed(),
+        R::Consume { hostname } => {
+            testboxes::consume(core, request, by.account()?, hostname).boxed()
+        }
+        R::Heartbeat { hostname } => testboxes::heartbeat(core, request, hostname).boxed(),
+        R::Whoami => ready(Ok(admin::whoami(&core, &by.account()?))).boxed(),
+        R::Login => pages::login(core, request).boxed(),
+        R::Logout => pages::logout(core, request).boxed(),
+        R::Overview => dashboard::overview(core, request).boxed(),
+        R::Live => ready(dashboard::live(&core, &request)).boxed(),
+        R::Series => dashboard::series(core, request).boxed(),
+        R::Audit => dashboard::audit(core, request, by.account()?).boxed(),
+        R::MakePreview => dashboard::make_preview(core, request, by.account()?).boxed(),
+        R::Preview { preview } => dashboard::preview_of(core, by.account()?, preview).boxed(),
+        R::RunPreview { preview } => dashboard::run_preview(core, by.account()?, preview).boxed(),
+        R::Page => ready(pages::show(&request, &[])).boxed(),
+        R::PageOrFile { path } => ready(pages::show(&request, path)).boxed(),
         R::Accounts => admin::accounts(core, request).boxed(),
-        R::SetAccount { my_account } => admin::set_account(core, request, my_account).boxed(),
-        R::DeleteAccount { my_account } => admin::delete_account(core, request, my_account).boxed(),
-        R::Notify { my_account } => admin::notify(core, request, my_account).boxed(),
-        R::SetNotify { my_account } => admin::set_notify(core, request, my_account).boxed(),
-        R::ForgetNotify { my_account } => admin::forget_notify(core, request, my_account).boxed(),
+        R::SetAccount { my_account: name } => {
+            admin::set_account(core, request, by.account()?, name).boxed()
+        }
+        R::DeleteAccount { my_account: name } => {
+            admin::delete_account(core, by.account()?, name).boxed()
+        }
+        R::Notify { my_account: name } => admin::notify(core, by.account()?, name).boxed(),
+        R::SetNotify { my_account: name } => {
+            admin::set_notify(core, by.account()?, by.body()?, name).boxed()
+        }
+        R::ForgetNotify { my_account: name } => {
+            admin::forget_notify(core, by.account()?, name).boxed()
+        }
         R::Hints => admin::hints(core, request).boxed(),
-        R::Login | R::Logout | R::Page | R::PageOrFile { .. } => {
-            pages::handler(core, request, route)
-        }
-        R::Overview | R::Live | R::Series | R::Audit => dashboard::handler(core, request, route),
-        _ if route.endpoint().path.contains("/previews") => {
-            dashboard::handler(core, request, route)
-        }
-        _ if route.endpoint().path.contains("/pools") => pools::handler(core, request, route),
-        R::Scaling | R::SetScaling => pools::handler(core, request, route),
-        _ => hosts::handler(core, request, route),
-    }
+        R::JobInitrd { id } => files::job_initrd(core, request, id).boxed(),
+        R::BootFile { path } => files::boot_file(core, request, path).boxed(),
+        R::Upload { path } => files::upload(core, request, by.who, path).boxed(),
+        R::Download { path } => files::download(core, request, by.account()?, path).boxed(),
+    };
+    Ok(answer)
 }
 
 /// 405 where the path exists with other methods, else 404.

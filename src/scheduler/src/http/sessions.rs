@@ -39,10 +39,7 @@ pub(super) fn credentials(
 ) -> Result<Option<Credentials>, Refusal> {
     let takes = |route: Route<'_>| {
         let caller = route.endpoint().caller;
-        matches!(
-            caller,
-            Caller::Account | Caller::Admin | Caller::AccountOrJob
-        )
+        caller.is_account() || matches!(caller, Caller::Admin | Caller::AccountOrJob)
     };
     let names_itself =
         request.header("authorization").is_some() || request.query.get("token").is_some();

@@ -17,7 +17,10 @@ use serde_json::{Map, Value};
 
 use super::request::{Request, to_object};
 use crate::{
-    base::{budget::Identity, errors::Refusal},
+    base::{
+        budget::{Charge, Identity},
+        errors::Refusal,
+    },
     core::Core,
     known::accounts::{Credentials, Who},
 };
@@ -62,14 +65,39 @@ pub(super) async fn read_signed(
     Ok(body)
 }
 
-/// The sender, and the body as a `T`. `hint`: what such a body looks like.
-pub(super) async fn read_actor_as<T: DeserializeOwned>(
-    core: &Core,
-    request: &mut Request,
-    hint: &'static str,
-) -> Result<(Who, T), Refusal> {
-    let (who, body) = read_actor(core, request).await?;
-    Ok((who, parsed(body, hint)?))
+/// A body that may name its sender, as long as it is charged.
+pub(super) struct Signed {
+    object: Map<String, Value>,
+    _charge: Charge,
+}
+
+impl Signed {
+    /// Reads it, and finds its sender.
+    pub(super) async fn read(core: &Core, request: &mut Request) -> Result<(Who, Self), Refusal> {
+        let bytes = read_signed(core, request, core.config.limits.body_bytes_max).await?;
+        request.charge_built(&bytes)?;
+        let object = to_object(&bytes)?;
+        let said = request.credentials(Some(&object));
+        let who = core.people.accounts.identify(&said)?;
+        let none = request.another_charge();
+        let signed = Self {
+            object,
+            _charge: std::mem::replace(&mut request.charge, none),
+        };
+        Ok((who, signed))
+    }
+
+    pub(super) const fn object(&self) -> &Map<String, Value> {
+        &self.object
+    }
+
+    /// Makes a `T` of it. `hint`: what such a body looks like.
+    pub(super) fn take_as<T: DeserializeOwned>(
+        &mut self,
+        hint: &'static str,
+    ) -> Result<T, Refusal> {
+        parsed(std::mem::take(&mut self.object), hint)
+    }
 }
 
 /// An object as a `T`. `hint`: what such an object looks like.
@@ -81,21 +109,6 @@ pub(super) fn parsed<T: DeserializeOwned>(
         let message = format!("the body cannot be read: {error}");
         Refusal::new(ErrorCode::BadField, message, hint)
     })
-}
-
-/// The sender, and the body as an object.
-pub(super) async fn read_actor(
-    core: &Core,
-    request: &mut Request,
-) -> Result<(Who, Map<String, Value>), Refusal> {
-    let bytes = read_signed(core, request, core.config.limits.body_bytes_max).await?;
-    request.charge_built(&bytes)?;
-    let body = to_object(&bytes)?;
-    let who = core
-        .people
-        .accounts
-        .identify(&request.credentials(Some(&body)))?;
-    Ok((who, body))
 }
 
 fn unsigned(most: usize) -> Refusal {

@@ -354,12 +354,14 @@ async fn old_clients_report_by_old_names() {
         200
     );
     assert_eq!(lab.stage(&id).await, "finish");
-    assert_eq!(
-        lab.get("/~lkp/cgi-bin/set-job-stage?job_stage=boot")
-            .await
-            .0,
-        400
-    );
+    for (path, status) in [
+        ("/~lkp/cgi-bin/set-job-stage?job_stage=boot", 400),
+        ("/~lkp/cgi-bin/lkp-post-run?odd=1", 200),
+        ("/~lkp/cgi-bin/lkp-wtmp", 200),
+        ("/~lkp/cgi-bin/lkp-odd", 404),
+    ] {
+        assert_eq!(lab.get(path).await.0, status, "{path}");
+    }
 }
 
 /// An answer that came faster than the claim's own task went on was taken for one that nobody took.

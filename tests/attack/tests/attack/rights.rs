@@ -201,7 +201,9 @@ impl Walk {
             group if group.contains(":group") => format!("{path}?account=alice"),
             timer if timer.contains(":timer") => format!("{path}?account=alice"),
             "/scheduler/v1/jobs/:id/update" => format!("{path}?job_stage=boot"),
-            "/result/*path" if row.caller == Caller::JobToken => format!("{path}?job_id={id}"),
+            "/result/*path" if row.caller == Caller::JobTokenOrAdmin => {
+                format!("{path}?job_id={id}")
+            }
             _ => path,
         };
         match row.path {
@@ -382,7 +384,11 @@ async fn what_is_missing_lets_nobody_through() {
             let (status, text) = walk.send((row, method), &asked, actor).await;
             let is_right = match (meant(row, actor), row.caller) {
                 // The token is another job's.
-                (Told::Through, Caller::JobToken) if actor == Actor::Holder => status == 403,
+                (Told::Through, Caller::JobToken | Caller::JobTokenOrAdmin)
+                    if actor == Actor::Holder =>
+                {
+                    status == 403
+                }
                 (Told::Through, _) => status == 404,
                 // All accounts may list jobs: it is no secret to them which there are.
                 (Told::Refused(refused), _) if walk.client(actor).token().is_some() => {

@@ -13,7 +13,6 @@ use warp::reply::Response;
 use crate::http::reply::{done, json, ok, paged, tagged_by, text, typed};
 use crate::{
     base::{
-        budget::Identity,
         errors::Refusal,
         gzip,
         metrics::{CLASSIC, OPEN_METRICS},
@@ -22,7 +21,7 @@ use crate::{
     dashboard::snapshot::problem_of,
     http::{
         request::Request,
-        signed::{parsed, read_actor_as},
+        signed::{Signed, parsed},
     },
     known::accounts::Who,
     peers::hints::BODY_MAX as HINTS_MAX,
@@ -33,13 +32,6 @@ pub(super) const BODY_MAX: usize = 1 << 20;
 
 /// A week, ms.
 const WEEK_MS: u64 = 7 * 24 * 3_600_000;
-
-/// Who asks, if it is an admin.
-pub(super) fn admin(core: &Core, request: &Request) -> Result<Who, Refusal> {
-    let who = core.people.accounts.identify(&request.credentials(None))?;
-    who.require_admin()?;
-    Ok(who)
-}
 
 /// How a replica is: JSON where that is accepted, else text.
 pub(super) fn health(core: &Core, request: &Request) -> Response {
@@ -173,23 +165,18 @@ fn files_max() -> u64 {
 
 pub(super) async fn hints(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
     let token = request.credentials(None).token;
-    core.check_peer(token.as_deref())?;
-    request.identified();
-    request.belongs_to(Identity::Reserve);
     let body = request.read_body(HINTS_MAX).await?;
     core.take_hints(token.as_deref(), &body).await?;
     Ok(done())
 }
 
 pub(super) async fn queues(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
     let views = core.with_shares_got(core.queue_views().await?).await;
     paged(&request, views, |queue| queue.name.clone())
 }
 
 /// Who used the lab: an account sees all, as in lists of jobs.
 pub(super) async fn usage(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
     let by = super::dashboard::kind(&request)?;
     let now_ms = core.clock.wall_ms();
     let usual = now_ms.saturating_sub(WEEK_MS);
@@ -201,9 +188,9 @@ pub(super) async fn usage(core: Arc<Core>, request: Request) -> Result<Response,
 pub(super) async fn set_queue(
     core: Arc<Core>,
     mut request: Request,
+    who: Who,
     name: &str,
 ) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
     let change: QueueChange = request.read_json(BODY_MAX).await?;
     let view = core.set_queue(name, &change).await?;
     core.audit(&who.name, "queue.set", name, json!(change));
@@ -212,25 +199,23 @@ pub(super) async fn set_queue(
 
 pub(super) async fn delete_queue(
     core: Arc<Core>,
-    request: Request,
+    who: Who,
     name: &str,
 ) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
     core.delete_queue(name).await?;
     core.audit(&who.name, "queue.delete", name, Value::Null);
     Ok(done())
 }
 
-pub(super) async fn retention(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    admin(&core, &request)?;
+pub(super) async fn retention(core: Arc<Core>) -> Result<Response, Refusal> {
     Ok(ok(&core.retention().await?))
 }
 
 pub(super) async fn set_retention(
     core: Arc<Core>,
     mut request: Request,
+    who: Who,
 ) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
     let body = request.read_object(BODY_MAX).await?;
     let change: RetentionChange = parsed(body, "keep_months: a number, or null")?;
     let view = core.set_retention(&change).await?;
@@ -238,13 +223,15 @@ pub(super) async fn set_retention(
     Ok(ok(&view))
 }
 
-pub(super) async fn rules(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    admin(&core, &request)?;
+pub(super) async fn rules(core: Arc<Core>) -> Result<Response, Refusal> {
     Ok(ok(&core.submit_rules().await?))
 }
 
-pub(super) async fn set_rules(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
+pub(super) async fn set_rules(
+    core: Arc<Core>,
+    mut request: Request,
+    who: Who,
+) -> Result<Response, Refusal> {
     let body = request.read_object(BODY_MAX).await?;
     let rules: SubmitRules = parsed(body, "rules: a list of {name, if, then}")?;
     let rules = core.set_submit_rules(rules).await?;
@@ -252,11 +239,10 @@ pub(super) async fn set_rules(core: Arc<Core>, mut request: Request) -> Result<R
     Ok(ok(&rules))
 }
 
-pub(super) fn whoami(core: &Core, request: &Request) -> Result<Response, Refusal> {
-    let who = core.people.accounts.identify(&request.credentials(None))?;
-    let mut view = core.people.accounts.view_of(&who);
+pub(super) fn whoami(core: &Core, who: &Who) -> Response {
+    let mut view = core.people.accounts.view_of(who);
     tell_uploads(core, &mut view);
-    Ok(ok(&view))
+    ok(&view)
 }
 
 /// Tells beside a limit of results how much there is of them.
@@ -267,7 +253,6 @@ fn tell_uploads(core: &Core, view: &mut AccountView) {
 }
 
 pub(super) async fn accounts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    admin(&core, &request)?;
     // An account that was just added, here or at another replica, is to be found, too.
     core.store.refresh().await?;
     let mut accounts = core.account_views().await?;
@@ -280,9 +265,9 @@ pub(super) async fn accounts(core: Arc<Core>, request: Request) -> Result<Respon
 pub(super) async fn set_account(
     core: Arc<Core>,
     mut request: Request,
+    who: Who,
     name: &str,
 ) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
     let body = request.read_object(BODY_MAX).await?;
     let change: AccountChange = parsed(
         body,
@@ -300,40 +285,34 @@ pub(super) async fn set_account(
 
 pub(super) async fn delete_account(
     core: Arc<Core>,
-    request: Request,
+    who: Who,
     name: &str,
 ) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
     core.delete_account(name, &who).await?;
     core.audit(&who.name, "account.delete", name, Value::Null);
     Ok(done())
 }
 
-pub(super) async fn notify(
-    core: Arc<Core>,
-    request: Request,
-    account: &str,
-) -> Result<Response, Refusal> {
-    let who = core.people.accounts.identify(&request.credentials(None))?;
+pub(super) async fn notify(core: Arc<Core>, who: Who, account: &str) -> Result<Response, Refusal> {
     Ok(ok(&core.notify_view(&who, account).await?))
 }
 
 pub(super) async fn set_notify(
     core: Arc<Core>,
-    mut request: Request,
+    who: Who,
+    mut body: Signed,
     account: &str,
 ) -> Result<Response, Refusal> {
     let hint = r#"{"url": "https://chat.example.com/hooks/x", "on": ["failed", "passed_again"]}"#;
-    let (who, change): (_, NotifyChange) = read_actor_as(&core, &mut request, hint).await?;
+    let change: NotifyChange = body.take_as(hint)?;
     Ok(ok(&core.set_notify(&who, account, &change).await?))
 }
 
 pub(super) async fn forget_notify(
     core: Arc<Core>,
-    request: Request,
+    who: Who,
     account: &str,
 ) -> Result<Response, Refusal> {
-    let who = core.people.accounts.identify(&request.credentials(None))?;
     core.forget_notify(&who, account).await?;
     Ok(done())
 }

@@ -9,11 +9,7 @@ use warp::reply::Response;
 use crate::{
     base::errors::Refusal,
     core::Core,
-    http::{
-        reply::ok,
-        request::{Request, job_id},
-        signed::read_actor_as,
-    },
+    http::{reply::ok, request::job_id, signed::Signed},
     known::accounts::Who,
     submission::edits::Edit,
 };
@@ -23,9 +19,13 @@ const JOBS_MAX: usize = 10_000;
 /// Those that are changed side by side.
 const ABREAST: usize = 64;
 
-pub(super) async fn change(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+pub(super) async fn change(
+    core: Arc<Core>,
+    who: Who,
+    mut body: Signed,
+) -> Result<Response, Refusal> {
     let hint = r#"{"job_ids": ["…"], "hold": true}, or {"job_ids": ["…"], "set": {"priority": 5}}"#;
-    let (who, wanted): (_, ChangeRequest) = read_actor_as(&core, &mut request, hint).await?;
+    let wanted: ChangeRequest = body.take_as(hint)?;
     let many = wanted.job_ids.len();
     if !(1..=JOBS_MAX).contains(&many) {
         let message = format!("job_ids: {many} ids; 1 to {JOBS_MAX} can be changed at once");

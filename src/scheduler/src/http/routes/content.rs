@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fairlead_api::{ContentCareRequest, ContentKeep, ErrorCode, Route};
+use fairlead_api::{ContentCareRequest, ContentKeep, ErrorCode};
 use fairlead_content::{CHUNK_BYTES_MAX, MANIFEST_BYTES_MAX, PIN_CHUNKS_MAX};
-use futures_util::FutureExt;
 use serde_json::json;
 use warp::reply::Response;
 
-use super::admin::{BODY_MAX, admin};
+use super::{admin::BODY_MAX, callers::promised};
 use crate::{
     base::{budget::Identity, errors::Refusal},
     content::{holder::Holder, wire::check_put},
     core::Core,
     http::{
         content_type::BYTES,
-        reply::{Answer, bytes, done, ok},
+        reply::{bytes, done, ok},
         request::{Request, job_id},
     },
+    known::accounts::Who,
 };
 
 /// Largest body that names chunks, bytes: each digest takes 67 in JSON. More of them than may be named are still read,
@@ -27,49 +27,21 @@ const DIGESTS_BYTES_MAX: usize = PIN_CHUNKS_MAX * 80 + 4_096;
 /// What a manifest takes while it is checked: so many times its bytes, beside them.
 const MANIFEST_COPIES: u64 = 2;
 
-/// Who answers.
-pub(super) fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
-    match route {
-        Route::PinChunks => pin(core, request).boxed(),
-        Route::PutChunk { digest } => put_chunk(core, request, digest).boxed(),
-        Route::Chunk { digest } => chunk(core, request, digest).boxed(),
-        Route::ChunkUrls => urls(core, request).boxed(),
-        Route::PutManifest => put_manifest(core, request).boxed(),
-        Route::Manifest { content } => manifest(core, request, content).boxed(),
-        Route::ContentOf { content } => show(core, request, content).boxed(),
-        Route::KeepContent { content } => keep(core, request, content).boxed(),
-        Route::ForgetContent { content } => forget(core, request, content).boxed(),
-        Route::CollectContent => collect(core, request).boxed(),
-        Route::CheckContent => check(core, request).boxed(),
-        _ => list(core, request).boxed(),
-    }
-}
-
 /// For whom the request speaks: a job by its token, or an account.
-async fn holder(core: &Core, request: &mut Request) -> Result<Holder, Refusal> {
+async fn holder(core: &Core, request: &mut Request, who: Option<Who>) -> Result<Holder, Refusal> {
     let Some(id) = request.query.get("job_id") else {
-        return account(core, request);
+        return promised(who).map(Holder::of_account);
     };
-    let id = job_id(id)?;
-    let token = request.job_token();
-    let who = match token {
-        Some(_) => None,
-        None => Some(core.people.accounts.identify(&request.credentials(None))?),
-    };
+    let (id, token) = (job_id(id)?, request.job_token());
     let job = core.job_of_token(id, token).await?;
     core.speaker(&job.state, token, None, who.as_ref())?;
     request.belongs_to(Identity::Account(job.state.account.clone()));
     Ok(Holder::of_job(&job.state))
 }
 
-fn account(core: &Core, request: &Request) -> Result<Holder, Refusal> {
-    let who = core.people.accounts.identify(&request.credentials(None))?;
-    Ok(Holder::of_account(who))
-}
-
 /// The same for a put: a job that has ended leaves nothing more.
-async fn putter(core: &Core, request: &mut Request) -> Result<Holder, Refusal> {
-    let holder = holder(core, request).await?;
+async fn putter(core: &Core, request: &mut Request, who: Option<Who>) -> Result<Holder, Refusal> {
+    let holder = holder(core, request, who).await?;
     if let Some(ended) = holder.ended() {
         return Err(ended.clone().into());
     }
@@ -83,18 +55,23 @@ fn put_of(request: &Request) -> Result<String, Refusal> {
     Ok(put.to_owned())
 }
 
-async fn pin(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let holder = putter(&core, &mut request).await?;
+pub(super) async fn pin(
+    core: Arc<Core>,
+    mut request: Request,
+    who: Option<Who>,
+) -> Result<Response, Refusal> {
+    let holder = putter(&core, &mut request, who).await?;
     let body = request.read_json(DIGESTS_BYTES_MAX).await?;
     Ok(ok(&core.pin_chunks(&holder, &body).await?))
 }
 
-async fn put_chunk(
+pub(super) async fn put_chunk(
     core: Arc<Core>,
     mut request: Request,
+    who: Option<Who>,
     digest: &str,
 ) -> Result<Response, Refusal> {
-    let holder = putter(&core, &mut request).await?;
+    let holder = putter(&core, &mut request, who).await?;
     let put = put_of(&request)?;
     let bytes = request.read_body(CHUNK_BYTES_MAX).await?;
     let size = bytes.len();
@@ -102,8 +79,12 @@ async fn put_chunk(
     Ok(ok(&json!({ "size": size })))
 }
 
-async fn put_manifest(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let holder = putter(&core, &mut request).await?;
+pub(super) async fn put_manifest(
+    core: Arc<Core>,
+    mut request: Request,
+    who: Option<Who>,
+) -> Result<Response, Refusal> {
+    let holder = putter(&core, &mut request, who).await?;
     let put = put_of(&request)?;
     let name = request.query.get("name").unwrap_or_default().to_owned();
     let bytes = request.read_body(MANIFEST_BYTES_MAX).await?;
@@ -114,14 +95,24 @@ async fn put_manifest(core: Arc<Core>, mut request: Request) -> Result<Response,
     Ok(ok(&view))
 }
 
-async fn manifest(core: Arc<Core>, mut request: Request, id: &str) -> Result<Response, Refusal> {
-    let holder = holder(&core, &mut request).await?;
+pub(super) async fn manifest(
+    core: Arc<Core>,
+    mut request: Request,
+    who: Option<Who>,
+    id: &str,
+) -> Result<Response, Refusal> {
+    let holder = holder(&core, &mut request, who).await?;
     let manifest = core.manifest_of(&holder, id).await?;
     Ok(bytes(200, BYTES, manifest))
 }
 
-async fn chunk(core: Arc<Core>, mut request: Request, digest: &str) -> Result<Response, Refusal> {
-    let holder = holder(&core, &mut request).await?;
+pub(super) async fn chunk(
+    core: Arc<Core>,
+    mut request: Request,
+    who: Option<Who>,
+    digest: &str,
+) -> Result<Response, Refusal> {
+    let holder = holder(&core, &mut request, who).await?;
     let Some(id) = request.query.get("id") else {
         return Err(Refusal::new(
             ErrorCode::BadQuery,
@@ -140,34 +131,53 @@ fn size_of_body(bytes: &Bytes) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
-async fn urls(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let holder = holder(&core, &mut request).await?;
+pub(super) async fn urls(
+    core: Arc<Core>,
+    mut request: Request,
+    who: Option<Who>,
+) -> Result<Response, Refusal> {
+    let holder = holder(&core, &mut request, who).await?;
     let body = request.read_json(DIGESTS_BYTES_MAX).await?;
     Ok(ok(&core.chunk_urls(&holder, &body).await?))
 }
 
-async fn show(core: Arc<Core>, request: Request, id: &str) -> Result<Response, Refusal> {
-    let holder = account(&core, &request)?;
+pub(super) async fn show(
+    core: Arc<Core>,
+    request: Request,
+    who: Who,
+    id: &str,
+) -> Result<Response, Refusal> {
+    let holder = Holder::of_account(who);
     let account = core.looks_at(&holder, request.query.get("account"))?;
     Ok(ok(&core.content_view(&account, id).await?))
 }
 
-async fn keep(core: Arc<Core>, mut request: Request, id: &str) -> Result<Response, Refusal> {
-    let holder = account(&core, &request)?;
+pub(super) async fn keep(
+    core: Arc<Core>,
+    mut request: Request,
+    who: Who,
+    id: &str,
+) -> Result<Response, Refusal> {
+    let holder = Holder::of_account(who);
     let account = holder.acts_for(request.query.get("account"))?;
     let keep: ContentKeep = request.read_json(BODY_MAX).await?;
     Ok(ok(&core.keep_content(&account, id, &keep).await?))
 }
 
-async fn forget(core: Arc<Core>, request: Request, id: &str) -> Result<Response, Refusal> {
-    let holder = account(&core, &request)?;
+pub(super) async fn forget(
+    core: Arc<Core>,
+    request: Request,
+    who: Who,
+    id: &str,
+) -> Result<Response, Refusal> {
+    let holder = Holder::of_account(who);
     let account = holder.acts_for(request.query.get("account"))?;
     core.forget_content(&account, id).await?;
     Ok(done())
 }
 
-async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    let holder = account(&core, &request)?;
+pub(super) async fn list(core: Arc<Core>, request: Request, who: Who) -> Result<Response, Refusal> {
+    let holder = Holder::of_account(who);
     let named = request.query.get("account").filter(|name| !name.is_empty());
     let limit = request.query.number("limit", 0..=1_000, 100)?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -181,8 +191,11 @@ async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     Ok(ok(&list))
 }
 
-async fn collect(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
+pub(super) async fn collect(
+    core: Arc<Core>,
+    mut request: Request,
+    who: Who,
+) -> Result<Response, Refusal> {
     let asked: ContentCareRequest = request.read_json(BODY_MAX).await?;
     let collected = core.collect_content(asked.dry_run).await?;
     if !asked.dry_run {
@@ -191,8 +204,11 @@ async fn collect(core: Arc<Core>, mut request: Request) -> Result<Response, Refu
     Ok(ok(&collected))
 }
 
-async fn check(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
+pub(super) async fn check(
+    core: Arc<Core>,
+    mut request: Request,
+    who: Who,
+) -> Result<Response, Refusal> {
     let asked: ContentCareRequest = request.read_json(BODY_MAX).await?;
     if asked.dry_run {
         return Err(Refusal::new(

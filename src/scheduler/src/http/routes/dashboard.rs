@@ -2,9 +2,9 @@
 
 use std::{io, sync::Arc};
 
-use fairlead_api::{ErrorCode, PreviewRequest, Route};
+use fairlead_api::{ErrorCode, PreviewRequest};
 use fairlead_store::EventFind;
-use futures_util::{FutureExt, future::ready, stream};
+use futures_util::stream;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 use warp::reply::Response;
@@ -18,11 +18,11 @@ use crate::{
     core::Core,
     dashboard::audit_log::{AuditFind, INCIDENTS, NIGHT_MS},
     http::{
-        reply::{Answer, ok, packed, tagged},
+        reply::{ok, packed, tagged},
         request::Request,
         streams::event_stream,
     },
-    known::{samples::By, usage::HOUR_MS},
+    known::{accounts::Who, samples::By, usage::HOUR_MS},
     samples::usage::Kind,
 };
 
@@ -52,26 +52,11 @@ const FILTERS: [&str; 18] = [
 /// Most hours of a plot: 60 days.
 const HOURS_MAX: u64 = 60 * 24;
 
-/// Who answers.
-pub(super) fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
-    match route {
-        Route::Overview => overview(core, request).boxed(),
-        Route::Live => ready(live(&core, &request)).boxed(),
-        Route::Series => series(core, request).boxed(),
-        Route::Audit => audit(core, request).boxed(),
-        Route::Preview { preview } => preview_of(core, request, preview).boxed(),
-        Route::RunPreview { preview } => run_preview(core, request, preview).boxed(),
-        _ => make_preview(core, request).boxed(),
-    }
-}
-
-async fn overview(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
+pub(super) async fn overview(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     Ok(tagged(&request, &*core.overview().await?))
 }
 
-fn live(core: &Arc<Core>, request: &Request) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
+pub(super) fn live(core: &Arc<Core>, request: &Request) -> Result<Response, Refusal> {
     let is_packed = request.takes_gzip();
     let watcher = core.watch(request.whose(), request.header("last-event-id"), is_packed)?;
     let pieces = stream::try_unfold(watcher, |mut watcher| async move {
@@ -82,8 +67,7 @@ fn live(core: &Arc<Core>, request: &Request) -> Result<Response, Refusal> {
     Ok(if is_packed { packed(stream) } else { stream })
 }
 
-async fn series(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
+pub(super) async fn series(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     let by = kind(&request)?;
     let name = request.query.get("name").filter(|name| !name.is_empty());
     let now_ms = core.clock.wall_ms();
@@ -122,8 +106,11 @@ pub(super) fn kind(request: &Request) -> Result<Kind, Refusal> {
     }
 }
 
-async fn make_preview(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let who = core.people.accounts.identify(&request.credentials(None))?;
+pub(super) async fn make_preview(
+    core: Arc<Core>,
+    mut request: Request,
+    who: Who,
+) -> Result<Response, Refusal> {
     let asked: PreviewRequest = request.read_json(PREVIEW_MAX).await?;
     let filter = if asked.filter.is_empty() {
         None
@@ -177,18 +164,19 @@ fn as_query(filter: &Map<String, Value>) -> Result<Query, Refusal> {
     Ok(Query::parse(query.trim_start_matches('&'))?)
 }
 
-async fn preview_of(core: Arc<Core>, request: Request, id: &str) -> Result<Response, Refusal> {
-    let who = core.people.accounts.identify(&request.credentials(None))?;
+pub(super) async fn preview_of(core: Arc<Core>, who: Who, id: &str) -> Result<Response, Refusal> {
     Ok(ok(&core.preview(&who, id).await?))
 }
 
-async fn run_preview(core: Arc<Core>, request: Request, id: &str) -> Result<Response, Refusal> {
-    let who = core.people.accounts.identify(&request.credentials(None))?;
+pub(super) async fn run_preview(core: Arc<Core>, who: Who, id: &str) -> Result<Response, Refusal> {
     Ok(ok(&core.run_preview(&who, id).await?))
 }
 
-async fn audit(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    let who = core.people.accounts.identify(&request.credentials(None))?;
+pub(super) async fn audit(
+    core: Arc<Core>,
+    request: Request,
+    who: Who,
+) -> Result<Response, Refusal> {
     let latest = u64::MAX >> 1;
     let limit = request.query.number("limit", 0..=1_000, 100)?;
     let (mut what, mut since_ms) = (request.query.list("what"), 0);

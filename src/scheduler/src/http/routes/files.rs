@@ -24,16 +24,17 @@ use crate::{
         request::Request,
         streams,
     },
+    known::accounts::Who,
     lifecycle::after_report::Speaker,
 };
 
 pub(super) async fn read_log(
     core: Arc<Core>,
     request: Request,
+    who: Who,
     id: &str,
 ) -> Result<Response, Refusal> {
     let id = job_id(id)?;
-    let who = core.people.accounts.identify(&request.credentials(None))?;
     let job = core.shown_job(id).await?;
     may_read(&core, &who, &job.state.account)?;
     let attempt = request.query.number(
@@ -61,7 +62,7 @@ pub(super) async fn read_log(
 }
 
 /// With tokens, output and results are the owner's and the admins'; an open replica keeps nothing from anybody.
-fn may_read(core: &Core, who: &crate::known::accounts::Who, account: &str) -> Result<(), Refusal> {
+fn may_read(core: &Core, who: &Who, account: &str) -> Result<(), Refusal> {
     if !core.people.accounts.tokens_needed() || who.may_act_for(account) {
         return Ok(());
     }
@@ -76,10 +77,11 @@ fn may_read(core: &Core, who: &crate::known::accounts::Who, account: &str) -> Re
 pub(super) async fn append_log(
     core: Arc<Core>,
     mut request: Request,
+    who: Option<Who>,
     id: &str,
 ) -> Result<Response, Refusal> {
     let id = job_id(id)?;
-    let (state, speaker) = speaker(&core, &mut request, id).await?;
+    let (state, speaker) = speaker(&core, &mut request, who, id).await?;
     core.check_open(&state, speaker)?;
     let attempt = match speaker {
         Speaker::Present => state.attempt,
@@ -96,6 +98,7 @@ pub(super) async fn append_log(
 async fn speaker(
     core: &Core,
     request: &mut Request,
+    who: Option<Who>,
     id: JobId,
 ) -> Result<(fairlead_store::JobState, Speaker), Refusal> {
     let attempt = request
@@ -103,10 +106,6 @@ async fn speaker(
         .number("attempt", 1..=u64::from(u16::MAX), 0)?;
     let attempt = u16::try_from(attempt).ok().filter(|attempt| *attempt > 0);
     let token = request.job_token();
-    let who = match token {
-        Some(_) => None,
-        None => Some(core.people.accounts.identify(&request.credentials(None))?),
-    };
     let job = core.job_of_token(id, token).await?;
     let speaker = core.speaker(&job.state, token, attempt, who.as_ref())?;
     request.belongs_to(Identity::Account(job.state.account.clone()));
@@ -116,6 +115,7 @@ async fn speaker(
 pub(super) async fn upload(
     core: Arc<Core>,
     mut request: Request,
+    who: Option<Who>,
     path: &[&str],
 ) -> Result<Response, Refusal> {
     let Some(id) = request.query.get("job_id") else {
@@ -126,7 +126,7 @@ pub(super) async fn upload(
         ));
     };
     let id = job_id(id)?;
-    let (state, speaker) = speaker(&core, &mut request, id).await?;
+    let (state, speaker) = speaker(&core, &mut request, who, id).await?;
     let _place = core.requests.budget.uploads.take(Identity::Job(id), 1)?;
     let Some(mut body) = request.take_body() else {
         return Err(Refusal::new(
@@ -162,9 +162,9 @@ async fn read_rest(core: &Core, mut body: impl Stream<Item = Result<Bytes, Refus
 pub(super) async fn download(
     core: Arc<Core>,
     request: Request,
+    who: Who,
     segments: &[&str],
 ) -> Result<Response, Refusal> {
-    let who = core.people.accounts.identify(&request.credentials(None))?;
     if core.people.accounts.tokens_needed() && !who.is_admin() {
         let mut ids = segments
             .iter()

@@ -9,7 +9,7 @@ use warp::reply::Response;
 use crate::{
     base::errors::{Refusal, excerpt},
     core::Core,
-    http::{reply::ok, request::Request, signed::read_actor},
+    http::{reply::ok, request::Request},
     known::accounts::Who,
     views::answer::answer_of,
 };
@@ -17,19 +17,19 @@ use crate::{
 pub(super) async fn show(
     core: Arc<Core>,
     request: Request,
+    who: Who,
     group: &str,
 ) -> Result<Response, Refusal> {
-    let who = core.people.accounts.identify(&request.credentials(None))?;
     let id = find(&core, &request, &who, group).await?;
     Ok(ok(&answer_of(&core, id).await?))
 }
 
 pub(super) async fn close(
     core: Arc<Core>,
-    mut request: Request,
+    request: Request,
+    who: Who,
     group: &str,
 ) -> Result<Response, Refusal> {
-    let (who, _) = read_actor(&core, &mut request).await?;
     let id = find(&core, &request, &who, group).await?;
     core.close_group(&who, id).await?;
     Ok(ok(&answer_of(&core, id).await?))

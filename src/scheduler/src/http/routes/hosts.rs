@@ -2,8 +2,7 @@
 
 use std::{ops::Bound, sync::Arc};
 
-use fairlead_api::{HostClose, HostReserve, HostView, Route, Route as R};
-use futures_util::{FutureExt, future::ready};
+use fairlead_api::{HostClose, HostReserve, HostView};
 use serde_json::{Value, json};
 use warp::reply::Response;
 
@@ -14,35 +13,17 @@ use crate::{
     },
     core::Core,
     http::{
-        reply::{Answer, Page, done, ok, paged},
+        reply::{Page, done, ok, paged},
         request::Request,
-        routes::admin::{BODY_MAX, admin},
+        routes::admin::BODY_MAX,
     },
-    known::cordons::CordonKind,
+    known::{accounts::Who, cordons::CordonKind},
 };
 
 /// A page of hosts ends before it has more bytes: 8 MiB.
 const PAGE_BYTES_MAX: usize = 8 << 20;
 
-/// Who answers a request about hosts.
-pub(super) fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
-    match route {
-        R::Hosts => hosts(core, request).boxed(),
-        R::UnknownMachines => ready(unknown_machines(&core, &request)).boxed(),
-        R::Host { hostname } => host(core, request, hostname).boxed(),
-        R::RegisterHost { hostname } => register_host(core, request, hostname).boxed(),
-        R::ForgetHost { hostname } => forget(core, request, hostname).boxed(),
-        R::Cordon { hostname } => cordon(core, request, hostname).boxed(),
-        R::Uncordon { hostname } => uncordon(core, request, hostname).boxed(),
-        R::Reserve { hostname } => reserve(core, request, hostname).boxed(),
-        R::Unreserve { hostname } => unreserve(core, request, hostname).boxed(),
-        R::ResetHost { hostname } => reset_host(core, request, hostname).boxed(),
-        _ => ready(Err(Refusal::Bug)).boxed(),
-    }
-}
-
-async fn hosts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
+pub(super) async fn hosts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     let after = request.query.get("after").unwrap_or_default();
     let behind = (Bound::Excluded(after), Bound::Unbounded);
     let mut page = Page::of(&request, PAGE_BYTES_MAX)?;
@@ -60,27 +41,21 @@ async fn hosts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     Ok(page.answer(&request))
 }
 
-fn unknown_machines(core: &Core, request: &Request) -> Result<Response, Refusal> {
-    core.people
-        .accounts
-        .identify(&request.credentials(None))?
-        .require_admin()?;
+pub(super) fn unknown_machines(core: &Core, request: &Request) -> Result<Response, Refusal> {
     let machines = core.lab.unknown.list(core.clock.now());
     paged(request, machines, |machine| machine.mac.clone())
 }
 
-async fn host(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
+pub(super) async fn host(core: Arc<Core>, name: &str) -> Result<Response, Refusal> {
     Ok(ok(&core.host_view(name, true).await?))
 }
 
-async fn register_host(
+pub(super) async fn register_host(
     core: Arc<Core>,
     mut request: Request,
+    who: Who,
     name: &str,
 ) -> Result<Response, Refusal> {
-    let who = core.people.accounts.identify(&request.credentials(None))?;
-    who.require_host(name)?;
     check_name("hostname", name)?;
     let mut body = request.read_object(BODY_MAX).await?;
     core.register_host(name, &body, &who).await?;
@@ -90,15 +65,18 @@ async fn register_host(
     Ok(ok(&core.host_view(name, true).await?))
 }
 
-async fn forget(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
+pub(super) async fn forget(core: Arc<Core>, who: Who, name: &str) -> Result<Response, Refusal> {
     core.forget_host(name).await?;
     core.audit(&who.name, "host.forget", name, Value::Null);
     Ok(done())
 }
 
-async fn cordon(core: Arc<Core>, mut request: Request, name: &str) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
+pub(super) async fn cordon(
+    core: Arc<Core>,
+    mut request: Request,
+    who: Who,
+    name: &str,
+) -> Result<Response, Refusal> {
     let close: HostClose = request.read_json(BODY_MAX).await?;
     core.know_host(name).await?;
     let how = if close.drain {
@@ -112,8 +90,7 @@ async fn cordon(core: Arc<Core>, mut request: Request, name: &str) -> Result<Res
     Ok(ok(&core.host_view(name, false).await?))
 }
 
-async fn uncordon(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
+pub(super) async fn uncordon(core: Arc<Core>, who: Who, name: &str) -> Result<Response, Refusal> {
     let before = core.host_view(name, false).await?;
     core.open_host(name).await?;
     core.audit(&who.name, "host.uncordon", name, Value::Null);
@@ -125,8 +102,12 @@ async fn uncordon(core: Arc<Core>, request: Request, name: &str) -> Result<Respo
     })))
 }
 
-async fn reserve(core: Arc<Core>, mut request: Request, name: &str) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
+pub(super) async fn reserve(
+    core: Arc<Core>,
+    mut request: Request,
+    who: Who,
+    name: &str,
+) -> Result<Response, Refusal> {
     let asked: HostReserve = request.read_json(BODY_MAX).await?;
     core.know_host(name).await?;
     core.reserve_host(name, &asked, who.shown()).await?;
@@ -134,15 +115,13 @@ async fn reserve(core: Arc<Core>, mut request: Request, name: &str) -> Result<Re
     Ok(ok(&core.host_view(name, false).await?))
 }
 
-async fn unreserve(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
+pub(super) async fn unreserve(core: Arc<Core>, who: Who, name: &str) -> Result<Response, Refusal> {
     core.unreserve_host(name).await?;
     core.audit(&who.name, "host.unreserve", name, Value::Null);
     Ok(ok(&core.host_view(name, false).await?))
 }
 
-async fn reset_host(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
+pub(super) async fn reset_host(core: Arc<Core>, who: Who, name: &str) -> Result<Response, Refusal> {
     let reset = core.reset_host(name).await?;
     core.audit(
         &who.name,

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use bytes::Bytes;
 use fairlead_api::{
     CancelItem, CancelRequest, ErrorBody, ErrorCode, JobList, JobSummary, RerunRequest, TestHistory,
 };
@@ -24,7 +25,7 @@ use crate::{
             counted::{counted, group_by},
             search::read_search,
         },
-        signed::{read_actor, read_actor_as, read_signed},
+        signed::Signed,
     },
     known::accounts::Who,
     lifecycle::attempt::STOP_GRACE_MAX_S,
@@ -52,46 +53,26 @@ const RERUN_MAX: usize = 10_000;
 /// Those that are cancelled side by side.
 const CANCEL_ABREAST: usize = 256;
 
-pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let content_type = request.content_type();
-    let said = request.credentials(None);
-    let limit = core.config.limits.body_bytes_max;
-    let read = match read_signed(&core, &mut request, limit).await {
-        Ok(body) => read_items(&core, &request, content_type, body).await,
-        Err(refusal) => Err(refusal),
+pub(super) async fn submit(
+    core: Arc<Core>,
+    request: Request,
+    body: Bytes,
+) -> Result<Response, Refusal> {
+    let (items, _charge) = read_items(&core, &request, body).await?;
+    let how = SubmitOptions {
+        strict: request.query.switch("strict")?,
+        dry_run: request.query.switch("dry_run")?,
+        key: request.query.get(KEY),
     };
-    // A submit is always answered by an array, as compass-ci's clients expect.
-    let switches = request.query.switch("strict").and_then(|strict| {
-        let dry_run = request.query.switch("dry_run")?;
-        Ok((strict, dry_run))
-    });
-    let submitted = match (read, switches) {
-        (Ok((items, _charge)), Ok((strict, dry_run))) => {
-            let how = SubmitOptions {
-                strict,
-                dry_run,
-                key: request.query.get(KEY),
-            };
-            match core.submit(items, &said, how).await {
-                Ok(mut checked) if dry_run => {
-                    let told = add_outlooks(&core, &mut checked).await;
-                    told.map(|()| checked)
-                }
-                submitted => submitted,
-            }
-        }
-        (Err(refusal), _) => Err(refusal),
-        (_, Err(error)) => Err(error.into()),
-    };
-    Ok(match submitted {
-        Ok(submitted) => {
-            for item in submitted.items.iter().filter(|item| !item.code.is_empty()) {
-                core.metrics.times.refused_item(&item.code);
-            }
-            json(submitted.status, &submitted.items)
-        }
-        Err(refusal) => refused(&refusal),
-    })
+    let is_dry = how.dry_run;
+    let mut submitted = core.submit(items, &request.credentials(None), how).await?;
+    if is_dry {
+        add_outlooks(&core, &mut submitted).await?;
+    }
+    for item in submitted.items.iter().filter(|item| !item.code.is_empty()) {
+        core.metrics.times.refused_item(&item.code);
+    }
+    Ok(json(submitted.status, &submitted.items))
 }
 
 /// A submit that is refused as a whole.
@@ -104,10 +85,9 @@ pub(super) fn refused(refusal: &Refusal) -> Response {
 pub(super) async fn read_items(
     core: &Core,
     request: &Request,
-    content_type: Option<String>,
-    body: bytes::Bytes,
+    body: Bytes,
 ) -> Result<(Vec<Item>, Charge), Refusal> {
-    let limits = core.config.limits;
+    let (limits, content_type) = (core.config.limits, request.content_type());
     let mut charge = request.another_charge();
     let is_quick = is_quick(content_type.as_deref(), &body);
     let read = move || {
@@ -136,7 +116,6 @@ pub(super) async fn read_items(
 }
 
 pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&without_account(&request))?;
     let mut search = read_search(&request.query)?;
     if let Some(by) = group_by(&request.query)? {
         if request.query.get("parts").is_none() {
@@ -175,16 +154,7 @@ pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, 
     }))
 }
 
-/// `my_account` in a query of a list is a filter, not a claim of who asks.
-fn without_account(request: &Request) -> crate::known::accounts::Credentials {
-    crate::known::accounts::Credentials {
-        account: None,
-        ..request.credentials(None)
-    }
-}
-
 pub(super) async fn show(core: Arc<Core>, request: Request, id: &str) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
     let id = job_id(id)?;
     let job = core.shown_job(id).await?;
     let spec = core.shown_spec(&job.state).await?;
@@ -202,7 +172,6 @@ pub(super) async fn answer(
     request: Request,
     id: &str,
 ) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
     let answer = answer_of(&core, job_id(id)?).await?;
     match request.query.get("format") {
         Some("json") => return Ok(ok(&answer)),
@@ -220,7 +189,6 @@ pub(super) async fn answer(
 
 /// The history of the tests of a suite.
 pub(super) async fn tests(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
     let Some(suite) = request.query.get("suite").filter(|suite| !suite.is_empty()) else {
         let hint = "suite=NAME in the query";
         return Err(Refusal::new(ErrorCode::BadQuery, "suite: missing", hint));
@@ -244,18 +212,16 @@ pub(super) async fn tests(core: Arc<Core>, request: Request) -> Result<Response,
     })
 }
 
-pub(super) async fn explain(
-    core: Arc<Core>,
-    request: Request,
-    id: &str,
-) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
+pub(super) async fn explain(core: Arc<Core>, id: &str) -> Result<Response, Refusal> {
     Ok(ok(&explain_job(&core, job_id(id)?).await?))
 }
 
-pub(super) async fn wait(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let (_, body) = read_actor(&core, &mut request).await?;
-    let wait = Wait::of(&body)?;
+pub(super) async fn wait(
+    core: Arc<Core>,
+    request: Request,
+    body: Signed,
+) -> Result<Response, Refusal> {
+    let wait = Wait::of(body.object())?;
     let _place = core.wait_place(request.whose())?;
     Ok(ok(&core.wait_for(&wait).await?))
 }
@@ -275,19 +241,26 @@ fn again_of(wanted: RerunRequest) -> Again {
 
 pub(super) async fn rerun(
     core: Arc<Core>,
-    mut request: Request,
+    request: Request,
+    who: Who,
+    mut body: Signed,
     id: &str,
 ) -> Result<Response, Refusal> {
     let said = request.credentials(None);
-    let (who, wanted) = read_actor_as(&core, &mut request, AGAIN).await?;
+    let wanted = body.take_as(AGAIN)?;
     let again = again_of(wanted);
     let submitted = core.rerun(job_id(id)?, &again, &who, &said).await?;
     Ok(json(submitted.status, &submitted.items))
 }
 
-pub(super) async fn rerun_many(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+pub(super) async fn rerun_many(
+    core: Arc<Core>,
+    request: Request,
+    who: Who,
+    mut body: Signed,
+) -> Result<Response, Refusal> {
     let said = request.credentials(None);
-    let (who, wanted): (_, RerunRequest) = read_actor_as(&core, &mut request, AGAIN).await?;
+    let wanted: RerunRequest = body.take_as(AGAIN)?;
     let many = wanted.job_ids.len();
     if !(1..=RERUN_MAX).contains(&many) {
         let message = format!("job_ids: {many} ids; 1 to {RERUN_MAX} can be run again at once");
@@ -300,22 +273,18 @@ pub(super) async fn rerun_many(core: Arc<Core>, mut request: Request) -> Result<
     Ok(json(submitted.status, &submitted.items))
 }
 
-pub(super) async fn cancel(
-    core: Arc<Core>,
-    mut request: Request,
-    id: &str,
-) -> Result<Response, Refusal> {
-    let (who, _) = read_actor(&core, &mut request).await?;
+pub(super) async fn cancel(core: Arc<Core>, who: Who, id: &str) -> Result<Response, Refusal> {
     core.cancel_job(&who, job_id(id)?).await?;
     Ok(done())
 }
 
 pub(super) async fn cancel_many(
     core: Arc<Core>,
-    mut request: Request,
+    who: Who,
+    mut body: Signed,
 ) -> Result<Response, Refusal> {
     let hint = r#"{"job_ids": ["…"]}, or {"filter": {"submit_id": "…"}}"#;
-    let (who, mut wanted): (_, CancelRequest) = read_actor_as(&core, &mut request, hint).await?;
+    let mut wanted: CancelRequest = body.take_as(hint)?;
     if !wanted.filter.is_empty() {
         let search = read_filter(&wanted.filter, &who)?;
         wanted.job_ids = waiting_jobs(&core, search, wanted.job_ids).await?;
@@ -439,12 +408,12 @@ fn grace_s(body: &Map<String, Value>) -> Result<Option<u32>, Refusal> {
 
 pub(super) async fn terminate(
     core: Arc<Core>,
-    mut request: Request,
+    who: Who,
+    body: Signed,
     id: &str,
 ) -> Result<Response, Refusal> {
-    let (who, body) = read_actor(&core, &mut request).await?;
     let id = job_id(id)?;
-    let grace_s = grace_s(&body)?;
+    let grace_s = grace_s(body.object())?;
     core.terminate_job(&who, id, grace_s).await?;
     Ok(done())
 }

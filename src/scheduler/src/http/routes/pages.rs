@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fairlead_api::{ErrorCode, Login, Route};
+use fairlead_api::{ErrorCode, Login};
 use fairlead_dashboard::{Asset, CONTENT_SECURITY_POLICY, PAGE, find};
-use futures_util::{FutureExt, future::ready};
 use warp::{
     http::{HeaderValue, StatusCode},
     reply::Response,
@@ -19,7 +18,7 @@ use crate::{
     core::Core,
     files::read::names_tag,
     http::{
-        reply::{Answer, bytes, done, ok, typed},
+        reply::{bytes, done, ok, typed},
         request::Request,
         sessions,
     },
@@ -28,16 +27,6 @@ use crate::{
 
 /// Where browsers that ask for `/` are led.
 const HOME: &str = "/ui/";
-
-/// Who answers.
-pub(super) fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
-    match route {
-        Route::Login => login(core, request).boxed(),
-        Route::Logout => logout(core, request).boxed(),
-        Route::PageOrFile { path } => ready(show(&request, path)).boxed(),
-        _ => ready(show(&request, &[])).boxed(),
-    }
-}
 
 /// Leads a browser to the dashboard.
 pub(super) fn home() -> Response {
@@ -49,7 +38,7 @@ pub(super) fn home() -> Response {
 }
 
 /// A file of the dashboard; the page itself for every address that names no file.
-fn show(request: &Request, path: &[&str]) -> Result<Response, Refusal> {
+pub(super) fn show(request: &Request, path: &[&str]) -> Result<Response, Refusal> {
     let name = path.join("/");
     let is_file = path.last().is_some_and(|last| last.contains('.'));
     let found = if is_file { find(&name) } else { find(PAGE) };
@@ -90,7 +79,7 @@ fn served(request: &Request, asset: &'static Asset) -> Response {
 }
 
 /// Lets a browser in.
-async fn login(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+pub(super) async fn login(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
     sessions::check_origin(&request)?;
     let asked: Login = request
         .read_json(core.config.limits.login_bytes_max)
@@ -121,7 +110,7 @@ async fn login(core: Arc<Core>, mut request: Request) -> Result<Response, Refusa
 }
 
 /// Ends the login of a browser, and all others of its account.
-async fn logout(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+pub(super) async fn logout(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     sessions::check_origin(&request)?;
     if let Some(account) = sessions::account(&core, &request) {
         core.end_logins(&account).await?;

@@ -2,52 +2,40 @@
 
 use std::sync::Arc;
 
-use fairlead_api::{PoolChange, Route, ScalingSettings};
-use futures_util::{FutureExt, future::ready};
+use fairlead_api::{PoolChange, ScalingSettings};
 use serde_json::{Value, json};
 use warp::reply::Response;
 
-use super::admin::{BODY_MAX, admin};
+use super::admin::BODY_MAX;
 use crate::{
     base::errors::Refusal,
     core::Core,
     http::{
-        reply::{Answer, done, ok, paged},
+        reply::{done, ok, paged},
         request::Request,
         signed::parsed,
     },
+    known::accounts::Who,
 };
 
 /// Decisions of one page, and most of one.
 const DECISIONS: u64 = 50;
 const DECISIONS_MAX: u64 = 1_000;
 
-/// Who answers.
-pub(super) fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
-    match route {
-        Route::Pools => list(core, request).boxed(),
-        Route::Pool { name } => show(core, request, name).boxed(),
-        Route::SetPool { name } => set(core, request, name).boxed(),
-        Route::DeletePool { name } => delete(core, request, name).boxed(),
-        Route::PoolDecisions { name } => decisions(core, request, name).boxed(),
-        Route::Scaling => ready(scaling(&core, &request)).boxed(),
-        Route::SetScaling => set_scaling(core, request).boxed(),
-        _ => ready(Err(Refusal::Bug)).boxed(),
-    }
-}
-
-async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
+pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     paged(&request, core.pool_views().await?, |pool| pool.name.clone())
 }
 
-async fn show(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
+pub(super) async fn show(core: Arc<Core>, name: &str) -> Result<Response, Refusal> {
     Ok(ok(&core.pool_view(name).await?))
 }
 
-async fn set(core: Arc<Core>, mut request: Request, name: &str) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
+pub(super) async fn set(
+    core: Arc<Core>,
+    mut request: Request,
+    who: Who,
+    name: &str,
+) -> Result<Response, Refusal> {
     let body = request.read_object(BODY_MAX).await?;
     let change: PoolChange = parsed(body, "provider, machine, min, max, and others")?;
     let view = core.set_pool(name, &change).await?;
@@ -55,15 +43,17 @@ async fn set(core: Arc<Core>, mut request: Request, name: &str) -> Result<Respon
     Ok(ok(&view))
 }
 
-async fn delete(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
+pub(super) async fn delete(core: Arc<Core>, who: Who, name: &str) -> Result<Response, Refusal> {
     core.delete_pool(name).await?;
     core.audit(&who.name, "pool.delete", name, Value::Null);
     Ok(done())
 }
 
-async fn decisions(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
+pub(super) async fn decisions(
+    core: Arc<Core>,
+    request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
     let before = request.query.number("before", 0..=u64::MAX, 0)?;
     let limit = request
         .query
@@ -72,13 +62,15 @@ async fn decisions(core: Arc<Core>, request: Request, name: &str) -> Result<Resp
     Ok(ok(&core.pool_decisions(name, before, limit).await?))
 }
 
-fn scaling(core: &Core, request: &Request) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
-    Ok(ok(&core.scaling_settings()))
+pub(super) fn scaling(core: &Core) -> Response {
+    ok(&core.scaling_settings())
 }
 
-async fn set_scaling(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
+pub(super) async fn set_scaling(
+    core: Arc<Core>,
+    mut request: Request,
+    who: Who,
+) -> Result<Response, Refusal> {
     let body = request.read_object(BODY_MAX).await?;
     let said: ScalingSettings = parsed(body, "quota: a number, or absent")?;
     let settings = core.set_scaling(&said).await?;

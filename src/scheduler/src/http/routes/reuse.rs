@@ -6,7 +6,7 @@ use fairlead_api::ReuseSettings;
 use serde_json::json;
 use warp::reply::Response;
 
-use super::admin::{BODY_MAX, admin};
+use super::admin::BODY_MAX;
 use crate::{
     base::errors::Refusal,
     core::Core,
@@ -15,15 +15,18 @@ use crate::{
         request::{Request, job_id},
         signed::parsed,
     },
+    known::accounts::Who,
 };
 
-pub(super) async fn settings(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    admin(&core, &request)?;
+pub(super) async fn settings(core: Arc<Core>) -> Result<Response, Refusal> {
     Ok(ok(&core.reuse_settings().await?))
 }
 
-pub(super) async fn set(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
+pub(super) async fn set(
+    core: Arc<Core>,
+    mut request: Request,
+    who: Who,
+) -> Result<Response, Refusal> {
     let body = request.read_object(BODY_MAX).await?;
     let said: ReuseSettings = parsed(body, "suites: a list of {suite, within}")?;
     let settings = core.set_reuse_settings(said).await?;
@@ -31,21 +34,11 @@ pub(super) async fn set(core: Arc<Core>, mut request: Request) -> Result<Respons
     Ok(ok(&settings))
 }
 
-pub(super) async fn explain(
-    core: Arc<Core>,
-    request: Request,
-    id: &str,
-) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
+pub(super) async fn explain(core: Arc<Core>, id: &str) -> Result<Response, Refusal> {
     Ok(ok(&core.explain_reuse(job_id(id)?).await?))
 }
 
-pub(super) async fn forget(
-    core: Arc<Core>,
-    request: Request,
-    id: &str,
-) -> Result<Response, Refusal> {
-    let who = core.people.accounts.identify(&request.credentials(None))?;
+pub(super) async fn forget(core: Arc<Core>, who: Who, id: &str) -> Result<Response, Refusal> {
     let forgotten = core.forget_results(&who, job_id(id)?).await?;
     core.audit(&who.name, "reuse.forget", id, json!(forgotten));
     Ok(ok(&forgotten))

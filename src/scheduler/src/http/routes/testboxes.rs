@@ -7,17 +7,14 @@ use warp::reply::Response;
 
 use crate::http::{reply::ok, request::job_id};
 use crate::{
-    base::{
-        budget::Identity,
-        errors::{Refusal, excerpt},
-    },
+    base::{budget::Identity, errors::Refusal},
     core::Core,
     hosts::{boot_script::BootType, network_boot::Came},
     http::{
         reply::{text, typed},
         request::Request,
     },
-    known::work_request::WorkRequest,
+    known::{accounts::Who, work_request::WorkRequest},
     lifecycle::report::Report,
 };
 
@@ -27,11 +24,9 @@ const BODY_MAX: usize = 1 << 20;
 pub(super) async fn consume(
     core: Arc<Core>,
     mut request: Request,
+    who: Who,
     host: &str,
 ) -> Result<Response, Refusal> {
-    let who = core.people.accounts.identify(&request.credentials(None))?;
-    who.require_worker()?;
-    who.require_host(host)?;
     request.belongs_to(Identity::Reserve);
     let body: ConsumeRequest = request.read_json(BODY_MAX).await?;
     let ask = WorkRequest::of(host, body)?.by(&who.name);
@@ -47,10 +42,6 @@ pub(super) async fn heartbeat(
     mut request: Request,
     host: &str,
 ) -> Result<Response, Refusal> {
-    core.people
-        .accounts
-        .identify(&request.credentials(None))?
-        .require_host(host)?;
     request.belongs_to(Identity::Reserve);
     let beat: HeartbeatRequest = request.read_json(BODY_MAX).await?;
     let _presence = core.presence(host, &beat.session)?;
@@ -60,28 +51,19 @@ pub(super) async fn heartbeat(
 pub(super) async fn dispatch(
     core: Arc<Core>,
     request: Request,
-    boot: Option<(&str, &str, &str)>,
+    who: Who,
+    old_type: Option<&str>,
 ) -> Result<Response, Refusal> {
-    let mut query = request.query.clone();
-    let boot_type = match boot {
-        Some((kind, parameter, value)) => {
-            let name = if parameter == "host" {
-                "hostname"
-            } else {
-                parameter
-            };
-            query.set(name, value);
-            BootType::parse(kind.strip_prefix("boot.").unwrap_or(kind))?
-        }
-        None => BootType::parse(query.get("boot_type").unwrap_or("ipxe"))?,
-    };
-    let who = core.who_boots(&query, &request.credentials(None))?;
+    let query = &request.query;
+    let old_type = old_type.map(|kind| kind.strip_prefix("boot.").unwrap_or(kind));
+    let boot_type = old_type.or_else(|| query.get("boot_type"));
+    let boot_type = BootType::parse(boot_type.unwrap_or("ipxe"))?;
     let host = request.host();
     let came = Came {
         host: &host,
         address: request.address(),
     };
-    let answer = core.boot(boot_type, &query, &came, &who).await?;
+    let answer = core.boot(boot_type, query, &came, &who).await?;
     let kind = if answer.json {
         "application/json"
     } else {
@@ -90,45 +72,27 @@ pub(super) async fn dispatch(
     Ok(typed(200, kind, answer.text.into_bytes()))
 }
 
-/// Old names of `update`, which name the job in the query, and reports that nobody needs any more.
+/// The same under old names, which name the job in the query.
 pub(super) async fn old_report(
     core: Arc<Core>,
     request: Request,
-    name: &str,
+    who: Option<Who>,
 ) -> Result<Response, Refusal> {
-    match name {
-        "lkp-jobfile-append-var" | "report-job-step" | "set-job-stage" => {
-            let Some(id) = request.query.get("job_id").map(str::to_owned) else {
-                let hint = "job_id=ID in the query";
-                return Err(Refusal::new(ErrorCode::BadQuery, "job_id: missing", hint));
-            };
-            update(core, request, &id).await
-        }
-        "lkp-post-run" | "lkp-wtmp" => Ok(text(200, "Success")),
-        _ => {
-            let shown = excerpt(name);
-            let message = format!("unknown report '{shown}'");
-            Err(Refusal::new(
-                ErrorCode::NotFound,
-                message,
-                "see docs/api.md for all paths",
-            ))
-        }
-    }
+    let Some(id) = request.query.get("job_id").map(str::to_owned) else {
+        let hint = "job_id=ID in the query";
+        return Err(Refusal::new(ErrorCode::BadQuery, "job_id: missing", hint));
+    };
+    update(core, request, who, &id).await
 }
 
 pub(super) async fn update(
     core: Arc<Core>,
     request: Request,
+    who: Option<Who>,
     id: &str,
 ) -> Result<Response, Refusal> {
     let id = job_id(id)?;
     let mut report = report_of(&request)?;
-    let who = if report.token.is_none() {
-        Some(core.people.accounts.identify(&request.credentials(None))?)
-    } else {
-        None
-    };
     let mut runs = None;
     if report.outputs.is_some() || report.brings_cases() {
         // Nothing is read for a token before it is judged.

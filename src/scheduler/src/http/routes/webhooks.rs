@@ -11,12 +11,12 @@ use crate::{
     http::{
         reply::{done, ok, paged},
         request::Request,
-        signed::{read_actor, read_actor_as},
+        signed::Signed,
     },
+    known::accounts::Who,
 };
 
-pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    let who = core.people.accounts.identify(&request.credentials(None))?;
+pub(super) async fn list(core: Arc<Core>, request: Request, who: Who) -> Result<Response, Refusal> {
     // Newest first.
     let place = |webhook: &WebhookView| {
         let age = u64::MAX.saturating_sub(webhook.since_ms);
@@ -25,18 +25,13 @@ pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, 
     paged(&request, core.list_webhooks(&who).await?, place)
 }
 
-pub(super) async fn redeliver(
-    core: Arc<Core>,
-    mut request: Request,
-    id: &str,
-) -> Result<Response, Refusal> {
-    let (who, _) = read_actor(&core, &mut request).await?;
+pub(super) async fn redeliver(core: Arc<Core>, who: Who, id: &str) -> Result<Response, Refusal> {
     core.redeliver_webhook(&who, id).await?;
     Ok(done())
 }
 
-pub(super) async fn test(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+pub(super) async fn test(core: Arc<Core>, who: Who, mut body: Signed) -> Result<Response, Refusal> {
     let hint = r#"{"url": "https://ci.example.com/hook", "secret": "whsec_…"}"#;
-    let (who, test): (_, WebhookTest) = read_actor_as(&core, &mut request, hint).await?;
+    let test: WebhookTest = body.take_as(hint)?;
     Ok(ok(&core.test_webhook(&who, &test).await?))
 }

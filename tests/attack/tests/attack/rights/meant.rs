@@ -77,17 +77,6 @@ fn is_everybodys(row: &Endpoint) -> bool {
     )
 }
 
-/// Whether the body says whose it is to be: a token of another account is a wrong one then.
-fn names_its_account(row: &Endpoint) -> bool {
-    matches!(
-        (row.methods[0], row.path),
-        (
-            "POST",
-            "/scheduler/v1/jobs/submit" | "/submit_job" | "/scheduler/v1/timers"
-        )
-    )
-}
-
 /// Whether another's thing is answered as an unknown one.
 fn hides_others(row: &Endpoint) -> bool {
     row.path == "/scheduler/v1/webhooks/:webhook/redeliver"
@@ -109,19 +98,9 @@ fn reads_content(row: &Endpoint) -> bool {
 
 /// Whether the holder of a job's token may use it.
 pub(super) fn takes_jobs(row: &Endpoint) -> bool {
-    matches!(row.caller, Caller::JobToken | Caller::AccountOrJob)
-}
-
-/// Of the routes for testboxes, those that bring jobs with their secrets, which no admin reads.
-fn gets_work(row: &Endpoint) -> bool {
-    row.path.contains("consume") || row.path.contains("dispatch") || row.path.contains("boot_type")
-}
-
-/// Of the routes for a job's token, those that an admin may use without.
-fn takes_admin(row: &Endpoint) -> bool {
-    !matches!(
-        row.path,
-        "/scheduler/v1/jobs/:id/wait_peer" | "/srv/scheduler/pending-jobs/:id/job.cgz"
+    matches!(
+        row.caller,
+        Caller::JobToken | Caller::JobTokenOrAdmin | Caller::AccountOrJob
     )
 }
 
@@ -134,10 +113,10 @@ pub(super) fn meant(row: &Endpoint, actor: Actor) -> Told {
     match row.caller {
         Caller::Anybody => Through,
         Caller::Replica => Refused(403),
-        Caller::JobToken => match actor {
+        Caller::JobToken | Caller::JobTokenOrAdmin => match actor {
             Holder => Through,
             OtherHolder => Refused(403),
-            Admin if takes_admin(row) => Through,
+            Admin if row.caller == Caller::JobTokenOrAdmin => Through,
             _ => Refused(401),
         },
         Caller::AccountOrJob => match actor {
@@ -149,18 +128,18 @@ pub(super) fn meant(row: &Endpoint, actor: Actor) -> Told {
             _ => Through,
         },
         _ if !has_account => Refused(401),
-        Caller::Account => match actor {
+        Caller::Account | Caller::Signer | Caller::Submitter => match actor {
             Owner | Admin => Through,
             _ if row.path == "/scheduler/v1/whoami" => Through,
-            _ if names_its_account(row) => Refused(401),
+            _ if row.caller == Caller::Submitter => Refused(401),
             _ if is_testbox => Refused(403),
             _ if is_everybodys(row) => Through,
             _ if hides_others(row) => Refused(404),
             _ => Refused(403),
         },
-        Caller::Testbox => match actor {
+        Caller::Testbox | Caller::Worker | Caller::Booter => match actor {
             Testbox => Through,
-            Admin if !gets_work(row) => Through,
+            Admin if row.caller == Caller::Testbox => Through,
             _ => Refused(403),
         },
         Caller::Admin => match actor {
