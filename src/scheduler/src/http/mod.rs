@@ -6,7 +6,6 @@
 pub(crate) mod connections;
 mod content_type;
 mod cross_site;
-mod errors;
 mod ranges;
 mod reply;
 mod request;

@@ -2,44 +2,48 @@
 
 use fairlead_job::{DataReadiness, JobId};
 
-/// An error of a file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum FileError {
-    #[error("path '{shown}': {problem}")]
-    BadPath { shown: String, problem: PathProblem },
-    #[error("the path is outside {0}")]
-    Outside(String),
-    #[error("no such file")]
-    Missing,
-    #[error("the file exists")]
-    Exists,
-    #[error("a folder is where a file should be, or the other way round")]
-    WrongKind,
-    #[error("the name is too long, or has characters that the replica's disk does not take")]
-    BadName,
-    #[error("the data folder of the scheduler is full")]
-    DiskFull,
-    #[error("the replica cannot read or write that file")]
-    Unusable,
-    #[error("the content store cannot be reached, or says no")]
-    Unreachable,
-    #[error("the stored file is damaged")]
-    Damaged,
-    #[error("the file has more than {0} bytes")]
-    TooLarge(u64),
-    #[error("the job has uploaded {0} files")]
-    TooManyFiles(u64),
-    #[error("the files of the job would have more than {0} bytes")]
-    TooManyBytes(u64),
-    #[error("account '{0}' has {1} MB of results; its limit is {2} MB")]
-    OverQuota(String, u64, u64),
-    #[error("offset {offset} leaves a gap: the log has {size} bytes")]
-    Gap { offset: u64, size: u64 },
-    #[error("the log would have {size} bytes; the limit is {max}")]
-    LogTooLarge { size: u64, max: u64 },
-    /// The job has ended, and its results are in or will not come any more.
-    #[error("the results of job {id} are sealed: it has ended, and they are {readiness}")]
-    Sealed { id: JobId, readiness: DataReadiness },
+refusals! {
+    /// An error of a file.
+    pub(crate) enum FileError {
+        #[error("path '{shown}': {problem}")]
+        BadPath { shown: String, problem: PathProblem } => BadName,
+            "a relative path below the job's result_root";
+        #[error("the path is outside {0}")]
+        Outside(String) => Forbidden, "upload below the result_root of the grant";
+        #[error("no such file")]
+        Missing => NotFound, "list the folder above it";
+        #[error("the file exists")]
+        Exists => Conflict, "a result file is written once";
+        #[error("a folder is where a file should be, or the other way round")]
+        WrongKind => BadName, "choose another name";
+        #[error("the name is too long, or has characters that the replica's disk does not take")]
+        BadName => BadName, "choose another name";
+        #[error("the data folder of the scheduler is full")]
+        DiskFull => DataFull,
+            "an operator makes room; a testbox soon ends its job without this file";
+        #[error("the replica cannot read or write that file")]
+        Unusable => Internal, "the replica's log has the reason";
+        #[error("the content store cannot be reached, or says no")]
+        Unreachable => Unavailable, "try again in a few seconds";
+        #[error("the stored file is damaged")]
+        Damaged => Internal, "an admin can find what is damaged: fairlead content check";
+        #[error("the file has more than {0} bytes")]
+        TooLarge(u64) => TooLarge, "split or compress it";
+        #[error("the job has uploaded {0} files")]
+        TooManyFiles(u64) => Quota, "put many small files into an archive";
+        #[error("the files of the job would have more than {0} bytes")]
+        TooManyBytes(u64) => Quota, "leave less in RESULT_ROOT; smaller files may still fit";
+        #[error("account '{0}' has {1} MB of results; its limit is {2} MB")]
+        OverQuota(String, u64, u64) => Quota,
+            "an admin sets it: fairlead account add NAME --results-mb N";
+        #[error("offset {offset} leaves a gap: the log has {size} bytes")]
+        Gap { offset: u64, size: u64 } => Conflict, "append at its size";
+        #[error("the log would have {size} bytes; the limit is {max}")]
+        LogTooLarge { size: u64, max: u64 } => TooLarge, "write large output into a result file";
+        /// The job has ended, and its results are in or will not come any more.
+        #[error("the results of job {id} are sealed: it has ended, and they are {readiness}")]
+        Sealed { id: JobId, readiness: DataReadiness } => Closed, "nothing more is taken";
+    }
 }
 
 /// Why a path is none for results.

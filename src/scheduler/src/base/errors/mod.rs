@@ -1,5 +1,49 @@
 //! Errors as values: an enum for each domain. Their texts are the messages that people read in the log and in answers.
-//! `http/errors` gives each its code, its hint and its status. Causes go to the log only.
+//! Beside each text stand its code and its hint. Causes go to the log only.
+
+/// Defines the errors of a subject. Beside each variant stand its code and what helps. `as`: a status that is not the
+/// code's. `of`: fields that the hint is made of.
+macro_rules! refusals {
+    (
+        $(#[$of_all:meta])*
+        $vis:vis enum $name:ident {
+            $(
+                $(#[doc = $doc:literal])*
+                #[error($text:tt $($values:tt)*)]
+                $variant:ident $(( $($tuple:tt)* ))? $({ $($named:tt)* })? =>
+                    $code:ident $(as $status:literal)? $(of ($($field:tt)*))?, $hint:expr;
+            )+
+        }
+    ) => {
+        $(#[$of_all])*
+        #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+        $vis enum $name {
+            $(
+                $(#[doc = $doc])*
+                #[error($text $($values)*)]
+                $variant $(( $($tuple)* ))? $({ $($named)* })?,
+            )+
+        }
+
+        impl $name {
+            /// What its client is told beside its text.
+            $vis fn told(&self) -> $crate::base::errors::Told {
+                use $crate::base::errors::{ErrorCode, Told};
+                match self {
+                    $(
+                        Self::$variant { $($($field)*,)? .. } => {
+                            Told::new(ErrorCode::$code, $hint)$(.with_status($status))?
+                        }
+                    )+
+                }
+            }
+
+            /// The words of each: its text, and its hint as it is written.
+            #[cfg(test)]
+            $vis const WORDS: &[(&str, &str)] = &[$(($text, stringify!($hint))),+];
+        }
+    };
+}
 
 mod content;
 mod files;
@@ -13,7 +57,7 @@ mod submissions;
 mod timers;
 
 use fairlead_api::{ErrorBody, ErrorCode};
-use fairlead_job::FieldError;
+use fairlead_job::{Fault, FieldError};
 use fairlead_store::{ItemError, StoreError};
 
 pub(crate) use self::{
@@ -32,6 +76,29 @@ use crate::base::sealing::NoKey;
 
 /// So much of a bad value is said back.
 const EXCERPT_CHARS: usize = 40;
+
+/// What the client of a refused request is told beside the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Told {
+    code: ErrorCode,
+    status: u16,
+    hint: String,
+}
+
+impl Told {
+    fn new(code: ErrorCode, hint: impl Into<String>) -> Self {
+        Self {
+            code,
+            status: code.status(),
+            hint: hint.into(),
+        }
+    }
+
+    /// The same where compass-ci's status differs from the code's.
+    fn with_status(self, status: u16) -> Self {
+        Self { status, ..self }
+    }
+}
 
 /// A refused request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -93,6 +160,56 @@ impl Refusal {
         ErrorBody::new(code, message, hint).into()
     }
 
+    fn told(&self) -> Told {
+        match self {
+            Self::Store(fault) => fault.told(),
+            Self::NoKey(_) => Told::new(
+                ErrorCode::Unavailable,
+                "an operator can import the key from a backup: fairlead key import FILE",
+            ),
+            Self::Job(error) => error.told(),
+            Self::File(error) => error.told(),
+            Self::Content(fault) => fault.told(),
+            Self::Submit(error) => error.told(),
+            Self::Timer(error) => error.told(),
+            Self::People(error) => error.told(),
+            Self::Pool(error) => error.told(),
+            Self::Host(error) => error.told(),
+            Self::Peer(error) => error.told(),
+            Self::Request(error) => error.told(),
+            Self::Field(error) => {
+                let code = match error.fault {
+                    Fault::Value => ErrorCode::BadField,
+                    Fault::Name => ErrorCode::BadName,
+                    Fault::Body => ErrorCode::BadBody,
+                    Fault::Size => ErrorCode::TooLarge,
+                };
+                Told::new(code, error.hint.clone())
+            }
+            Self::Bug => Told::new(ErrorCode::Internal, "report it with the replica's log"),
+            Self::Stopping => Told::new(
+                ErrorCode::Unavailable,
+                "ask again; another replica or its successor answers",
+            ),
+            Self::ClockOff { .. } => Told::new(
+                ErrorCode::Unavailable,
+                "ask another replica; its operator corrects the clock: chronyc tracking, timedatectl",
+            ),
+            Self::Said(body) => Told::new(body.code, body.hint.clone()),
+        }
+    }
+
+    /// The body of the answer.
+    pub(crate) fn body(&self) -> ErrorBody {
+        let Told { code, hint, .. } = self.told();
+        ErrorBody::new(code, self.to_string(), hint)
+    }
+
+    /// The status of the answer.
+    pub(crate) fn status(&self) -> u16 {
+        self.told().status
+    }
+
     /// Whether a store may take it later.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
@@ -144,3 +261,6 @@ pub(crate) fn excerpt(text: &str) -> String {
     let start: String = text.chars().take(EXCERPT_CHARS).collect();
     start.escape_default().to_string()
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,24 +2,26 @@
 
 use fairlead_store::{ItemError, StoreError};
 
-/// An error of the store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum StoreFault {
-    #[error("the store cannot be read now")]
-    Unreadable,
-    /// A bug: it does not understand a request.
-    #[error("the store refused a request of ours")]
-    RefusedRequest,
-    #[error("no such document")]
-    Missing,
-    #[error("somebody else changed it at the same time")]
-    Conflict,
-    #[error("the store refused the document")]
-    RefusedDocument,
-    #[error("the store takes no writes now; nothing was written")]
-    NotTaken,
-    #[error("the store did not say whether the write is in")]
-    Unknown,
+refusals! {
+    /// An error of the store.
+    #[derive(Copy)]
+    pub(crate) enum StoreFault {
+        #[error("the store cannot be read now")]
+        Unreadable => Unavailable, "nothing was changed; try again in a few seconds";
+        /// A bug: it does not understand a request.
+        #[error("the store refused a request of ours")]
+        RefusedRequest => Internal, "the replica's log has the reason";
+        #[error("no such document")]
+        Missing => NotFound, "it may have been deleted";
+        #[error("somebody else changed it at the same time")]
+        Conflict => Conflict, "read it again, then repeat";
+        #[error("the store refused the document")]
+        RefusedDocument => BadField, "the replica's log names the field";
+        #[error("the store takes no writes now; nothing was written")]
+        NotTaken => Unavailable, "try again in a few seconds";
+        #[error("the store did not say whether the write is in")]
+        Unknown => Unknown, "ask for the state before you repeat it";
+    }
 }
 
 impl From<StoreError> for StoreFault {
