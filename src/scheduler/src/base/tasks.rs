@@ -1,12 +1,16 @@
 //! The background tasks of a replica. It waits for all of them when it stops.
 
 use tokio::task::JoinHandle;
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
-/// Starts tasks whose log lines say what they belong to.
+/// Starts tasks whose log lines say what they belong to, and ends what they wait for when the replica drains.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tasks(TaskTracker);
+pub(crate) struct Tasks {
+    tracker: TaskTracker,
+    /// Cancelled first: waiting requests are answered, no new work is taken.
+    pub(crate) draining: CancellationToken,
+}
 
 impl Tasks {
     /// Starts a task that goes on with the work of its caller: its log lines have the caller's `request_id`, or task.
@@ -14,7 +18,7 @@ impl Tasks {
     where
         F: Future<Output: Send> + Send + 'static,
     {
-        self.0.spawn(work.in_current_span())
+        self.tracker.spawn(work.in_current_span())
     }
 
     /// Starts a task of the replica itself: its log lines have the field `task`, at level debug.
@@ -23,18 +27,29 @@ impl Tasks {
         F: Future<Output = ()> + Send + 'static,
     {
         let span = tracing::debug_span!(parent: None, "task", task = name);
-        self.0.spawn(work.instrument(span));
+        self.tracker.spawn(work.instrument(span));
+    }
+
+    /// What `wait` gives; `None` once the replica drains.
+    pub(crate) async fn until_draining<T>(&self, wait: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            () = self.draining.cancelled() => None,
+            got = wait => Some(got),
+        }
     }
 
     /// Waits until all tasks have ended.
     pub(crate) async fn finish(&self) {
-        self.0.close();
-        self.0.wait().await;
+        self.tracker.close();
+        self.tracker.wait().await;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+
     use tracing::Span;
 
     use super::*;
@@ -57,5 +72,16 @@ mod tests {
         });
         assert_eq!(told.await.unwrap(), Some("task"));
         tasks.finish().await;
+    }
+
+    #[tokio::test]
+    async fn a_wait_ends_when_the_replica_drains() {
+        let tasks = Tasks::default();
+        assert_eq!(tasks.until_draining(async { 7 }).await, Some(7));
+        let (waits, ()) = tokio::join!(tasks.until_draining(pending::<()>()), async {
+            tasks.draining.cancel();
+        });
+        assert_eq!(waits, None);
+        assert_eq!(tasks.until_draining(async { 7 }).await, None);
     }
 }

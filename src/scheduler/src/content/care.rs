@@ -73,13 +73,9 @@ impl JobMarks<'_> {
 impl Core {
     /// Collects once a day, until the replica stops.
     pub(crate) async fn collect_daily(self: Arc<Self>) {
-        loop {
-            // Not at the start: a replica has enough to do then.
-            tokio::select! {
-                biased;
-                () = self.draining.cancelled() => return,
-                () = self.clock.rest(LOOK_EVERY) => {}
-            }
+        // Not at the start: a replica has enough to do then.
+        let pause = || self.tasks.until_draining(self.clock.rest(LOOK_EVERY));
+        while pause().await.is_some() {
             match self.collect_if_due().await {
                 Ok(()) | Err(Refusal::Content(ContentFault::CollectedByAnother(_))) => {}
                 Err(refusal) => {
@@ -112,11 +108,8 @@ impl Core {
     ) -> Result<ContentCollected, Refusal> {
         let core = Arc::clone(self);
         let work = self.tasks.spawn(async move {
-            tokio::select! {
-                biased;
-                () = core.draining.cancelled() => Err(Refusal::Stopping),
-                collected = core.collect_now(dry_run) => collected,
-            }
+            let collected = core.tasks.until_draining(core.collect_now(dry_run));
+            collected.await.unwrap_or(Err(Refusal::Stopping))
         });
         work.await.map_err(|error| broke(&error))?
     }
@@ -146,11 +139,8 @@ impl Core {
     pub(crate) async fn check_content(self: &Arc<Self>) -> Result<ContentChecked, Refusal> {
         let core = Arc::clone(self);
         let work = self.tasks.spawn(async move {
-            tokio::select! {
-                biased;
-                () = core.draining.cancelled() => Err(Refusal::Stopping),
-                checked = core.content.check() => Ok(problems_of(&checked?)),
-            }
+            let checked = core.tasks.until_draining(core.content.check()).await;
+            Ok(problems_of(&checked.ok_or(Refusal::Stopping)??))
         });
         work.await.map_err(|error| broke(&error))?
     }

@@ -34,10 +34,9 @@ impl Core {
         loop {
             if !self.board.is_watched() {
                 changes = None;
-                tokio::select! {
-                    biased;
-                    () = self.draining.cancelled() => return,
-                    () = self.board.looked.notified() => {}
+                let looked = self.board.looked.notified();
+                if self.tasks.until_draining(looked).await.is_none() {
+                    return;
                 }
             }
             let listener = changes.get_or_insert_with(|| self.jobs.changes.listen());
@@ -47,10 +46,10 @@ impl Core {
                 tracing::debug!(%error, "no snapshot could be made; the next second tries again");
             }
             drop(one);
-            tokio::select! {
-                biased;
-                () = self.draining.cancelled() => return,
-                () = self.clock.sleep(Duration::from_millis(EVERY_MS)) => {}
+            let every = Duration::from_millis(EVERY_MS);
+            let pause = self.tasks.until_draining(self.clock.sleep(every));
+            if pause.await.is_none() {
+                return;
             }
         }
     }

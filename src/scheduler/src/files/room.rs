@@ -24,10 +24,9 @@ impl Core {
                 Ok(room) => self.jobs.room.measured(room),
                 Err(error) => tracing::warn!(%error, "the room of the data folder is not known"),
             }
-            tokio::select! {
-                biased;
-                () = self.draining.cancelled() => return,
-                () = self.clock.sleep(LOOK_EVERY) => {}
+            let pause = self.tasks.until_draining(self.clock.sleep(LOOK_EVERY));
+            if pause.await.is_none() {
+                return;
             }
         }
     }

@@ -100,12 +100,9 @@ impl Core {
         // A look that comes later than this means that this process was paused.
         let late_ms = look_ms.saturating_add(self.config.lease_ms / 4);
         let mut last = self.clock.now();
-        loop {
-            tokio::select! {
-                biased;
-                () = self.draining.cancelled() => return,
-                () = self.clock.sleep(Duration::from_millis(look_ms)) => {}
-            }
+        let look = Duration::from_millis(look_ms);
+        let pause = || self.tasks.until_draining(self.clock.sleep(look));
+        while pause().await.is_some() {
             let read = self.read_renewals().await;
             self.tell_of_hosts_back();
             let now = self.clock.now();

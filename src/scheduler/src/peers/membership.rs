@@ -95,12 +95,9 @@ impl Core {
 
     /// Renews this replica's document and reads the others', until the replica stops; then takes it away.
     pub(crate) async fn stay_known(self: Arc<Self>) {
-        loop {
-            tokio::select! {
-                biased;
-                () = self.draining.cancelled() => break,
-                () = self.clock.sleep(Duration::from_millis(BEAT_MS)) => {}
-            }
+        let beat = Duration::from_millis(BEAT_MS);
+        let pause = || self.tasks.until_draining(self.clock.sleep(beat));
+        while pause().await.is_some() {
             if let Err(error) = self.be_known().await {
                 tracing::warn!(%error, "this replica could not register itself in the store");
             }

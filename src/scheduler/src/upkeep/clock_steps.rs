@@ -27,12 +27,9 @@ impl Core {
         if let Err(error) = self.follow_clock(false).await {
             tracing::warn!(%error, "timers cannot follow the clock and keep their old times");
         }
-        loop {
-            tokio::select! {
-                biased;
-                () = self.draining.cancelled() => return,
-                () = self.clock.sleep(Duration::from_millis(LOOK_MS)) => {}
-            }
+        let look = Duration::from_millis(LOOK_MS);
+        let pause = || self.tasks.until_draining(self.clock.sleep(look));
+        while pause().await.is_some() {
             ahead_ms = self.look_at_clock(ahead_ms).await;
             off_since = self.look_whether_off(off_since).await;
         }

@@ -32,10 +32,9 @@ impl Core {
             if let Err(error) = self.drop_an_old_month().await {
                 tracing::error!(%error, "old jobs could not be deleted");
             }
-            tokio::select! {
-                biased;
-                () = self.draining.cancelled() => return,
-                () = self.clock.rest(EVERY) => {}
+            let pause = self.tasks.until_draining(self.clock.rest(EVERY));
+            if pause.await.is_none() {
+                return;
             }
         }
     }

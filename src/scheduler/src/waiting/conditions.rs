@@ -57,12 +57,7 @@ impl Core {
     /// Looks after jobs that wait for others, until the replica stops.
     pub(crate) async fn watch_dependants(self: Arc<Self>) {
         let mut changes = self.jobs.changes.listen();
-        loop {
-            let changed = tokio::select! {
-                biased;
-                changed = changes.recv() => changed,
-                () = self.draining.cancelled() => return,
-            };
+        while let Some(changed) = self.tasks.until_draining(changes.recv()).await {
             match changed {
                 Ok(parent) => {
                     if let Err(refusal) = self.parent_changed(parent).await {
