@@ -32,8 +32,9 @@ use crate::{
         alarms::Alarms,
         board::Board,
         changes::Changes,
-        clusters::Clusters,
+        clusters::{Clusters, PartialClusters},
         content::KnownContent,
+        controllers::{ALARMS, CLUSTERS, PARENTS, RESULTS, SEQUENCES, TIMERS, WEBHOOKS},
         cordons::Cordons,
         data_room::DataRoom,
         dependants::Dependants,
@@ -70,7 +71,8 @@ use crate::{
         webhooks::Webhooks,
     },
     storage::{
-        group_commit::Writer, group_reads::Reader, small_doc::SmallDocs, timed_store::TimedStore,
+        controller::Controller, group_commit::Writer, group_reads::Reader, small_doc::SmallDocs,
+        timed_store::TimedStore,
     },
 };
 
@@ -122,7 +124,7 @@ pub(crate) struct Jobs {
 }
 
 /// Jobs that wait for other jobs, a turn, nodes or a time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) dependants: Dependants,
     /// Sequences whose jobs wait for their turn.
@@ -132,13 +134,13 @@ pub(crate) struct Waiting {
     /// Parents of shards that have not ended.
     pub(crate) parents: Parents,
     /// Results that others may take, and that are not written yet.
-    pub(crate) results: PendingResults,
+    pub(crate) results: Arc<PendingResults>,
     /// Ends of jobs whose times are not written yet.
     pub(crate) run_times: PendingEnds,
     /// Runs of tests that are not written yet.
     pub(crate) test_times: PendingTimes,
     /// Waiting jobs that must soon be looked at.
-    pub(crate) alarms: Alarms,
+    pub(crate) alarms: Arc<Alarms>,
     /// Waiting jobs whose time has just come.
     pub(crate) starts: Starts,
     /// Webhooks that are soon due.
@@ -223,6 +225,30 @@ pub(crate) struct Core {
     pub(crate) board: Board,
 }
 
+impl Waiting {
+    fn new(clock: &Clock, metrics: &Metrics) -> Self {
+        Self {
+            dependants: Dependants::default(),
+            sequences: Sequences::new(Controller::new(&SEQUENCES, clock, metrics)),
+            clusters: Clusters {
+                looks: Controller::new(&CLUSTERS, clock, metrics),
+                partial: PartialClusters::default(),
+            },
+            parents: Parents::new(Controller::new(&PARENTS, clock, metrics)),
+            results: Controller::new(&RESULTS, clock, metrics),
+            run_times: PendingEnds::default(),
+            test_times: PendingTimes::default(),
+            alarms: Controller::new(&ALARMS, clock, metrics),
+            starts: Starts::default(),
+            webhooks: Webhooks {
+                looks: Controller::new(&WEBHOOKS, clock, metrics),
+                places: Arc::default(),
+            },
+            timers: Timers::new(Controller::new(&TIMERS, clock, metrics)),
+        }
+    }
+}
+
 impl People {
     fn of(accounts: Accounts) -> Self {
         Self {
@@ -274,6 +300,7 @@ impl Core {
         let reader = Reader::start(&store, &clock, stop, &tasks);
         let unread = metrics.unreadable_documents.clone();
         let docs = SmallDocs::new(Arc::clone(&store), Some(writer.clone()), unread);
+        let waiting = Waiting::new(&clock, &metrics);
         let budget = Budget::new(&config.limits);
         let accounts = Accounts::new(config.access.clone(), config.admin.as_ref(), clock.clone());
         Self {
@@ -295,7 +322,7 @@ impl Core {
             gave_up: CancellationToken::new(),
             lab: Lab::default(),
             jobs: Jobs::default(),
-            waiting: Waiting::default(),
+            waiting,
             people: People::of(accounts),
             others: Others {
                 peers,

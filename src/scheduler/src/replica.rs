@@ -153,19 +153,19 @@ fn run_tasks(core: &Arc<Core>, stop: &CancellationToken) {
     core.tasks.run("hints", Arc::clone(core).send_hints());
     core.tasks
         .run("dependants", Arc::clone(core).watch_dependants());
-    core.tasks
-        .run("sequences", Arc::clone(core).watch_sequences());
-    core.tasks
-        .run("clusters", Arc::clone(core).watch_clusters());
-    core.tasks.run("parents", Arc::clone(core).watch_parents());
-    core.tasks
-        .run("webhooks", Arc::clone(core).watch_webhooks());
-    core.tasks.run("results", Arc::clone(core).watch_results());
     core.tasks.run("pools", Arc::clone(core).watch_pools());
     core.tasks.run("board", Arc::clone(core).watch_board());
-    core.tasks.run("alarms", Arc::clone(core).watch_alarms());
-    core.tasks.run("timers", Arc::clone(core).watch_timers());
     core.tasks
         .run("old_months", Arc::clone(core).drop_old_months());
     core.tasks.run("content", Arc::clone(core).collect_daily());
+    let (tasks, waiting) = (&core.tasks, &core.waiting);
+    waiting.alarms.start(tasks, core, Core::ring);
+    waiting.timers.book.start(tasks, core, Core::look_at_timers);
+    waiting.results.start(tasks, core, Core::learn_results);
+    let (sequences, clusters) = (&waiting.sequences.looks, &waiting.clusters.looks);
+    sequences.start(tasks, core, Core::look_at_sequences);
+    clusters.start(tasks, core, Core::look_at_clusters);
+    let (parents, webhooks) = (&waiting.parents.looks, &waiting.webhooks.looks);
+    parents.start(tasks, core, Core::look_at_parents);
+    webhooks.start(tasks, core, Core::look_at_webhooks);
 }

@@ -3,12 +3,10 @@
 use fairlead_job::Stage;
 use fairlead_store::StoredJob;
 
-use crate::core::Core;
-
-/// How much later each replica looks at a job than the one that comes before it, ms.
-pub(crate) const OTHERS_LATER_MS: u64 = 2_000;
-/// How far ahead alarms are known, ms: more than two seconds between looks and a search that lags by another.
-pub(crate) const AHEAD_MS: u64 = 5_000;
+use crate::{
+    core::Core,
+    known::controllers::{AHEAD_MS, ALARMS},
+};
 
 impl Core {
     /// A waiting job was written, told of or read: remembers its alarm, if it rings soon.
@@ -20,10 +18,7 @@ impl Core {
             return;
         }
         let rank = self.turn_for(state.job_id);
-        let turn = u64::try_from(rank).unwrap_or(u64::MAX);
-        let at_ms = state
-            .alarm_ms
-            .saturating_add(turn.saturating_mul(OTHERS_LATER_MS));
+        let at_ms = state.alarm_ms.saturating_add(ALARMS.later_ms(rank));
         self.waiting
             .alarms
             .set(state.job_id, stored.version, at_ms, stored.clone());

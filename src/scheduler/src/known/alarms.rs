@@ -3,7 +3,7 @@
 use fairlead_job::JobId;
 use fairlead_store::StoredJob;
 
-use crate::storage::due_queue::DueQueue;
+use crate::storage::controller::Controller;
 
 /// Alarms that ring soon, by when this replica looks, UTC epoch ms.
-pub(crate) type Alarms = DueQueue<JobId, StoredJob>;
+pub(crate) type Alarms = Controller<JobId, StoredJob>;

@@ -1,20 +1,18 @@
 //! Clusters to check now.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use fairlead_dispatch::Millis;
 use fairlead_job::{JobId, Stage};
 use fairlead_store::JobState;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
 
-use crate::lifecycle::cluster::View;
+use crate::{lifecycle::cluster::View, storage::controller::Controller};
 
 /// Clusters to look at now: the head, and all jobs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Clusters {
-    due: Mutex<BTreeMap<JobId, Vec<JobId>>>,
-    pub(crate) is_due: Notify,
+    pub(crate) looks: Arc<Controller<JobId, Vec<JobId>>>,
     pub(crate) partial: PartialClusters,
 }
 
@@ -26,15 +24,8 @@ impl Clusters {
             return;
         }
         if let Some((head, jobs)) = of(state) {
-            let mut due = self.due.lock();
-            due.insert(head, jobs);
-            self.is_due.notify_one();
+            self.looks.look_now(head, jobs);
         }
-    }
-
-    pub(crate) fn take(&self) -> BTreeMap<JobId, Vec<JobId>> {
-        let mut due = self.due.lock();
-        std::mem::take(&mut due)
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod board;
 pub(crate) mod changes;
 pub(crate) mod clusters;
 pub(crate) mod content;
+pub(crate) mod controllers;
 pub(crate) mod cordons;
 pub(crate) mod data_room;
 pub(crate) mod dependants;

@@ -11,19 +11,17 @@ use fairlead_dispatch::Millis;
 use fairlead_job::{JobId, Spec, Stage};
 use fairlead_store::{JobState, StoredJob, Version};
 use parking_lot::Mutex;
-use tokio::sync::{Notify, Semaphore};
 
-use super::dependants::VANISHES_MS;
-use crate::lifecycle::shards::{DATA_COMES_MS, has_failed, is_data_due};
+use super::{controllers::PARENTS, dependants::VANISHES_MS};
+use crate::{
+    lifecycle::shards::{DATA_COMES_MS, has_failed, is_data_due},
+    storage::controller::Controller,
+};
 
-/// How much later each replica looks at a parent than the one that comes before it, ms.
-const OTHERS_LATER_MS: u64 = 2_000;
 /// A parent of which nothing was heard for so long is looked at, ms.
 const SILENT_MS: u64 = 60_000;
 /// Most such parents at one time.
 const SILENT_MAX: usize = 100;
-/// Parents that are looked at side by side.
-const LOOKS_ABREAST: usize = 64;
 /// Specs of parents that are kept, because each grant of a shard needs its parent's.
 const SPECS_MAX: usize = 64;
 
@@ -105,8 +103,6 @@ impl Parent {
 #[derive(Debug, Default)]
 struct Known {
     parents: BTreeMap<JobId, Parent>,
-    /// When to look at some of them, by this replica's own clock.
-    due: BTreeMap<JobId, Millis>,
     specs: VecDeque<(JobId, Arc<Spec>)>,
 }
 
@@ -114,19 +110,8 @@ struct Known {
 #[derive(Debug)]
 pub(crate) struct Parents {
     known: Mutex<Known>,
-    pub(crate) is_due: Notify,
-    /// Parents that are looked at side by side.
-    pub(crate) room: Arc<Semaphore>,
-}
-
-impl Default for Parents {
-    fn default() -> Self {
-        Self {
-            known: Mutex::default(),
-            is_due: Notify::new(),
-            room: Arc::new(Semaphore::new(LOOKS_ABREAST)),
-        }
-    }
+    /// When to look at some of them, by this replica's own clock.
+    pub(crate) looks: Arc<Controller<JobId>>,
 }
 
 /// How far the shards of a parent are, as far as is known here.
@@ -136,15 +121,14 @@ pub(crate) struct Progress {
     pub(crate) failed: u16,
 }
 
-/// A parent to look at.
-#[derive(Debug, Clone)]
-pub(crate) struct Due {
-    pub(crate) id: JobId,
-    pub(crate) count: u16,
-    pub(crate) fresh: Option<Box<StoredJob>>,
-}
-
 impl Parents {
+    pub(crate) fn new(looks: Arc<Controller<JobId>>) -> Self {
+        Self {
+            known: Mutex::default(),
+            looks,
+        }
+    }
+
     fn with<T>(&self, work: impl FnOnce(&mut Known) -> T) -> T {
         work(&mut self.known.lock())
     }
@@ -181,7 +165,7 @@ impl Parents {
             parent.phase = phase;
             // Others have time for what they began.
             if is_late || (is_news && phase > Phase::Waits && turn > 0) {
-                known.look(id, later(now, turn));
+                self.look_later(id, now, turn);
             }
         });
     }
@@ -195,10 +179,9 @@ impl Parents {
             };
             if parent.phase > Phase::Waits {
                 parent.fresh = is_new.then(|| Box::new(stored.clone()));
-                known.look(stored.state.job_id, now);
+                self.look_later(stored.state.job_id, now, 0);
             }
         });
-        self.is_due.notify_one();
     }
 
     /// A shard was seen in this state. True: it is the first that failed, and somebody is to be told.
@@ -217,25 +200,21 @@ impl Parents {
             }
             if place.n == 0 {
                 // Its list is there.
-                known.look(place.of, later(now, turn));
-                self.is_due.notify_one();
+                self.look_later(place.of, now, turn);
                 return false;
             }
             let (is_failure, is_settled) = parent.note_end(place.n, state);
             let is_told =
                 is_failure && parent.failed == 1 && parent.tells && parent.phase != Phase::Stops;
             let all = |numbers: &Numbers| parent.count > 0 && numbers.len >= parent.count;
-            let at = if is_settled && all(&parent.settled)
+            if is_settled && all(&parent.settled)
                 || parent.fail_fast && parent.failed == 1 && has_failed(state)
             {
-                later(now, turn)
+                self.look_later(place.of, now, turn);
             } else if all(&parent.over) {
-                later(Millis(now.0.saturating_add(DATA_COMES_MS)), turn)
-            } else {
-                return is_told;
-            };
-            known.look(place.of, at);
-            self.is_due.notify_one();
+                let data_comes = Millis(now.0.saturating_add(DATA_COMES_MS));
+                self.look_later(place.of, data_comes, turn);
+            }
             is_told
         })
     }
@@ -314,31 +293,23 @@ impl Parents {
 
     /// Looks at a parent at this time, or sooner.
     pub(crate) fn look_at(&self, id: JobId, at: Millis) {
-        self.with(|known| {
-            if known.parents.contains_key(&id) {
-                known.look(id, at);
-            }
-        });
-        self.is_due.notify_one();
+        if self.with(|known| known.parents.contains_key(&id)) {
+            self.look_later(id, at, 0);
+        }
     }
 
-    /// The parents to look at by now.
-    pub(crate) fn take_due(&self, now: Millis) -> Vec<Due> {
+    /// Looks at a parent at this time, after the replicas that come before this one.
+    fn look_later(&self, id: JobId, at: Millis, rank: usize) {
+        let at_ms = at.0.saturating_add(PARENTS.later_ms(rank));
+        self.looks.look_at(id, at_ms, ());
+    }
+
+    /// How many shards a parent has, and its state if nobody can have made them yet; `None`: it is not known here as one
+    /// that has not ended.
+    pub(crate) fn begin(&self, id: JobId) -> Option<(u16, Option<Box<StoredJob>>)> {
         self.with(|known| {
-            let due = known.due.iter().filter(|(_, at)| **at <= now);
-            let due: Vec<JobId> = due.map(|(id, _)| *id).collect();
-            let mut taken = Vec::with_capacity(due.len());
-            for id in due {
-                known.due.remove(&id);
-                if let Some(parent) = known.parents.get_mut(&id) {
-                    taken.push(Due {
-                        id,
-                        count: parent.count,
-                        fresh: parent.fresh.take(),
-                    });
-                }
-            }
-            taken
+            let parent = known.parents.get_mut(&id)?;
+            Some((parent.count, parent.fresh.take()))
         })
     }
 
@@ -387,19 +358,17 @@ impl Parents {
             let until = Millis(since.0.saturating_add(VANISHES_MS));
             if until <= now {
                 known.parents.remove(&id);
-                known.due.remove(&id);
+                self.looks.forget(&id, Version::default());
             } else {
-                known.due.insert(id, until);
+                self.look_later(id, until, 0);
             }
         });
     }
 
     /// It has ended: the store acknowledged that.
     pub(crate) fn forget(&self, id: JobId) {
-        self.with(|known| {
-            known.parents.remove(&id);
-            known.due.remove(&id);
-        });
+        self.with(|known| known.parents.remove(&id));
+        self.looks.forget(&id, Version::default());
     }
 
     /// The spec of a parent, if it was used lately.
@@ -421,16 +390,4 @@ impl Parents {
             }
         });
     }
-}
-
-impl Known {
-    fn look(&mut self, id: JobId, at: Millis) {
-        let due = self.due.entry(id).or_insert(at);
-        *due = (*due).min(at);
-    }
-}
-
-fn later(now: Millis, turn: usize) -> Millis {
-    let turn = u64::try_from(turn).unwrap_or(u64::MAX);
-    Millis(now.0.saturating_add(turn.saturating_mul(OTHERS_LATER_MS)))
 }

@@ -7,21 +7,17 @@ use std::collections::BTreeMap;
 
 use fairlead_job::{JobId, KeyPart};
 use fairlead_store::{DocKind, JobState};
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Notify;
 
 use crate::{
     known::{hosts::Host, ids::id_of_texts},
-    storage::{doc_fields::is_zero, small_doc::SmallDoc},
+    storage::{controller::Controller, doc_fields::is_zero, small_doc::SmallDoc},
 };
 
 /// Most classes of machines with a result of one key. The oldest result goes first.
 const CLASSES_MAX: usize = 8;
 /// How long a key is remembered after its last result, ms: as long as a result may ever be reused.
 const KEPT_MS: u64 = 366 * 86_400_000;
-/// Most ends that wait to be written. Beyond them a result is forgotten: its job runs once more.
-const PENDING_MAX: usize = 20_000;
 
 /// The facts of the images that a host has.
 pub(crate) const IMAGES: &str = "image";
@@ -256,11 +252,7 @@ pub(crate) fn entry_id(key: &str, account: Option<&str>) -> String {
 }
 
 /// Ends of jobs with keys that are not written yet.
-#[derive(Debug, Default)]
-pub(crate) struct PendingResults {
-    ends: Mutex<BTreeMap<JobId, JobState>>,
-    pub(crate) is_due: Notify,
-}
+pub(crate) type PendingResults = Controller<JobId, JobState>;
 
 impl PendingResults {
     /// A job was written as ended.
@@ -272,23 +264,7 @@ impl PendingResults {
         if !has_key || !state.stage.is_terminal() || state.reused_from.is_some() {
             return;
         }
-        let mut ends = self.ends.lock();
-        if ends.len() < PENDING_MAX || ends.contains_key(&state.job_id) {
-            ends.insert(state.job_id, state.clone());
-            self.is_due.notify_one();
-        }
-    }
-
-    /// Takes all.
-    pub(crate) fn take(&self) -> Vec<JobState> {
-        std::mem::take(&mut *self.ends.lock())
-            .into_values()
-            .collect()
-    }
-
-    /// One could not be written: later, unless it ended anew.
-    pub(crate) fn give_back(&self, ended: JobState) {
-        self.ends.lock().entry(ended.job_id).or_insert(ended);
+        self.look_now(state.job_id, state.clone());
     }
 }
 

@@ -1,15 +1,14 @@
 //! Sequences whose jobs wait for their turn, by key.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{collections::BTreeSet, sync::Arc};
 
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{DocKind, JobState};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tokio::sync::Notify;
 
-use crate::storage::small_doc::SmallDoc;
+use crate::storage::{controller::Controller, small_doc::SmallDoc};
 
 /// Who has a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,43 +71,19 @@ impl Key {
 }
 
 /// The sequences with members that wait, as far as is known here. The store has the truth.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Sequences {
-    known: Mutex<Known>,
-    pub(crate) due: Notify,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Known {
-    pub(crate) waiting: BTreeSet<Key>,
-    pub(crate) due: BTreeSet<Key>,
-    /// Those that are due at a time, UTC epoch ms.
-    pub(crate) later: BTreeMap<Key, u64>,
-}
-
-impl Known {
-    /// The sequences that are due at `now_ms`.
-    pub(crate) fn take_due(&mut self, now_ms: u64) -> BTreeSet<Key> {
-        let mut due = std::mem::take(&mut self.due);
-        self.later.retain(|key, at_ms| {
-            let waits = *at_ms > now_ms;
-            if !waits {
-                due.insert(key.clone());
-            }
-            waits
-        });
-        due
-    }
-
-    /// When the first of the others is due, UTC epoch ms.
-    pub(crate) fn next_ms(&self) -> Option<u64> {
-        self.later.values().min().copied()
-    }
+    waiting: Mutex<BTreeSet<Key>>,
+    /// Those whose turn may pass on, UTC epoch ms.
+    pub(crate) looks: Arc<Controller<Key>>,
 }
 
 impl Sequences {
-    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Known) -> T) -> T {
-        work(&mut self.known.lock())
+    pub(crate) fn new(looks: Arc<Controller<Key>>) -> Self {
+        Self {
+            waiting: Mutex::default(),
+            looks,
+        }
     }
 
     /// A job was seen: if it waits for its turn, its sequence is looked at.
@@ -117,21 +92,29 @@ impl Sequences {
             && !state.sequence_turn
             && let Some(key) = Key::of(state)
         {
-            self.with(|known| known.waiting.insert(key));
+            self.note(key, true);
         }
     }
 
-    /// The turn may pass on at this time, UTC epoch ms.
-    pub(crate) fn due_at(&self, key: &Key, at_ms: u64) {
-        self.with(|known| known.later.insert(key.clone(), at_ms));
-        self.due.notify_one();
+    /// Whether members of this sequence wait, as far as is known.
+    pub(crate) fn note(&self, key: Key, waits: bool) {
+        let mut waiting = self.waiting.lock();
+        if waits {
+            waiting.insert(key);
+        } else {
+            waiting.remove(&key);
+        }
+    }
+
+    /// Those with members that wait.
+    pub(crate) fn waiting(&self) -> BTreeSet<Key> {
+        self.waiting.lock().clone()
     }
 
     /// A member was stored or ended by this replica: the turn may pass on now.
     pub(crate) fn stirred(&self, state: &JobState) {
         if let Some(key) = Key::of(state) {
-            self.with(|known| known.due.insert(key));
-            self.due.notify_one();
+            self.looks.look_now(key, ());
         }
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! Between the first and the last step the document stays due, so another replica finds it and continues.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use fairlead_job::{FieldError, JobId, Missed, Overlap, Schedule, Spec};
 use fairlead_store::{Doc, DocWrite, Expect, Version};
@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{base::clock::utc_text, storage::due_queue::DueQueue};
+use crate::{base::clock::utc_text, storage::controller::Controller};
 
 /// A run that begins later than this after its time was missed, ms. A replica's restart or loss takes less.
 pub(crate) const MISSED_MS: u64 = 60_000;
@@ -307,13 +307,20 @@ impl Known {
 }
 
 /// The timers that are soon due, and what was seen to lately.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Timers {
-    pub(crate) book: DueQueue<String, Known>,
+    pub(crate) book: Arc<Controller<String, Known>>,
     pub(crate) seen: Mutex<BTreeMap<String, (Version, u64)>>,
 }
 
 impl Timers {
+    pub(crate) fn new(book: Arc<Controller<String, Known>>) -> Self {
+        Self {
+            book,
+            seen: Mutex::default(),
+        }
+    }
+
     /// Remembers that this version was seen to, at `now_ms`: a search may still show it.
     pub(crate) fn see_to(&self, id: &str, version: Version, now_ms: u64) {
         let mut seen = self.seen.lock();
@@ -336,15 +343,6 @@ impl Timers {
         self.book.clear();
         let mut seen = self.seen.lock();
         seen.clear();
-    }
-
-    /// Takes out what is due.
-    pub(crate) fn due(&self, now_ms: u64) -> Vec<Known> {
-        let due = self.book.due(now_ms);
-        for known in &due {
-            self.see_to(&known.id(), known.version(), now_ms);
-        }
-        due
     }
 }
 

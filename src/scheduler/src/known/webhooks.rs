@@ -1,15 +1,15 @@
 //! Webhooks that are to be sent: their stored documents, and which of them to look at.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
-use fairlead_dispatch::Millis;
 use fairlead_job::{CALLBACK, CallbackEvents, JobId, NOTIFY};
 use fairlead_store::{DocKind, JobState};
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use tokio::sync::{Notify, Semaphore};
 
-use crate::{known::webhook_places::WebhookPlaces, storage::small_doc::SmallDoc};
+use crate::{
+    known::webhook_places::WebhookPlaces,
+    storage::{controller::Controller, small_doc::SmallDoc},
+};
 
 /// What is told of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -175,8 +175,6 @@ pub(crate) fn key_of(id: &str) -> Option<Key> {
 
 /// How soon somebody looks at a job whose end nobody told, ms.
 pub(crate) const CHECK_MS: u64 = 60_000;
-/// Webhooks that are looked at side by side.
-const ABREAST: usize = 32;
 
 impl Webhook {
     /// One whose event is yet to come, or has just come.
@@ -203,45 +201,9 @@ impl Webhook {
 /// Webhooks to look at soon, by this replica's own clock.
 #[derive(Debug)]
 pub(crate) struct Webhooks {
-    due: Mutex<BTreeMap<Key, Millis>>,
-    pub(crate) is_due: Notify,
-    /// Webhooks that are looked at side by side.
-    pub(crate) room: Arc<Semaphore>,
+    pub(crate) looks: Arc<Controller<Key>>,
     /// Those whose messages are on their way.
     pub(crate) places: Arc<WebhookPlaces>,
-}
-
-impl Default for Webhooks {
-    fn default() -> Self {
-        Self {
-            due: Mutex::default(),
-            is_due: Notify::new(),
-            room: Arc::new(Semaphore::new(ABREAST)),
-            places: Arc::default(),
-        }
-    }
-}
-
-impl Webhooks {
-    /// Looks at it at this time, or sooner.
-    pub(crate) fn look_at(&self, key: Key, at: Millis) {
-        let mut due = self.due.lock();
-        let known = due.entry(key).or_insert(at);
-        *known = (*known).min(at);
-        drop(due);
-        self.is_due.notify_one();
-    }
-
-    /// Those to look at by now.
-    pub(crate) fn take_due(&self, now: Millis) -> Vec<Key> {
-        let mut due = self.due.lock();
-        let keys = due.iter().filter(|(_, at)| **at <= now);
-        let keys: Vec<Key> = keys.map(|(key, _)| *key).collect();
-        for key in &keys {
-            due.remove(key);
-        }
-        keys
-    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! Notes results as jobs end. Each note may be written again at any time.
 
-use std::{future::ready, sync::Arc, time::Duration};
+use std::{future::ready, sync::Arc};
 
-use fairlead_job::image_fact;
+use fairlead_job::{JobId, image_fact};
 use fairlead_store::{JobState, StoreError};
-use futures_util::{StreamExt, stream};
 use serde_json::json;
 
 use crate::{
@@ -13,11 +12,6 @@ use crate::{
     known::reuse::{Class, Entry, Known, entry_id},
     lifecycle::reuse::{Outcome, differs, outcome},
 };
-
-/// Ends that are written side by side.
-const ABREAST: usize = 16;
-/// How soon ends that could not be written are tried again.
-const AGAIN: Duration = Duration::from_secs(1);
 
 /// The image that a job named, with what it held; empty: it named none. `None`: its host does not say what the job ran in.
 fn image_of(state: &JobState, class: &Class) -> Option<String> {
@@ -32,34 +26,23 @@ fn image_of(state: &JobState, class: &Class) -> Option<String> {
 }
 
 impl Core {
-    /// Writes results down, until the replica stops.
-    pub(crate) async fn watch_results(self: Arc<Self>) {
-        loop {
-            tokio::select! {
-                biased;
-                () = self.draining.cancelled() => return,
-                () = self.waiting.results.is_due.notified() => {}
-            }
-            if let Err(refusal) = self.write_results().await {
-                tracing::warn!(error = %refusal, "results of jobs that ended could not be noted; it is tried again");
-                self.clock.sleep(AGAIN).await;
-                self.waiting.results.is_due.notify_one();
-            }
-        }
+    /// Writes the results of jobs that ended, all that wait for it.
+    pub(crate) async fn write_results(self: &Arc<Self>) -> Result<(), Refusal> {
+        let results = &self.waiting.results;
+        results
+            .look_at_due(u64::MAX, self, Self::learn_results)
+            .await
     }
 
-    /// Writes the results of jobs that ended.
-    pub(crate) async fn write_results(self: &Arc<Self>) -> Result<(), Refusal> {
-        let ends = self.waiting.results.take();
-        let writes = stream::iter(ends).map(|ended| {
-            let core = Arc::clone(self);
-            async move {
-                let learned = core.learn_result(&ended).await;
-                learned.inspect_err(|_| core.waiting.results.give_back(ended))
-            }
-        });
-        let written: Vec<Result<(), Refusal>> = writes.buffer_unordered(ABREAST).collect().await;
-        written.into_iter().collect()
+    /// Writes these results.
+    pub(crate) async fn learn_results(
+        self: Arc<Self>,
+        due: Vec<(JobId, JobState)>,
+    ) -> Result<(), Refusal> {
+        for (_, ended) in due {
+            self.learn_result(&ended).await?;
+        }
+        Ok(())
     }
 
     async fn learn_result(&self, state: &JobState) -> Result<(), Refusal> {

@@ -5,7 +5,7 @@
 //! The replica that writes the state of a parent looks at it at once. When all shards seem to be over, the first replica
 //! by rendezvous hashing looks at it, and each other one two seconds later.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use fairlead_dispatch::Millis;
 use fairlead_job::{Health, JobId, Stage};
@@ -15,7 +15,7 @@ use futures_util::{StreamExt, stream};
 use crate::{
     base::errors::{JobError, Refusal},
     core::Core,
-    known::parents::Due,
+    known::controllers::PARENTS,
     lifecycle::{
         attempt::{NO_BODY, is_without_body},
         parent::is_released,
@@ -25,39 +25,12 @@ use crate::{
 
 /// How often one look begins anew because what it changed lets others change, too.
 const LOOKS_MAX: usize = 8;
-/// How often the clock is looked at, ms.
-const TICK_MS: u64 = 100;
 /// Shards that are stopped side by side.
 const ABREAST: usize = 64;
-/// How soon a look that failed is tried again, ms.
-const AGAIN_MS: u64 = 2_000;
 /// How soon shards that were told to stop are looked at again, ms.
 const STOPPING_MS: u64 = 5_000;
 
 impl Core {
-    /// Looks at parents as this replica hears of them, until it stops.
-    pub(crate) async fn watch_parents(self: Arc<Self>) {
-        loop {
-            tokio::select! {
-                biased;
-                () = self.draining.cancelled() => return,
-                () = self.waiting.parents.is_due.notified() => {}
-                () = self.clock.sleep(Duration::from_millis(TICK_MS)) => {}
-            }
-            let due = self.waiting.parents.take_due(self.clock.now());
-            for due in due {
-                let Ok(place) = Arc::clone(&self.waiting.parents.room).acquire_owned().await else {
-                    return;
-                };
-                let core = Arc::clone(&self);
-                self.tasks.spawn(async move {
-                    Box::pin(core.look_at_due(due)).await;
-                    drop(place);
-                });
-            }
-        }
-    }
-
     /// Looks again at parents of which nothing was heard for long and that this replica comes first for.
     pub(crate) fn sweep_parents(&self) {
         let now = self.clock.now();
@@ -68,17 +41,19 @@ impl Core {
         }
     }
 
-    pub(super) async fn look_at_due(self: &Arc<Self>, due: Due) {
-        let id = due.id;
-        let looked = match due.fresh {
-            Some(parent) => Box::pin(self.begin_shards(*parent)).await,
-            None => Box::pin(self.look_at_parent(id, Some(due.count))).await,
-        };
-        if let Err(refusal) = looked {
-            tracing::warn!(job_id = %id, error = %refusal, "the shards of a job could not be checked; they are checked later");
-            let again = self.clock.now().0.saturating_add(AGAIN_MS);
-            self.waiting.parents.look_at(id, Millis(again));
+    /// Does what there is to do about parents that are due.
+    pub(crate) async fn look_at_parents(
+        self: Arc<Self>,
+        due: Vec<(JobId, ())>,
+    ) -> Result<(), Refusal> {
+        for (id, ()) in due {
+            match self.waiting.parents.begin(id) {
+                Some((_, Some(fresh))) => Box::pin(self.begin_shards(*fresh)).await?,
+                Some((count, None)) => Box::pin(self.look_at_parent(id, Some(count))).await?,
+                None => {}
+            }
         }
+        Ok(())
     }
 
     /// Makes the shards of a parent that was just created here. Reads nothing.
@@ -141,7 +116,7 @@ impl Core {
                 Next::Note(wanted) => self.set_parent(parent, *wanted).await?,
                 Next::Plan => {
                     if !self.plan_tests(parent, shards).await? {
-                        let again_ms = now_ms.saturating_add(AGAIN_MS);
+                        let again_ms = now_ms.saturating_add(PARENTS.again_ms);
                         self.wait_for_shards(&read, Some(again_ms), now_ms);
                         return Ok(());
                     }
@@ -154,7 +129,7 @@ impl Core {
             }
         }
         // Others change it all the time.
-        let again = self.clock.now().0.saturating_add(AGAIN_MS);
+        let again = self.clock.now().0.saturating_add(PARENTS.again_ms);
         self.waiting.parents.look_at(id, Millis(again));
         Ok(())
     }
@@ -182,8 +157,8 @@ impl Core {
             None if parent.stop_asked => STOPPING_MS,
             None => return,
         };
-        let turn = u64::try_from(self.turn_for(parent.job_id)).unwrap_or(u64::MAX);
-        let after_ms = after_ms.saturating_add(turn.saturating_mul(AGAIN_MS));
+        let rank = self.turn_for(parent.job_id);
+        let after_ms = after_ms.saturating_add(PARENTS.later_ms(rank));
         let at = self.clock.now().0.saturating_add(after_ms);
         self.waiting.parents.look_at(parent.job_id, Millis(at));
     }

@@ -46,9 +46,9 @@ async fn submit_together<const N: usize>(core: &Arc<Core>, more: [&Value; N]) ->
 
 /// Does what this replica has to do about its parents now.
 async fn go_on(core: &Arc<Core>) {
-    for due in core.waiting.parents.take_due(core.clock.now()) {
-        core.look_at_due(due).await;
-    }
+    let looks = &core.waiting.parents.looks;
+    let looked = looks.look_at_due(looks.now_ms(), core, Core::look_at_parents);
+    drop(looked.await);
 }
 
 async fn read(core: &Core, id: JobId) -> JobState {

@@ -3,109 +3,146 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fairlead_store::Version;
-use parking_lot::Mutex;
 
-/// Most entries at one time; the latest are forgotten, and read again when they are the next ones.
-const KNOWN_MAX: usize = 20_000;
-
-/// Things by when they must be looked at, UTC epoch ms.
+/// Things by when they must be looked at, ms.
 #[derive(Debug)]
-pub(crate) struct DueQueue<K, V>(Mutex<Known<K, V>>);
-
-#[derive(Debug)]
-struct Known<K, V> {
+pub(super) struct DueQueue<K, V> {
     by_time: BTreeSet<(u64, K)>,
     entries: BTreeMap<K, Entry<V>>,
+    /// What is looked at now: it is not due again before that has ended.
+    looked_at: BTreeSet<K>,
+    /// Most entries at one time; the latest are forgotten.
+    entries_max: usize,
 }
 
-#[derive(Debug)]
-struct Entry<V> {
-    at_ms: u64,
-    version: Version,
-    value: V,
-}
-
-impl<K, V> Default for DueQueue<K, V> {
-    fn default() -> Self {
-        Self(Mutex::new(Known {
-            by_time: BTreeSet::new(),
-            entries: BTreeMap::new(),
-        }))
-    }
-}
-
-impl<K: Ord + Clone, V> Known<K, V> {
-    fn forget(&mut self, key: &K) -> Option<V> {
-        let entry = self.entries.remove(key)?;
-        self.by_time.remove(&(entry.at_ms, key.clone()));
-        Some(entry.value)
-    }
+/// What is known of one of them.
+#[derive(Debug, Clone)]
+pub(super) struct Entry<V> {
+    /// When it must be looked at, ms.
+    pub(super) at_ms: u64,
+    /// Of what is known; the same for all if they have none.
+    pub(super) version: Version,
+    pub(super) value: V,
 }
 
 impl<K: Ord + Clone, V> DueQueue<K, V> {
-    /// Looks at it at `at_ms`. What is known of it already is replaced unless it is as new.
-    pub(crate) fn set(&self, key: K, version: Version, at_ms: u64, value: V) {
-        self.with(|known| {
-            let same = known.entries.get(&key);
-            if same.is_some_and(|same| same.version >= version) {
-                return;
-            }
-            known.forget(&key);
-            known.by_time.insert((at_ms, key.clone()));
-            let entry = Entry {
-                at_ms,
-                version,
-                value,
-            };
-            known.entries.insert(key, entry);
-            if known.by_time.len() > KNOWN_MAX
-                && let Some((_, latest)) = known.by_time.last().cloned()
-            {
-                known.forget(&latest);
-            }
-        });
+    pub(super) fn new(entries_max: usize) -> Self {
+        Self {
+            by_time: BTreeSet::new(),
+            entries: BTreeMap::new(),
+            looked_at: BTreeSet::new(),
+            entries_max,
+        }
+    }
+
+    /// Replaces what is known of it, unless that is as new. True: it is the first to be looked at.
+    pub(super) fn set(&mut self, key: K, entry: Entry<V>) -> bool {
+        let same = self.entries.get(&key);
+        same.is_none_or(|same| same.version < entry.version) && self.replace(key, entry)
+    }
+
+    /// It is to be looked at by `at_ms`, or sooner if that was so before. True: it is the first one.
+    pub(super) fn look_at(&mut self, key: K, at_ms: u64, value: V) -> bool {
+        let before = self.entries.get(&key);
+        let entry = Entry {
+            at_ms: before.map_or(at_ms, |before| before.at_ms.min(at_ms)),
+            version: Version::default(),
+            value,
+        };
+        self.replace(key, entry)
+    }
+
+    /// It was taken out, and is to be looked at again. What came meanwhile stays, unless it is older; of the same
+    /// version, the sooner time counts. True: it is the first one.
+    pub(super) fn put_back(&mut self, key: K, entry: Entry<V>) -> bool {
+        let entry = match self.remove(&key) {
+            Some(came) if came.version == entry.version => Entry {
+                at_ms: came.at_ms.min(entry.at_ms),
+                ..came
+            },
+            Some(came) if came.version > entry.version => came,
+            _ => entry,
+        };
+        self.replace(key, entry)
     }
 
     /// Reads what is known of it.
-    pub(crate) fn look<R>(&self, key: &K, read: impl FnOnce(&V) -> R) -> Option<R> {
-        self.with(|known| known.entries.get(key).map(|entry| read(&entry.value)))
+    pub(super) fn get(&self, key: &K) -> Option<&V> {
+        self.entries.get(key).map(|entry| &entry.value)
     }
 
     /// There is nothing more to do for it, as of this version.
-    pub(crate) fn forget(&self, key: &K, version: Version) {
-        self.with(|known| {
-            let entry = known.entries.get(key);
-            if entry.is_some_and(|entry| entry.version <= version) {
-                known.forget(key);
+    pub(super) fn forget(&mut self, key: &K, version: Version) {
+        let entry = self.entries.get(key);
+        if entry.is_some_and(|entry| entry.version <= version) {
+            self.remove(key);
+        }
+    }
+
+    /// Forgets everything that is not looked at now.
+    pub(super) fn clear(&mut self) {
+        self.by_time.clear();
+        self.entries.clear();
+    }
+
+    /// Takes out what must be done by now, in the order of time, `many` at most. It is looked at from now on.
+    pub(super) fn take(&mut self, now_ms: u64, many: usize) -> Vec<(K, Entry<V>)> {
+        let due = self
+            .by_time
+            .iter()
+            .take_while(|(at_ms, _)| *at_ms <= now_ms);
+        let due = due.filter(|(_, key)| !self.looked_at.contains(key));
+        let keys: Vec<K> = due.map(|(_, key)| key.clone()).take(many).collect();
+        let mut taken = Vec::with_capacity(keys.len());
+        for key in keys {
+            if let Some(entry) = self.remove(&key) {
+                self.looked_at.insert(key.clone());
+                taken.push((key, entry));
             }
-        });
+        }
+        taken
     }
 
-    /// Forgets everything: it is read again.
-    pub(crate) fn clear(&self) {
-        self.with(|known| {
-            known.by_time.clear();
-            known.entries.clear();
-        });
+    /// The look at it has ended.
+    pub(super) fn looked_at(&mut self, key: &K) {
+        self.looked_at.remove(key);
     }
 
-    /// Takes out what must be done by now, in the order of time.
-    pub(crate) fn due(&self, now_ms: u64) -> Vec<V> {
-        self.with(|known| {
-            let mut due = Vec::new();
-            while let Some((at_ms, key)) = known.by_time.first().cloned() {
-                if at_ms > now_ms {
-                    break;
-                }
-                known.by_time.pop_first();
-                due.extend(known.entries.remove(&key).map(|entry| entry.value));
-            }
-            due
-        })
+    /// Whether some of them must be done by now.
+    pub(super) fn is_due(&self, now_ms: u64) -> bool {
+        let first = self.by_time.first();
+        first.is_some_and(|(at_ms, _)| *at_ms <= now_ms)
     }
 
-    fn with<R>(&self, work: impl FnOnce(&mut Known<K, V>) -> R) -> R {
-        work(&mut self.0.lock())
+    /// How many they are.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// When the first of those that are not looked at now must be.
+    pub(super) fn next_ms(&self) -> Option<u64> {
+        let mut waiting = self.by_time.iter();
+        let next = waiting.find(|(_, key)| !self.looked_at.contains(key));
+        next.map(|(at_ms, _)| *at_ms)
+    }
+
+    fn replace(&mut self, key: K, entry: Entry<V>) -> bool {
+        self.remove(&key);
+        let place = (entry.at_ms, key.clone());
+        self.by_time.insert(place.clone());
+        self.entries.insert(key, entry);
+        if self.by_time.len() > self.entries_max
+            && let Some((_, latest)) = self.by_time.last().cloned()
+        {
+            self.remove(&latest);
+        }
+        self.by_time.first() == Some(&place)
+    }
+
+    fn remove(&mut self, key: &K) -> Option<Entry<V>> {
+        let entry = self.entries.remove(key)?;
+        self.by_time.remove(&(entry.at_ms, key.clone()));
+        Some(entry)
     }
 }
 
@@ -113,48 +150,77 @@ impl<K: Ord + Clone, V> DueQueue<K, V> {
 mod tests {
     use super::*;
 
-    fn at(seq_no: u64) -> Version {
-        Version {
+    fn entry<V>(seq_no: u64, at_ms: u64, value: V) -> Entry<V> {
+        let version = Version {
             primary_term: 1,
             seq_no,
+        };
+        Entry {
+            at_ms,
+            version,
+            value,
         }
+    }
+
+    fn due<K: Ord + Clone, V>(queue: &mut DueQueue<K, V>, now_ms: u64) -> Vec<V> {
+        let due = queue.take(now_ms, usize::MAX).into_iter();
+        due.map(|(key, entry)| {
+            queue.looked_at(&key);
+            entry.value
+        })
+        .collect()
     }
 
     #[test]
     fn what_is_due_comes_by_time_and_once() {
-        let book: DueQueue<&str, char> = DueQueue::default();
-        book.set("late", at(1), 30, 'l');
-        book.set("b", at(1), 10, 'b');
-        book.set("a", at(1), 20, 'a');
-        assert!(book.due(9).is_empty());
-        assert_eq!(book.due(20), ['b', 'a']);
-        assert!(book.due(20).is_empty());
-        assert_eq!(book.due(u64::MAX), ['l']);
+        let mut queue: DueQueue<&str, char> = DueQueue::new(10);
+        assert!(queue.set("late", entry(1, 30, 'l')));
+        assert!(queue.set("b", entry(1, 10, 'b')));
+        assert!(!queue.set("a", entry(1, 20, 'a')));
+        assert!(due(&mut queue, 9).is_empty());
+        assert_eq!((queue.next_ms(), queue.len()), (Some(10), 3));
+        assert!(queue.is_due(10) && !queue.is_due(9));
+        assert_eq!(due(&mut queue, 20), ['b', 'a']);
+        assert!(due(&mut queue, 20).is_empty());
+        assert_eq!(due(&mut queue, u64::MAX), ['l']);
     }
 
     #[test]
     fn only_what_is_newer_replaces_and_forgets() {
-        let book: DueQueue<&str, char> = DueQueue::default();
-        book.set("a", at(2), 10, 'x');
-        book.set("a", at(1), 5, 'o');
-        book.set("a", at(2), 5, 's');
-        assert!(book.due(9).is_empty());
-        book.set("a", at(3), 20, 'n');
-        book.forget(&"a", at(2));
-        assert!(book.due(10).is_empty());
-        assert_eq!(book.due(20), ['n']);
-        book.set("a", at(4), 30, 'g');
-        book.forget(&"a", at(5));
-        assert!(book.due(30).is_empty());
+        let mut queue: DueQueue<&str, char> = DueQueue::new(10);
+        queue.set("a", entry(2, 10, 'x'));
+        queue.set("a", entry(1, 5, 'o'));
+        queue.set("a", entry(2, 5, 's'));
+        queue.put_back("a", entry(1, 5, 'o'));
+        queue.put_back("a", entry(2, 50, 's'));
+        assert!(due(&mut queue, 9).is_empty());
+        queue.set("a", entry(3, 20, 'n'));
+        queue.forget(&"a", entry(2, 0, ()).version);
+        assert!(due(&mut queue, 10).is_empty());
+        assert_eq!(due(&mut queue, 20), ['n']);
+        queue.set("a", entry(4, 30, 'g'));
+        queue.forget(&"a", entry(5, 0, ()).version);
+        assert!(due(&mut queue, 30).is_empty());
+    }
+
+    #[test]
+    fn the_sooner_time_and_the_last_value_count_without_versions() {
+        let mut queue: DueQueue<&str, char> = DueQueue::new(10);
+        queue.look_at("a", 20, 'o');
+        assert!(queue.look_at("a", 10, 'x'));
+        queue.look_at("a", 30, 'n');
+        assert_eq!((queue.next_ms(), queue.get(&"a")), (Some(10), Some(&'n')));
+        assert_eq!(due(&mut queue, 10), ['n']);
+        assert!(due(&mut queue, u64::MAX).is_empty());
     }
 
     #[test]
     fn the_latest_are_forgotten_when_there_are_too_many() {
-        let book = DueQueue::default();
-        for n in 0..=KNOWN_MAX {
-            book.set(n, at(1), u64::try_from(KNOWN_MAX - n).unwrap(), n);
+        let mut queue = DueQueue::new(100);
+        for n in 0..=100 {
+            queue.set(n, entry(1, 100 - n, n));
         }
-        let due = book.due(u64::MAX);
-        assert_eq!((due.len(), due.last()), (KNOWN_MAX, Some(&1)));
+        let due = due(&mut queue, u64::MAX);
+        assert_eq!((due.len(), due.last()), (100, Some(&1)));
     }
 }

@@ -1,9 +1,10 @@
-//! Access to the store that several flows share: group commit, small documents and their cache, a queue by due time,
+//! Access to the store that several flows share: group commit, small documents and their cache, controllers,
 //! the data folder that replicas share.
 
+pub(crate) mod controller;
 pub(crate) mod doc_cache;
 pub(crate) mod doc_fields;
-pub(crate) mod due_queue;
+mod due_queue;
 mod forget;
 pub(crate) mod group_commit;
 pub(crate) mod group_reads;

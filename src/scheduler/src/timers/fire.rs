@@ -4,36 +4,27 @@
 //! order of replicas. The first one starts the run, and the others check a little later. Timers that are due together
 //! are handled together: a batch is two writes of documents and one of jobs.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use fairlead_job::{JobId, Overlap, Shards, Stage};
 use fairlead_store::{
     DocKind, DocWrite, DueDoc, Expect, ItemError, JobState, StoreError, StoredJob, Version,
 };
 use futures_util::{StreamExt, stream};
-use tokio::sync::Semaphore;
 
 use crate::{
     base::errors::Refusal,
     core::Core,
-    jobs::alarms::AHEAD_MS,
-    known::timers::{Known, Run, Stored, Timer, id_of},
+    known::{
+        controllers::{AHEAD_MS, TIMERS},
+        timers::{Known, Run, Stored, Timer, id_of},
+    },
     lifecycle::attempt::{cancelled, to_be_stopped},
     submission::built_jobs::{BuiltJobs, Ids},
-    waiting::alarms::TICK_MS,
 };
 
-/// How much later each replica looks at a timer than the one that comes before it, ms: a lost replica's timers
-/// still begin within a second.
-const OTHERS_LATER_MS: u64 = 500;
-/// How soon it is tried again when the store did not take or say something, ms.
-const AGAIN_MS: u64 = 500;
 /// Most timers of one look at the store: those of some seconds, and those that it still shows as they were.
 const LOOK_MAX: u32 = 10_000;
-/// Most timers in a batch.
-const BATCH_MAX: usize = 500;
-/// Batches that are worked on side by side.
-const BATCHES_ABREAST: usize = 4;
 /// Jobs that are stopped side by side.
 const STOPS_ABREAST: usize = 32;
 
@@ -63,13 +54,10 @@ impl Core {
     /// A search showed a timer that is soon due: remembers it. What is due already may be in the hands of another
     /// replica, which gets the same time for it as if it were due now.
     fn see_timer(&self, due: DueDoc, now_ms: u64) {
-        let turn = u64::try_from(self.timer_turn(&due.id)).unwrap_or(u64::MAX);
+        let turn = self.timer_turn(&due.id);
         let at_ms = match turn {
             0 => due.at_ms,
-            _ => due
-                .at_ms
-                .max(now_ms)
-                .saturating_add(turn.saturating_mul(OTHERS_LATER_MS)),
+            _ => due.at_ms.max(now_ms).saturating_add(TIMERS.later_ms(turn)),
         };
         let known = Known::Seen {
             id: due.id.clone(),
@@ -103,7 +91,7 @@ impl Core {
     }
 
     fn retry_known(&self, known: Known) {
-        let at_ms = self.clock.wall_ms().saturating_add(AGAIN_MS);
+        let at_ms = self.clock.wall_ms().saturating_add(TIMERS.again_ms);
         let (id, version) = (known.id(), known.version());
         self.waiting.timers.book.set(id, version, at_ms, known);
     }
@@ -140,7 +128,7 @@ impl Core {
             Some((stored.version, timer))
         });
         let follows: Vec<(Version, Timer)> = follows.collect();
-        for batch in follows.chunks(BATCH_MAX) {
+        for batch in follows.chunks(TIMERS.batch) {
             let writes = batch.iter();
             let writes = writes.map(|(version, timer)| timer.to_write(Expect::Version(*version)));
             let outcomes = self.write_timers(writes.collect()).await;
@@ -159,27 +147,18 @@ impl Core {
         Ok(())
     }
 
-    /// Begins what is due, until the replica stops.
-    pub(crate) async fn watch_timers(self: Arc<Self>) {
-        let abreast = Arc::new(Semaphore::new(BATCHES_ABREAST));
-        loop {
-            tokio::select! {
-                biased;
-                () = self.draining.cancelled() => return,
-                () = self.clock.rest(Duration::from_millis(TICK_MS)) => {}
-            }
-            let due = self.waiting.timers.due(self.clock.wall_ms());
-            for batch in due.chunks(BATCH_MAX) {
-                let Ok(place) = Arc::clone(&abreast).acquire_owned().await else {
-                    return;
-                };
-                let (core, batch) = (Arc::clone(&self), batch.to_vec());
-                self.tasks.spawn(async move {
-                    core.fire(batch).await;
-                    drop(place);
-                });
-            }
+    /// Does what there is to do about timers that are due. What fails is looked at again, each timer by itself.
+    pub(crate) async fn look_at_timers(
+        self: Arc<Self>,
+        due: Vec<(String, Known)>,
+    ) -> Result<(), Refusal> {
+        let now_ms = self.clock.wall_ms();
+        for (id, known) in &due {
+            self.waiting.timers.see_to(id, known.version(), now_ms);
         }
+        self.fire(due.into_iter().map(|(_, known)| known).collect())
+            .await;
+        Ok(())
     }
 
     /// Begins the runs of timers that are due.
@@ -219,10 +198,9 @@ impl Core {
         let next = |stored: &Stored| self.next_of(&stored.timer, &ended, now_ms);
         let next: Vec<Timer> = batch.iter().map(next).collect();
         let begun = self.begin(batch, next).await;
-        if begun.is_empty() {
-            return;
+        if !begun.is_empty() {
+            self.run_begun(begun).await;
         }
-        self.run_begun(begun).await;
     }
 
     /// Reads timers that a search showed. What has changed since then is left to those who changed it: it is seen

@@ -67,8 +67,8 @@ async fn step(ms: u64) {
 async fn look(core: &Arc<Core>) {
     // A read may fail: the next one will not.
     drop(core.read_timers().await);
-    let due = core.waiting.timers.due(core.clock.wall_ms());
-    core.fire(due).await;
+    let due = core.waiting.timers.book.due(core.clock.wall_ms());
+    Arc::clone(core).look_at_timers(due).await.unwrap();
 }
 
 async fn jobs(core: &Core) -> Vec<StoredJob> {

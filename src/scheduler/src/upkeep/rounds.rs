@@ -92,8 +92,8 @@ const CHORES: &[Chore] = chores! {
     "held" every 10 at 0: |_, core| core.compare_held().await?;
     // Looks again at what waits, for an announcement may have been missed.
     "dependants" every 10 at 0: |_, core| core.sweep_dependants().await;
-    "sequences" every 10 at 0: |_, core| Box::pin(core.sweep_sequences()).await;
-    "clusters" every 10 at 0: |_, core| core.sweep_clusters().await;
+    "sequences" every 10 at 0: |_, core| core.sweep_sequences();
+    "clusters" every 10 at 0: |_, core| core.sweep_clusters();
     "parents" every 10 at 0: |_, core| core.sweep_parents();
     // Writes how long tests and jobs took, and what ran in minutes that are over; sums up hours that are over.
     "test_times" every 5 at 0: |_, core| core.write_test_times().await?;

@@ -5,23 +5,20 @@
 //! replica first for each job; another one acts a little later if it is still needed. The next state follows from the
 //! job's state and the time, and is written by compare-and-set. So it happens once, and depends on no memory.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
+use fairlead_job::JobId;
 use fairlead_store::{StoreError, StoredJob};
-use futures_util::{StreamExt, stream};
 
 use crate::{
+    base::errors::Refusal,
     core::Core,
-    jobs::alarms::{AHEAD_MS, OTHERS_LATER_MS},
+    known::controllers::AHEAD_MS,
     lifecycle::{alarm::at_alarm, parent::is_released},
 };
 
 /// Alarms in one look.
 const LOOK_MAX: u32 = 10_000;
-/// How often the clock is looked at, ms.
-pub(crate) const TICK_MS: u64 = 100;
-/// Jobs that are changed side by side.
-const ABREAST: usize = 256;
 
 impl Core {
     /// Asks the store for the alarms of the next seconds.
@@ -36,38 +33,20 @@ impl Core {
         Ok(())
     }
 
-    /// Does what is due, until the replica stops.
-    pub(crate) async fn watch_alarms(self: Arc<Self>) {
-        loop {
-            tokio::select! {
-                biased;
-                () = self.draining.cancelled() => return,
-                () = self.clock.rest(Duration::from_millis(TICK_MS)) => {}
+    /// Does what is due.
+    pub(crate) async fn ring(self: Arc<Self>, due: Vec<(JobId, StoredJob)>) -> Result<(), Refusal> {
+        let now_ms = self.clock.wall_ms();
+        for (id, stored) in due {
+            if is_released(&stored.state) {
+                // What becomes of it depends on its shards.
+                self.note_shards(&stored.state);
+                self.waiting.parents.look_at(id, self.clock.now());
+                continue;
             }
-            let due = self.waiting.alarms.due(self.clock.wall_ms());
-            let ringing = stream::iter(due).map(|job| self.ring(job));
-            ringing.buffer_unordered(ABREAST).collect::<()>().await;
+            let next = |state: &_| Ok(at_alarm(state, now_ms));
+            self.change_known(stored, next).await?;
         }
-    }
-
-    async fn ring(self: &Arc<Self>, stored: StoredJob) {
-        let (id, now_ms) = (stored.state.job_id, self.clock.wall_ms());
-        if is_released(&stored.state) {
-            // What becomes of it depends on its shards.
-            self.note_shards(&stored.state);
-            self.waiting.parents.look_at(id, self.clock.now());
-            return;
-        }
-        let outcome = self
-            .change_known(stored.clone(), |state| Ok(at_alarm(state, now_ms)))
-            .await;
-        if let Err(refusal) = outcome {
-            tracing::warn!(job_id = %id, error = %refusal, "the alarm of a waiting job could not be handled; it is tried again");
-            let again_ms = self.clock.wall_ms().saturating_add(OTHERS_LATER_MS);
-            self.waiting
-                .alarms
-                .set(id, stored.version, again_ms, stored);
-        }
+        Ok(())
     }
 }
 
@@ -248,12 +227,12 @@ mod tests {
         .await;
         core.read_alarms().await.unwrap();
         let due = core.waiting.alarms.due(core.clock.wall_ms());
-        assert_eq!(due, std::slice::from_ref(&job));
-        core.ring(job.clone()).await;
+        assert_eq!(due, [(job.state.job_id, job.clone())]);
+        Arc::clone(&core).ring(due.clone()).await.unwrap();
         let begun = core.stored_job(job.state.job_id).await.unwrap();
         assert!(begun.state.ready);
         // Another replica that had read the same.
-        core.ring(job.clone()).await;
+        Arc::clone(&core).ring(due).await.unwrap();
         assert_eq!(core.stored_job(job.state.job_id).await.unwrap(), begun);
     }
 }

@@ -1,6 +1,6 @@
 //! Sends webhooks that are due: one replica at a time, again and again until the receiver takes it.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use fairlead_store::{
     DocFind, DocKind, DocWrite, Expect, ItemError, JobState, StoreError, StoredJob,
@@ -11,6 +11,7 @@ use crate::{
     base::errors::Refusal,
     core::Core,
     known::{
+        controllers::AHEAD_MS,
         webhook_places::WebhookPlace,
         webhooks::{CHECK_MS, Event, Field, Key, Standing, Webhook, id_of, key_of},
     },
@@ -24,16 +25,10 @@ use crate::{
     },
 };
 
-/// How far ahead due webhooks are read, ms.
-const AHEAD_MS: u64 = 5_000;
 /// Most of them in one look.
 const LOOK_MAX: u32 = 1_000;
-/// How often the clock is looked at, ms.
-const TICK_MS: u64 = 100;
 /// For how long a replica has a webhook for itself while it tries it, ms.
 const TRY_MS: u64 = 30_000;
-/// How soon a look that failed begins anew, ms.
-const AGAIN_MS: u64 = 3_000;
 /// How soon a webhook is looked at again when searches did not see the end of its job, ms: a refresh of the store.
 const UNSEEN_MS: u64 = 1_000;
 /// After how many tries a webhook is given up.
@@ -62,40 +57,24 @@ struct Sending {
 }
 
 impl Core {
-    /// Sends what is due, until the replica stops.
-    pub(crate) async fn watch_webhooks(self: Arc<Self>) {
-        loop {
-            tokio::select! {
-                biased;
-                () = self.draining.cancelled() => return,
-                () = self.waiting.webhooks.is_due.notified() => {}
-                () = self.clock.sleep(Duration::from_millis(TICK_MS)) => {}
-            }
-            for key in self.waiting.webhooks.take_due(self.clock.now()) {
-                let Ok(place) = Arc::clone(&self.waiting.webhooks.room)
-                    .acquire_owned()
-                    .await
-                else {
-                    return;
-                };
-                let core = Arc::clone(&self);
-                self.tasks.spawn(async move {
-                    let looked = core.look_for_message(key).await;
-                    // Whoever waits for a receiver keeps nobody from looking.
-                    drop(place);
-                    let seen = match looked {
-                        Ok(Some(sending)) => core.send_webhook(sending).await,
-                        Ok(None) => Ok(()),
-                        Err(refusal) => Err(refusal),
-                    };
-                    if let Err(refusal) = seen {
-                        let id = id_of(key);
-                        tracing::warn!(webhook = id, error = %refusal, "a webhook could not be seen to; it is tried again");
-                        core.look_at_webhook(key, AGAIN_MS);
-                    }
-                });
-            }
+    /// Sends what is due.
+    pub(crate) async fn look_at_webhooks(
+        self: Arc<Self>,
+        due: Vec<(Key, ())>,
+    ) -> Result<(), Refusal> {
+        for (key, ()) in due {
+            let Some(sending) = self.look_for_message(key).await? else {
+                continue;
+            };
+            // Whoever waits for a receiver keeps nobody from looking.
+            let core = Arc::clone(&self);
+            self.tasks.spawn(async move {
+                if let Err(refusal) = core.send_webhook(sending).await {
+                    core.waiting.webhooks.looks.failed(key, (), &refusal);
+                }
+            });
         }
+        Ok(())
     }
 
     /// Asks the store for the webhooks of the next seconds.

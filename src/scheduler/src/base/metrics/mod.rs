@@ -4,6 +4,7 @@
 //! peers) are read on each request.
 
 mod lab;
+mod looks;
 mod process;
 mod states;
 mod text;
@@ -11,6 +12,7 @@ mod times;
 
 use fairlead_job::Cause;
 pub(crate) use lab::{LabGauges, QueueReading, Readings};
+pub(crate) use looks::Looks;
 use parking_lot::Mutex;
 pub(crate) use states::States;
 pub(crate) use text::{CLASSIC, OPEN_METRICS};
@@ -128,6 +130,7 @@ pub(crate) struct Metrics {
     pub(crate) hints_lost: Counter,
     chore_time: Family<Label, Histogram, fn() -> Histogram>,
     chores_failed: Counters,
+    pub(crate) looks: looks::AllLooks,
     violations: Counters,
     /// Versions of small documents that cannot be read, by kind.
     pub(crate) unreadable_documents: Counters,
@@ -162,6 +165,7 @@ impl Default for Metrics {
             hints_lost: Counter::default(),
             chore_time: Family::new_with_constructor(|| Histogram::new(CHORE_TIME_S)),
             chores_failed: Family::default(),
+            looks: looks::AllLooks::default(),
             violations: Family::default(),
             unreadable_documents: Family::default(),
             timer_lateness: Histogram::new(LATENESS_S),
@@ -266,6 +270,7 @@ impl Metrics {
         to.register("timer_lateness_seconds", help, self.timer_lateness.clone());
         let help = "Duration of each chore of a round, in seconds";
         to.register("chore_seconds", help, self.chore_time.clone());
+        self.looks.register(to);
         self.register_counters(to);
         let help = "Jumps of the wall clock by more than 5 s";
         to.register("clock_steps", help, self.steps.clone());

@@ -10,8 +10,8 @@ use crate::core::Core;
 
 /// Does what this replica has to do about its parents now.
 async fn go_on(core: &Arc<Core>) {
-    for due in core.waiting.parents.take_due(core.clock.now()) {
-        Box::pin(core.look_at_parent(due.id, None)).await.unwrap();
+    for (id, ()) in core.waiting.parents.looks.due(core.clock.now().0) {
+        Box::pin(core.look_at_parent(id, None)).await.unwrap();
     }
 }
 

@@ -26,42 +26,29 @@ mod barrier;
 const LOOKS_MAX: usize = 8;
 
 impl Core {
-    /// Looks at clusters as this replica hears of them, until it stops.
-    pub(crate) async fn watch_clusters(self: Arc<Self>) {
-        loop {
-            tokio::select! {
-                biased;
-                () = self.draining.cancelled() => return,
-                () = self.waiting.clusters.is_due.notified() => {}
-            }
-            for (_, jobs) in self.waiting.clusters.take() {
-                self.look_or_warn(&jobs).await;
-            }
-        }
-    }
-
     /// Looks again at the clusters that testboxes have a job of and that this replica comes first for.
-    pub(crate) async fn sweep_clusters(self: &Arc<Self>) {
+    pub(crate) fn sweep_clusters(&self) {
         let held = self.jobs.live.ids().into_iter();
         let held = held.filter_map(|id| of(&self.jobs.live.get(id)?.stored.state));
         let all: BTreeMap<JobId, Vec<JobId>> = held.collect();
         self.waiting.clusters.partial.keep(&all);
         for (head, jobs) in all {
             if self.turn_for(head) == 0 {
-                self.look_or_warn(&jobs).await;
+                let now_ms = self.clock.now().0;
+                self.waiting.clusters.looks.look_at(head, now_ms, jobs);
             }
         }
     }
 
-    async fn look_or_warn(self: &Arc<Self>, jobs: &[JobId]) {
-        if let Err(refusal) = self.look_at_cluster(jobs).await {
-            let head = jobs.first();
-            tracing::warn!(
-                ?head,
-                error = %refusal,
-                "a cluster could not be checked; it is checked later"
-            );
+    /// Does what there is to do about clusters that are due.
+    pub(crate) async fn look_at_clusters(
+        self: Arc<Self>,
+        due: Vec<(JobId, Vec<JobId>)>,
+    ) -> Result<(), Refusal> {
+        for (_, jobs) in due {
+            self.look_at_cluster(&jobs).await?;
         }
+        Ok(())
     }
 
     /// Does what there is to do about the jobs of a cluster; answers how they were read last.

@@ -10,7 +10,7 @@
 
 mod turns;
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc};
 
 use fairlead_job::JobId;
 use fairlead_store::{DocKind, DocWrite, Expect, JobState};
@@ -26,70 +26,37 @@ use crate::{
 const TRIES_MAX: usize = 8;
 /// How long the document of a sequence is kept when nothing happens in it, ms: a day.
 const KEPT_MS: u64 = 86_400_000;
-/// The longest sleep until the clock is looked at again, which may step, ms.
-const LATER_MAX_MS: u64 = 10_000;
 
 impl Core {
-    /// Passes turns on as this replica hears of it, until it stops.
-    pub(crate) async fn watch_sequences(self: Arc<Self>) {
-        loop {
-            let next_ms = self.waiting.sequences.with(|known| known.next_ms());
-            let left_ms = next_ms.map(|ms| ms.saturating_sub(self.clock.wall_ms()));
-            let left = Duration::from_millis(left_ms.unwrap_or(LATER_MAX_MS).min(LATER_MAX_MS));
-            tokio::select! {
-                biased;
-                () = self.draining.cancelled() => return,
-                () = self.waiting.sequences.due.notified() => {}
-                () = self.clock.sleep(left) => {}
-            }
-            let now_ms = self.clock.wall_ms();
-            let due = self.waiting.sequences.with(|known| known.take_due(now_ms));
-            self.look_at_sequences(due).await;
-        }
-    }
-
     /// Looks again at the sequences that this replica comes first for.
-    pub(crate) async fn sweep_sequences(self: &Arc<Self>) {
-        let mut waiting = self.waiting.sequences.with(|known| known.waiting.clone());
-        waiting.retain(|key| self.turn_for(key.number()) == 0);
-        self.look_at_sequences(waiting).await;
-    }
-
-    /// One refresh serves all of them: members that were stored before are found.
-    async fn look_at_sequences(self: &Arc<Self>, keys: BTreeSet<Key>) {
-        if keys.is_empty() {
-            return;
-        }
-        if let Err(error) = self.store.refresh().await {
-            tracing::warn!(%error, "sequences could not be checked; they are checked later");
-            self.waiting
-                .sequences
-                .with(|known| known.waiting.extend(keys));
-            return;
-        }
-        for key in keys {
-            self.look_at_sequence(&key).await;
+    pub(crate) fn sweep_sequences(&self) {
+        let sequences = &self.waiting.sequences;
+        let now_ms = sequences.looks.now_ms();
+        for key in sequences.waiting() {
+            if self.turn_for(key.number()) == 0 {
+                sequences.looks.look_at(key, now_ms, ());
+            }
         }
     }
 
-    async fn look_at_sequence(self: &Arc<Self>, key: &Key) {
-        // Before: a member that is seen meanwhile stays known.
-        self.waiting
-            .sequences
-            .with(|known| known.waiting.remove(key));
-        let goes_on = self.pass_on(key).await.unwrap_or_else(|refusal| {
-            tracing::warn!(
-                sequence = key.key,
-                error = %refusal,
-                "a sequence could not be checked; it is checked later"
-            );
-            true
-        });
-        if goes_on {
-            self.waiting
-                .sequences
-                .with(|known| known.waiting.insert(key.clone()));
+    /// Passes turns on. One refresh serves all of them: members that were stored before are found.
+    pub(crate) async fn look_at_sequences(
+        self: Arc<Self>,
+        due: Vec<(Key, ())>,
+    ) -> Result<(), Refusal> {
+        self.store.refresh().await?;
+        let sequences = &self.waiting.sequences;
+        for (key, ()) in due {
+            // Before: a member that is seen meanwhile stays known.
+            sequences.note(key.clone(), false);
+            match self.pass_on(&key).await {
+                Ok(false) => continue,
+                Ok(true) => {}
+                Err(refusal) => sequences.looks.failed(key.clone(), (), &refusal),
+            }
+            sequences.note(key, true);
         }
+        Ok(())
     }
 
     /// Sees to it that as many members have a turn as may, of those that a search finds; `false`: all have ended.

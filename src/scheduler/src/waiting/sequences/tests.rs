@@ -71,14 +71,10 @@ async fn the_end_of_the_last_one_is_looked_at_once() {
     store_job(&core, member(1)).await;
     assert_eq!(core.pass_on(&key()).await, Ok(true));
     end(&core, 1).await;
-    let due = || {
-        core.waiting
-            .sequences
-            .with(|known| std::mem::take(&mut known.due))
-    };
-    assert_eq!(due(), [key()].into());
+    let due = || core.waiting.sequences.looks.due(u64::MAX);
+    assert_eq!(due(), [(key(), ())]);
     assert_eq!(core.pass_on(&key()).await, Ok(false));
-    assert_eq!(due(), [].into());
+    assert_eq!(due(), []);
 }
 
 #[tokio::test]
@@ -96,7 +92,8 @@ async fn what_a_dead_replica_began_another_one_ends() {
     assert!(written.is_ok());
     let b = core_beside(&a);
     b.waiting.sequences.seen(&member(1));
-    Box::pin(b.sweep_sequences()).await;
+    b.sweep_sequences();
+    look(&b).await;
     assert_eq!(ready(&a, &[1]).await, [true]);
     // A job that is over does not keep its turn, and nobody remembers it for ever.
     b.forget_sequences().await.unwrap();
@@ -191,15 +188,11 @@ async fn the_rate_is_kept_and_the_next_look_has_a_time() {
         }))
     };
     core.change(JobId::new(1), ran).await.unwrap();
-    core.pass_on(&key()).await.unwrap();
+    look(&core).await;
     assert_eq!(ready(&core, &[2]).await, [false]);
-    let next_ms = core.waiting.sequences.with(|known| known.next_ms());
-    assert_eq!(next_ms, Some(began_ms + 60_000));
-    let due = core
-        .waiting
-        .sequences
-        .with(|known| known.take_due(began_ms + 60_000));
-    assert!(due.contains(&key()));
+    let looks = &core.waiting.sequences.looks;
+    assert_eq!(looks.due(began_ms + 59_999), []);
+    assert_eq!(looks.due(began_ms + 60_000), [(key(), ())]);
 }
 
 #[tokio::test]
@@ -253,8 +246,9 @@ async fn change(
 
 /// Looks at the sequence as often as this replica was stirred.
 async fn look(core: &Arc<Core>) {
-    let due = core.waiting.sequences.with(|known| known.take_due(0));
-    assert_eq!(due, [key()].into());
+    let looks = &core.waiting.sequences.looks;
+    let due = looks.due(looks.now_ms());
+    assert_eq!(due, [(key(), ())]);
     core.pass_on(&key()).await.unwrap();
 }
 

@@ -114,7 +114,8 @@ impl Core {
         let now_ms = self.clock.wall_ms();
         let turns = open.turns(now_ms);
         if let Some(again_ms) = turns.again_ms {
-            self.waiting.sequences.due_at(key, again_ms);
+            let looks = &self.waiting.sequences.looks;
+            looks.look_at(key.clone(), again_ms, ());
         }
         let untold = open.with_turn.values().filter(|it| !it.sequence_turn);
         let mut told: Vec<JobId> = untold.map(|state| state.job_id).collect();
