@@ -62,4 +62,5 @@ pub use bad_config::BadConfig;
 pub use config::{AgentConfig, ExecutorChoice, Kinds};
 pub use event::AgentEvent;
 pub use isolation::{JobUsers, UserRange, launched};
+pub use job::{Patience, until_stored};
 pub use job_line::JobLine;

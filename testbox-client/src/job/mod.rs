@@ -29,3 +29,4 @@ pub(crate) use environment::suite_of;
 pub(crate) use finish::deliver_leftover;
 pub(crate) use folder::{JobFolder, leftovers};
 pub(crate) use journal::{End, Journal};
+pub use retry::{Patience, until_stored};

@@ -34,14 +34,15 @@ where
 /// How long a job still waits for a lab that cannot store what it leaves. That may last for days, so the job then ends
 /// without it.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub struct Patience {
     most: Duration,
     /// Counts from the first refusal on.
     until: Option<Instant>,
 }
 
 impl Patience {
-    pub(crate) fn new(most: Duration) -> Self {
+    /// Lasts for `most` from the first refusal on.
+    pub fn new(most: Duration) -> Self {
         Self { most, until: None }
     }
 
@@ -58,8 +59,12 @@ pub(crate) fn stores_nothing(error: &ClientError) -> bool {
     matches!(error.status(), Some(500 | 507))
 }
 
-/// Like [`until_answered`], but a lab that stores nothing is asked only as long as `patience` lasts.
-pub(crate) async fn until_stored<T, F>(
+/// Asks until there is an answer that stands, a refusal included. A lab that is away is asked for ever. One that stores
+/// nothing (statuses 500 and 507) is asked only as long as `patience` lasts.
+///
+/// # Errors
+/// The refusal.
+pub async fn until_stored<T, F>(
     job_id: &str,
     what: &'static str,
     patience: &mut Patience,

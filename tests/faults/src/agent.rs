@@ -261,7 +261,9 @@ impl Life {
     fn start(&mut self, grant: &Grant) {
         let job = Job::of(grant);
         let (teller, line) = JobLine::new(job.key.clone(), self.sender.clone());
-        self.courses.push(Box::pin(job.clone().run(line)));
+        let (client, history) = (self.lines.client.clone(), Arc::clone(&self.history));
+        self.courses
+            .push(Box::pin(job.clone().run(line, client, history)));
         let held = Held {
             job,
             teller,

@@ -21,6 +21,7 @@ pub(super) struct Final {
     pub(super) number: u64,
     pub(super) stage: String,
     pub(super) health: String,
+    pub(super) readiness: String,
     pub(super) attempt: u16,
 }
 
@@ -40,6 +41,8 @@ pub(super) struct Evidence<'a> {
     pub(super) grants: &'a [GrantLine],
     /// By job.
     pub(super) finals: &'a BTreeMap<String, Final>,
+    /// Of the files that were confirmed, those that are there, by path, and whether each is whole.
+    pub(super) files: &'a BTreeMap<String, bool>,
     pub(super) testboxes: &'a [Testbox],
     /// When faults began and ended.
     pub(super) faulty: (Micros, Micros),
@@ -58,7 +61,7 @@ pub(super) struct Breach {
 type Rule = (&'static str, fn(&Evidence<'_>) -> Vec<String>);
 
 /// The rules, in the order of the report.
-pub(super) const RULES: [Rule; 8] = [
+pub(super) const RULES: [Rule; 10] = [
     (
         "every acknowledged job is there, ran and ended",
         lost_or_open,
@@ -71,6 +74,11 @@ pub(super) const RULES: [Rule; 8] = [
         "an end that was confirmed stands, and is the only one",
         ends,
     ),
+    (
+        "a file whose upload was acknowledged is there, whole",
+        spoiled,
+    ),
+    ("a job that ended says whether its file is there", readiness),
     ("no two runs of a job overlap", overlaps),
     (
         "no job is granted while it runs for another grant",
@@ -169,6 +177,35 @@ fn ends(evidence: &Evidence<'_>) -> Vec<String> {
         }
     }
     bad
+}
+
+fn spoiled(evidence: &Evidence<'_>) -> Vec<String> {
+    let acked = evidence.facts.uploads.iter().filter(|one| one.acked);
+    let bad = acked.filter_map(|file| match evidence.files.get(&file.path) {
+        None => Some(format!("{} is not there", file.path)),
+        Some(false) => Some(format!("{} is not what was uploaded", file.path)),
+        Some(true) => None,
+    });
+    bad.collect()
+}
+
+fn readiness(evidence: &Evidence<'_>) -> Vec<String> {
+    let uploads = evidence.facts.uploads.iter();
+    let acked: BTreeMap<(&String, u16), bool> = uploads
+        .map(|file| ((&file.job, file.attempt), file.acked))
+        .collect();
+    let confirmed = evidence.facts.finishes.iter().filter(|one| one.confirmed);
+    let bad = confirmed.filter_map(|finish| {
+        let acked = acked.get(&(&finish.job, finish.attempt))?;
+        let end = evidence.finals.get(&finish.job)?;
+        let end = Some(end).filter(|end| end.attempt == finish.attempt)?;
+        let so = if *acked { "uploaded" } else { "incomplete" };
+        (end.readiness != so).then(|| {
+            let (job, says) = (&finish.job, &end.readiness);
+            format!("the data of job {job} are {so}, and it says '{says}'")
+        })
+    });
+    bad.collect()
 }
 
 fn by_job(intervals: &[Interval]) -> BTreeMap<&String, Vec<&Interval>> {

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, fs, path::Path, path::PathBuf};
 
 use super::{
     clocks::library,
+    disk,
     lanes::Kind,
     run::{Options, run},
 };
@@ -22,7 +23,7 @@ pub(crate) struct FaultsArgs {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Kinds of faults, separated by commas; `none` for no faults [default: all; replica-clock where
-    /// libfaketime is]
+    /// libfaketime is, folder-full where a file system can be mounted]
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     kinds: Vec<String>,
     /// Also write the report to this file
@@ -63,7 +64,7 @@ impl FaultsArgs {
             seconds: seconds(self.minutes)?,
             calm_s: self.calm,
             seed: self.seed.unwrap_or_else(fresh_seed),
-            kinds: kinds(&self.kinds)?,
+            kinds: kinds(&self.kinds, lacks)?,
             replicas: self.replicas,
             port: self.port,
             nodes: self.nodes,
@@ -91,33 +92,51 @@ fn seconds(minutes: f64) -> Result<u64, LaunchError> {
     })
 }
 
-fn kinds(words: &[String]) -> Result<BTreeSet<Kind>, LaunchError> {
+/// What a kind needs and this machine lacks, and what to do then.
+type Lack = (&'static str, &'static str);
+
+fn lacks(kind: Kind) -> Option<Lack> {
+    match kind {
+        Kind::ReplicaClock if library().is_none() => {
+            Some(("libfaketime, which is not there", "install faketime"))
+        }
+        Kind::FolderFull if !disk::is_possible() => Some((
+            "a mount namespace, which this user may not make",
+            "run it as root with util-linux",
+        )),
+        _ => None,
+    }
+}
+
+fn kinds(
+    words: &[String],
+    lacks: impl Fn(Kind) -> Option<Lack>,
+) -> Result<BTreeSet<Kind>, LaunchError> {
     let of = |word: &String| {
         let kind = Kind::ALL.into_iter().find(|kind| kind.word() == word);
-        kind.ok_or_else(|| {
+        let kind = kind.ok_or_else(|| {
             let all = Kind::ALL.map(Kind::word).join(", ");
             LaunchError::usage(
                 format!("--kinds: unknown kind '{word}'"),
                 format!("give none, or some of {all}"),
             )
-        })
+        })?;
+        match lacks(kind) {
+            None => Ok(kind),
+            Some((what, todo)) => Err(LaunchError::usage(
+                format!("--kinds: {word} needs {what}"),
+                format!("{todo}, or name other kinds"),
+            )),
+        }
     };
-    let kinds = match words {
+    match words {
         [] => {
             let all = Kind::ALL.into_iter();
-            let possible = all.filter(|kind| *kind != Kind::ReplicaClock || library().is_some());
-            return Ok(possible.collect());
+            Ok(all.filter(|kind| lacks(*kind).is_none()).collect())
         }
-        [none] if none == "none" => return Ok(BTreeSet::new()),
-        words => words.iter().map(of).collect::<Result<BTreeSet<_>, _>>()?,
-    };
-    if kinds.contains(&Kind::ReplicaClock) && library().is_none() {
-        return Err(LaunchError::usage(
-            "--kinds: replica-clock needs libfaketime, which is not there",
-            "install faketime, or name other kinds",
-        ));
+        [none] if none == "none" => Ok(BTreeSet::new()),
+        words => words.iter().map(of).collect(),
     }
-    Ok(kinds)
 }
 
 fn fresh_seed() -> u64 {
@@ -129,24 +148,38 @@ fn fresh_seed() -> u64 {
 mod tests {
     use super::*;
 
+    fn words(text: &str) -> Vec<String> {
+        text.split(',').map(str::to_owned).collect()
+    }
+
     #[test]
     fn kinds_are_named_and_time_has_limits() {
-        let words = |text: &str| -> Vec<String> { text.split(',').map(str::to_owned).collect() };
-        let all = kinds(&[]).unwrap();
-        assert_eq!(all.contains(&Kind::ReplicaClock), library().is_some());
-        assert!(all.len() + 1 >= Kind::ALL.len());
-        assert_eq!(kinds(&words("none")).unwrap().len(), 0);
-        let two = kinds(&words("outage,agent-kill")).unwrap();
+        let kinds = |text: &str| kinds(&words(text), |_| None);
+        assert_eq!(kinds("none").unwrap().len(), 0);
+        let two = kinds("outage,agent-kill").unwrap();
         assert_eq!(two, [Kind::Outage, Kind::AgentKill].into());
-        assert!(
-            kinds(&words("fire"))
-                .unwrap_err()
-                .to_string()
-                .contains("node-kill")
-        );
+        let unknown = kinds("fire").unwrap_err().to_string();
+        assert!(unknown.contains("node-kill"), "{unknown}");
         assert_eq!(seconds(0.5).unwrap(), 30);
         for bad in [0.0, -1.0, f64::NAN, 1e9] {
             assert!(seconds(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_kind_that_the_machine_cannot_do_is_no_default_and_is_refused() {
+        for hard in [Kind::ReplicaClock, Kind::FolderFull] {
+            let lacks = |kind| (kind == hard).then_some(("fire", "light one"));
+            let all = kinds(&[], lacks).unwrap();
+            assert_eq!(all.len(), Kind::ALL.len() - 1);
+            assert!(!all.contains(&hard));
+            let named = words(&format!("outage,{}", hard.word()));
+            let refused = kinds(&named, lacks).unwrap_err().to_string();
+            let why = format!("--kinds: {} needs fire\nhint: light one", hard.word());
+            assert!(refused.starts_with(&why), "{refused}");
+        }
+        assert_eq!(lacks(Kind::FolderFull).is_none(), disk::is_possible());
+        assert_eq!(lacks(Kind::ReplicaClock).is_none(), library().is_some());
+        assert_eq!(lacks(Kind::Outage), None);
     }
 }

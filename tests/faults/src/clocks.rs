@@ -1,6 +1,8 @@
 //! Wall clocks of replicas that are set to a wrong time: libfaketime reads how wrong from a file of each replica.
 
-use std::{fs, io, os::unix::fs::PermissionsExt, path::PathBuf};
+use std::{fs, io, path::PathBuf};
+
+use super::rig::script;
 
 /// Where Debian and others install the library, below `/usr`.
 const PLACES: [&str; 4] = [
@@ -40,17 +42,16 @@ impl Clocks {
             clocks.set(number, 0)?;
         }
         // The second word after `--listen` names the replica by its port.
-        let script = format!(
-            "#!/bin/sh\nport=${{3##*:}}\n\
+        let text = format!(
+            "port=${{3##*:}}\n\
              export LD_PRELOAD='{}' FAKETIME_TIMESTAMP_FILE=\"{}/clock-$port\"\n\
              export FAKETIME_CACHE_DURATION=1 FAKETIME_DONT_FAKE_MONOTONIC=1 DONT_FAKE_MONOTONIC=1\n\
-             exec '{}' \"$@\"\n",
+             exec '{}' \"$@\"",
             library.display(),
             clocks.dir.display(),
             binary.display()
         );
-        fs::write(clocks.program(), script)?;
-        fs::set_permissions(clocks.program(), fs::Permissions::from_mode(0o755))?;
+        script(&clocks.program(), &text)?;
         Ok(clocks)
     }
 
@@ -82,8 +83,7 @@ mod tests {
     fn each_replica_reads_its_own_clock() {
         let dir = tempfile::tempdir().unwrap();
         let show = dir.path().join("show");
-        fs::write(&show, "#!/bin/sh\ncat \"$FAKETIME_TIMESTAMP_FILE\"\n").unwrap();
-        fs::set_permissions(&show, fs::Permissions::from_mode(0o755)).unwrap();
+        script(&show, "cat \"$FAKETIME_TIMESTAMP_FILE\"").unwrap();
         let none = std::path::Path::new("");
         let clocks = Clocks::of(dir.path().join("clocks"), none, &show, (3300, 3)).unwrap();
         clocks.set(2, -3_600).unwrap();

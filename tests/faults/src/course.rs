@@ -1,20 +1,27 @@
-//! One job on a testbox: it reports its start, runs for the time that it asks for, and reports its end.
+//! One job on a testbox: it reports its start, runs for the time that it asks for, uploads a file, and reports its end.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use fairlead_api::{Grant, JobUpdate};
+use fairlead_api::{Client, ErrorCode, Grant, JobUpdate, client::UploadBody};
 use fairlead_cluster::clock::pause;
-use fairlead_job::Stage;
+use fairlead_job::{DataReadiness, Stage};
 use fairlead_testbox::{
-    JobLine,
+    JobLine, Patience,
     protocol::{Key, Stop, Why},
+    until_stored,
 };
 use serde_json::Value;
+
+use super::history::{History, Upload};
 
 /// The health of a job that has run for its time.
 pub(super) const SUCCESS: &str = "success";
 /// How long a job runs that does not say.
 const RUN_DEFAULT_MS: u64 = 1_000;
+/// Bytes of its file for each of these: it has some pages, and a full disk may cut it off in the middle.
+const BYTES_PER_MS: u64 = 4;
+/// How long a job waits for a lab that stores nothing, as `--store-wait` says to an agent.
+const STORE_WAIT: Duration = Duration::from_secs(3);
 
 /// What of a grant its course needs.
 #[derive(Debug, Clone)]
@@ -23,7 +30,10 @@ pub(super) struct Job {
     /// Names its grant.
     pub(super) token: String,
     pub(super) memory_mb: u32,
-    run: Duration,
+    /// Allows its upload.
+    job_token: String,
+    result_root: String,
+    run_ms: u64,
 }
 
 impl Job {
@@ -33,12 +43,14 @@ impl Job {
             key: (grant.job_id.clone(), grant.attempt),
             token: grant.claim_token.clone(),
             memory_mb: grant.memory_mb,
-            run: Duration::from_millis(run_ms.unwrap_or(RUN_DEFAULT_MS)),
+            job_token: grant.job_token.clone(),
+            result_root: grant.result_root.clone(),
+            run_ms: run_ms.unwrap_or(RUN_DEFAULT_MS),
         }
     }
 
     /// Runs it to its confirmed end.
-    pub(super) async fn run(self, mut line: JobLine) -> Key {
+    pub(super) async fn run(self, mut line: JobLine, client: Client, history: Arc<History>) -> Key {
         let health = match self.work(&mut line).await {
             Ok(()) => Some(SUCCESS.to_owned()),
             Err(Stop { why, .. }) => match why {
@@ -49,10 +61,11 @@ impl Job {
         line.over(false).await;
         line.may_deliver().await;
         if health.is_some() {
+            let readiness = self.upload(&client, &history).await;
             let more = JobUpdate {
                 exit_code: (health.as_deref() == Some(SUCCESS)).then_some(0),
                 job_health: health,
-                job_data_readiness: Some("complete".to_owned()),
+                job_data_readiness: Some(readiness.as_str().to_owned()),
                 ..JobUpdate::default()
             };
             // Whatever the answer is, there is nothing more to be done.
@@ -68,7 +81,37 @@ impl Job {
         tokio::select! {
             biased;
             stop = line.stopped() => Err(stop),
-            () = pause(self.run) => Ok(()),
+            () = pause(Duration::from_millis(self.run_ms)) => Ok(()),
+        }
+    }
+
+    /// Uploads its file. Returns how its data are then.
+    async fn upload(&self, client: &Client, history: &History) -> DataReadiness {
+        let (job, attempt) = self.key.clone();
+        let mut file = Upload {
+            job,
+            attempt,
+            path: format!("{}/file", self.result_root),
+            bytes: usize::try_from(self.run_ms * BYTES_PER_MS).unwrap_or(usize::MAX),
+            acked: false,
+        };
+        let mut patience = Patience::new(STORE_WAIT);
+        let upload = || {
+            let body = UploadBody::Bytes(file.content().into());
+            client.upload(&file.path, &file.job, &self.job_token, body)
+        };
+        let stored = until_stored(&file.job, "upload", &mut patience, upload).await;
+        file.acked = stored.is_ok();
+        history.facts().uploads.push(file);
+        match stored {
+            Ok(_) => DataReadiness::Uploaded,
+            Err(error) => {
+                history.trouble(match error.code() {
+                    Some(ErrorCode::DataFull) => "files that found no room",
+                    _ => "files that were refused",
+                });
+                DataReadiness::Incomplete
+            }
         }
     }
 }

@@ -48,6 +48,25 @@ pub(super) struct Finish {
     pub(super) at: Micros,
 }
 
+/// A file that a job left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Upload {
+    pub(super) job: String,
+    pub(super) attempt: u16,
+    /// Where it is to be.
+    pub(super) path: String,
+    pub(super) bytes: usize,
+    /// Whether the scheduler confirmed it; `false`: it refused, or the testbox gave up.
+    pub(super) acked: bool,
+}
+
+impl Upload {
+    /// What is in it: that follows from its path.
+    pub(super) fn content(&self) -> Vec<u8> {
+        self.path.bytes().cycle().take(self.bytes).collect()
+    }
+}
+
 /// All of it.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
@@ -60,6 +79,7 @@ pub(super) struct Facts {
     /// Sent, whether or not answered, by job and attempt.
     pub(super) finishes_sent: Vec<(String, u16)>,
     pub(super) finishes: Vec<Finish>,
+    pub(super) uploads: Vec<Upload>,
     /// Grants to a testbox that had no room for them.
     pub(super) overgranted: Vec<String>,
     /// How long submits took, with all their repetitions.

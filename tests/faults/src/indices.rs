@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use fairlead_cluster::http;
+use fairlead_cluster::{http, launch::OwnElastic};
 use fairlead_simulation::Chance;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -15,33 +15,40 @@ const ALLOCATION: &str = "cluster.routing.allocation.enable";
 /// The indices of a lab.
 #[derive(Debug)]
 pub(super) struct Indices {
-    /// The first port of Elasticsearch, and its nodes.
-    pub(super) port: u16,
-    pub(super) nodes: u16,
+    pub(super) own: OwnElastic,
     /// How their names begin.
     pub(super) prefix: String,
 }
 
-impl Indices {
-    /// What the first node that answers says.
-    async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Option<Value> {
-        let client = http::client(ANSWER_TIME).ok()?;
-        for number in 0..self.nodes {
-            let url = format!("http://127.0.0.1:{}{path}", self.port + number);
-            let mut request = client.request(method.clone(), url);
-            if let Some(body) = &body {
-                request = request
-                    .header("content-type", "application/json")
-                    .body(body.to_string());
-            }
-            let Ok(answer) = request.send().await else {
-                continue;
-            };
-            if answer.status().is_success() {
-                return serde_json::from_str(&answer.text().await.ok()?).ok();
-            }
+/// What the first node says that does so in time.
+pub(super) async fn ask(
+    own: OwnElastic,
+    answer_time: Duration,
+    (method, path): (Method, &str),
+    body: Option<Value>,
+) -> Option<Value> {
+    let client = http::client(answer_time).ok()?;
+    for number in 0..own.nodes {
+        let url = format!("http://127.0.0.1:{}{path}", own.port + number);
+        let mut request = client.request(method.clone(), url);
+        if let Some(body) = &body {
+            request = request
+                .header("content-type", "application/json")
+                .body(body.to_string());
         }
-        None
+        let Ok(answer) = request.send().await else {
+            continue;
+        };
+        if answer.status().is_success() {
+            return serde_json::from_str(&answer.text().await.ok()?).ok();
+        }
+    }
+    None
+}
+
+impl Indices {
+    async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Option<Value> {
+        ask(self.own, ANSWER_TIME, (method, path), body).await
     }
 
     async fn allocate(&self, what: Value) {

@@ -8,15 +8,17 @@
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
     fmt::Write as _,
+    io,
     sync::Arc,
     time::Duration,
 };
 
-use tokio::time::Instant;
+use tokio::{task::block_in_place, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    agent::Power, clocks::Clocks, fleet::Fleet, history::History, indices::Indices, nodes::Nodes,
+    agent::Power, clocks::Clocks, disk::Disk, fleet::Fleet, history::History, indices::Indices,
+    nodes::Nodes,
 };
 use fairlead_cluster::{
     clock::pause,
@@ -34,6 +36,10 @@ const NOTICED_MS: std::ops::RangeInclusive<u64> = 7_000..=8_000;
 const AHEAD_S: [i64; 6] = [-3_600, -90, -8, 8, 90, 3_600];
 /// How long an index is without its shards, ms.
 const RED_MS: std::ops::RangeInclusive<u64> = 4_000..=15_000;
+/// How long the data folder is full, ms.
+const FULL_MS: std::ops::RangeInclusive<u64> = 4_000..=15_000;
+/// Pages that are left at first in a full data folder: some files are cut off in the middle.
+const PAGES_LEFT: std::ops::RangeInclusive<u64> = 0..=3;
 
 /// A kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -52,6 +58,8 @@ pub(super) enum Kind {
     Outage,
     /// An index of the lab has no shard for some seconds
     IndexRed,
+    /// The data folder of all replicas has no room for some seconds
+    FolderFull,
     /// Up to three testboxes lose everything, and start anew
     AgentKill,
     /// Up to three testboxes hang with all that runs on them, sometimes for longer than a lease
@@ -60,7 +68,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// All of them.
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::ReplicaKill,
         Self::ReplicaPause,
         Self::ReplicaClock,
@@ -68,6 +76,7 @@ impl Kind {
         Self::NodePause,
         Self::Outage,
         Self::IndexRed,
+        Self::FolderFull,
         Self::AgentKill,
         Self::AgentPause,
     ];
@@ -82,6 +91,7 @@ impl Kind {
             Self::NodePause => "node-pause",
             Self::Outage => "outage",
             Self::IndexRed => "index-red",
+            Self::FolderFull => "folder-full",
             Self::AgentKill => "agent-kill",
             Self::AgentPause => "agent-pause",
         }
@@ -291,6 +301,27 @@ impl Lanes {
             pause(TICK).await;
         }
         lab.all_back().await;
+    }
+
+    /// Fills the data folder for a while, again and again. At the end it has room.
+    pub(super) async fn folder(self, disk: Option<&Disk>) -> io::Result<()> {
+        let Some(disk) = disk else {
+            return Ok(());
+        };
+        let mut chance = Chance::new(self.seed, 105);
+        loop {
+            self.rest(&mut chance, 3_000..=10_000).await;
+            if self.ended() {
+                return Ok(());
+            }
+            let (until, left) = (after_ms(&mut chance, FULL_MS), chance.within(PAGES_LEFT));
+            self.note(Kind::FolderFull, format!("{left} pages are left"));
+            while Instant::now() < until && !self.ended() {
+                block_in_place(|| disk.fill(left))?;
+                pause(TICK).await;
+            }
+            block_in_place(|| disk.free())?;
+        }
     }
 
     /// Lets one node or all of them hang for a moment.

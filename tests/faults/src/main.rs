@@ -1,9 +1,9 @@
 //! `fairlead-faults`: kills and pauses real replicas, Elasticsearch nodes and testboxes by a seeded plan while jobs
-//! run, and then judges the whole history.
+//! run, and then judges the whole history. It also sets clocks wrong, takes shards from indices, and fills the data folder.
 //!
 //! The replicas and the nodes are processes. The testboxes are many tasks of this process, which speak the wire format
-//! and record when each job ran. The judge ([`check`]) compares the answers to submitters, the runs, the replicas' logs
-//! and the store's final state. Entry point: [`cli::FaultsArgs::run`].
+//! and record when each job ran. The judge ([`check`]) compares the answers to submitters, the runs, the uploaded files,
+//! the replicas' logs and the store's final state. Entry point: [`cli::FaultsArgs::run`].
 //!
 //! A run that cannot start, or breaks off, leaves no process and no folder ([`run`]).
 
@@ -12,14 +12,17 @@ mod check;
 mod cli;
 mod clocks;
 mod course;
+mod disk;
 mod fleet;
 mod grants;
 mod history;
 mod indices;
 mod lanes;
+mod left;
 mod meters;
 mod nodes;
 mod report;
+mod rig;
 mod run;
 mod submitter;
 

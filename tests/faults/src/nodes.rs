@@ -4,17 +4,20 @@ use std::{collections::BTreeSet, time::Duration};
 
 use fairlead_cluster::{
     clock::until,
-    http,
     launch::{Elastic, LaunchError, OwnElastic},
 };
 use fairlead_simulation::Chance;
 use parking_lot::{Mutex, MutexGuard};
+use reqwest::Method;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::indices::Indices;
+use super::indices::{Indices, ask};
 
 /// How long Elasticsearch may take to be whole again before the next node is lost for long.
 const WHOLE_TIME: Duration = Duration::from_mins(1);
+/// How long a node may take to say how Elasticsearch is.
+const HEALTH_TIME: Duration = Duration::from_secs(2);
 /// How often Elasticsearch is asked how it is.
 const LOOK_TIME: Duration = Duration::from_millis(250);
 /// Looks in a row that show it well: 3 s, longer than one check of the fault detection.
@@ -74,8 +77,9 @@ impl Nodes {
     /// Waits until every shard has all its copies and keeps them; for so long at most. In the middle of an election
     /// a node that is master for a moment says that all is well.
     pub(super) async fn whole(&self, over: &CancellationToken) {
-        let all = format!("\"number_of_nodes\":{}", self.own.nodes);
-        let is_whole = |health: &str| health.contains("green") && health.contains(&all);
+        let is_whole = |health: &Value| {
+            health["status"] == "green" && health["number_of_nodes"] == self.own.nodes
+        };
         self.until_health(over, WELL_LOOKS, is_whole).await;
     }
 
@@ -84,9 +88,8 @@ impl Nodes {
         if self.own.nodes == 1 {
             return;
         }
-        let fewer = format!("\"number_of_nodes\":{}", self.own.nodes - 1);
-        self.until_health(over, 1, |health| health.contains(&fewer))
-            .await;
+        let is_fewer = |health: &Value| health["number_of_nodes"] == self.own.nodes - 1;
+        self.until_health(over, 1, is_fewer).await;
     }
 
     /// Waits until so many looks in a row show it.
@@ -94,24 +97,13 @@ impl Nodes {
         &self,
         over: &CancellationToken,
         looks: usize,
-        is_so: impl Fn(&str) -> bool,
+        is_so: impl Fn(&Value) -> bool,
     ) {
-        let Ok(client) = http::client(Duration::from_secs(2)) else {
-            return;
-        };
         let mut in_a_row = 0;
         let look = async || {
-            for number in 1..=self.own.nodes {
-                let url = format!(
-                    "http://127.0.0.1:{}/_cluster/health?filter_path=status,number_of_nodes",
-                    self.own.port + number - 1
-                );
-                let Ok(answer) = client.get(url).send().await else {
-                    continue;
-                };
-                return is_so(&answer.text().await.unwrap_or_default());
-            }
-            false
+            let path = "/_cluster/health?filter_path=status,number_of_nodes";
+            let health = ask(self.own, HEALTH_TIME, (Method::GET, path), None).await;
+            health.is_some_and(|health| is_so(&health))
         };
         let check = async || {
             in_a_row = if look().await { in_a_row + 1 } else { 0 };

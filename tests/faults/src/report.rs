@@ -72,6 +72,10 @@ impl Outcome<'_> {
             ("dispatches", number(self.evidence.grants.len())),
             ("runs on testboxes", number(facts.intervals.len())),
             (
+                "files acknowledged",
+                number(facts.uploads.iter().filter(|one| one.acked).count()),
+            ),
+            (
                 "jobs that took more than one attempt",
                 number(self.tried_again()),
             ),

@@ -1,34 +1,28 @@
 //! One run: start everything, work, inject faults, calm down, read the final state, judge.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use fairlead_api::{Client, ClientConfig, JobQuery};
-use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    check::{Evidence, Final, judge},
-    clocks::{Clocks, library},
+    check::{Evidence, judge},
     fleet::{Fleet, testboxes},
-    grants,
     history::{History, Micros},
     indices::Indices,
     lanes::{Kind, Lanes},
+    left::Left,
     meters::Meters,
     nodes::Nodes,
     report::Outcome,
+    rig::Rig,
     submitter::submit_steadily,
 };
 use fairlead_cluster::{
     clock::{pause, until},
-    launch::{Asked, Cluster, OwnElastic, Replica, own_fairlead},
+    launch::{Asked, Cluster, OwnElastic, Replica},
 };
 use fairlead_reaper::Reaper;
 use fairlead_simulation::Chance;
@@ -39,10 +33,6 @@ const WARM_UP: Duration = Duration::from_secs(15);
 const LEASE: &str = "10s";
 /// Stages of jobs that have not ended.
 const OPEN: [&str; 6] = ["submit", "dispatch", "boot", "setup", "running", "post_run"];
-/// Jobs read at one time in the end.
-const READERS: usize = 8;
-/// Jobs on a page of the list.
-const PAGE: u32 = 1_000;
 
 /// How to run.
 #[derive(Debug, Clone)]
@@ -67,29 +57,7 @@ impl Options {
         format!("faults-{}-{}", self.seed, std::process::id())
     }
 
-    /// Clocks that can be set, if that is among the faults.
-    fn clocks(&self, dir: &Path) -> anyhow::Result<Option<Clocks>> {
-        let Some(library) = library().filter(|_| self.kinds.contains(&Kind::ReplicaClock)) else {
-            return Ok(None);
-        };
-        let binary = match &self.binary {
-            Some(binary) => std::path::absolute(binary)?,
-            None => own_fairlead()?,
-        };
-        if !binary.is_file() {
-            // Who starts the replicas says so.
-            return Ok(None);
-        }
-        let ports = (self.port, self.replicas);
-        Ok(Some(Clocks::of(
-            dir.join("clocks"),
-            &library,
-            &binary,
-            ports,
-        )?))
-    }
-
-    fn asked(&self, clocks: Option<&Clocks>) -> Asked {
+    fn asked(&self, rig: &Rig) -> Asked {
         // All testboxes fail all the time.
         let more = [
             "--log-format",
@@ -107,7 +75,7 @@ impl Options {
                 port: self.elasticsearch_port,
             }),
             index_prefix: Some(self.prefix()),
-            binary: clocks.map(Clocks::program).or_else(|| self.binary.clone()),
+            binary: rig.program().or_else(|| self.binary.clone()),
             more: Some(more.map(str::to_owned).into()),
             ..Asked::default()
         }
@@ -138,7 +106,8 @@ impl Options {
 }
 
 /// Runs, and returns the report and whether all held. Only a run that was judged leaves its folder, with logs and data.
-/// Each other end leaves nothing: the cluster's reaper sees to that.
+/// Each other end leaves nothing: the cluster's reaper sees to that. A data folder on a file system of its own goes with
+/// each end.
 pub(super) async fn run(options: &Options, say: &impl Fn(&str)) -> anyhow::Result<(String, bool)> {
     let dir = std::path::absolute(&options.dir)?;
     let reaper = Reaper::start()?;
@@ -149,9 +118,9 @@ pub(super) async fn run(options: &Options, say: &impl Fn(&str)) -> anyhow::Resul
         "seed {}: starting Elasticsearch and the replicas",
         options.seed
     ));
-    let clocks = options.clocks(&dir)?;
-    let mut cluster = Cluster::up(&dir, options.asked(clocks.as_ref()), reaper).await?;
-    let judged = broken_and_judged(options, &mut cluster, clocks.as_ref(), say).await?;
+    let rig = Rig::set_up(options, &dir, &reaper)?;
+    let mut cluster = Cluster::up(&dir, options.asked(&rig), reaper).await?;
+    let judged = broken_and_judged(options, &mut cluster, &rig, say).await?;
     say("stopping all");
     cluster.down().await?;
     Ok(judged)
@@ -160,7 +129,7 @@ pub(super) async fn run(options: &Options, say: &impl Fn(&str)) -> anyhow::Resul
 async fn broken_and_judged(
     options: &Options,
     cluster: &mut Cluster,
-    clocks: Option<&Clocks>,
+    rig: &Rig,
     say: &impl Fn(&str),
 ) -> anyhow::Result<(String, bool)> {
     let history = Arc::new(History::begin());
@@ -186,7 +155,7 @@ async fn broken_and_judged(
     pause(WARM_UP).await;
     let begin = history.now();
     say(&format!("faults for {} s", options.seconds));
-    break_things(options, (cluster, clocks), &fleet, &history).await?;
+    break_things(options, (cluster, rig), &fleet, &history).await?;
     let end = history.now();
     submitted.cancel();
     say(&format!("calm, {} s at most", options.calm_s));
@@ -196,14 +165,13 @@ async fn broken_and_judged(
     metered.cancel();
     beside.join_all().await;
     say("reading what is left");
-    let finals = finals(&client, &history).await?;
-    let mut grants = grants::read(&logs(cluster), &history).context("the replicas' logs")?;
-    grants.retain(|grant| finals.contains_key(&grant.job));
+    let left = Left::read(&client, &logs(cluster), &history).await?;
     let facts = std::mem::take(&mut *history.facts());
     let evidence = Evidence {
         facts: &facts,
-        grants: &grants,
-        finals: &finals,
+        grants: &left.grants,
+        finals: &left.finals,
+        files: &left.files,
         testboxes: &testboxes(options.agents),
         faulty: (begin, end),
     };
@@ -229,7 +197,7 @@ fn logs(cluster: &Cluster) -> Vec<(u16, PathBuf)> {
 /// All lanes, for as long as asked; then all is on again.
 async fn break_things(
     options: &Options,
-    (cluster, clocks): (&mut Cluster, Option<&Clocks>),
+    (cluster, rig): (&mut Cluster, &Rig),
     fleet: &Fleet,
     history: &Arc<History>,
 ) -> anyhow::Result<()> {
@@ -242,8 +210,7 @@ async fn break_things(
     };
     let own = cluster.elastic()?.context("no Elasticsearch of its own")?;
     let indices = Indices {
-        port: own.1.port,
-        nodes: own.1.nodes,
+        own: own.1,
         prefix: options.prefix(),
     };
     let nodes = Arc::new(Nodes::new(own.0, own.1, indices));
@@ -252,14 +219,16 @@ async fn break_things(
         over.run_until_cancelled(pause(all)).await;
         over.cancel();
     };
-    let (replicas, lost, moments, (), ()) = tokio::join!(
-        or_end(&over, lanes().replicas(cluster, clocks)),
+    let (replicas, filled, lost, moments, (), ()) = tokio::join!(
+        or_end(&over, lanes().replicas(cluster, rig.clocks.as_ref())),
+        or_end(&over, lanes().folder(rig.disk.as_ref())),
         or_end(&over, lanes().nodes(Arc::clone(&nodes))),
         or_end(&over, lanes().hiccups(Arc::clone(&nodes))),
         lanes().agents(fleet),
         clock,
     );
     replicas?;
+    filled.context("the file system of the data folder")?;
     lost?;
     moments?;
     nodes.all_on().await?;
@@ -297,61 +266,4 @@ async fn drained(
     };
     until(Duration::from_millis(500), limit, all_ended).await?;
     Some(history.now().saturating_sub(since))
-}
-
-/// Every job of the run as the store has it, each read in real time.
-async fn finals(client: &Client, history: &History) -> anyhow::Result<BTreeMap<String, Final>> {
-    let mut ids: BTreeSet<String> = history
-        .facts()
-        .acked
-        .iter()
-        .map(|one| one.job.clone())
-        .collect();
-    let mut query = JobQuery {
-        limit: Some(PAGE),
-        ..JobQuery::default()
-    };
-    loop {
-        let page = client.jobs(&query).await?;
-        ids.extend(page.jobs.into_iter().map(|job| job.job_id));
-        query.after = page.next;
-        if query.after.is_none() {
-            break;
-        }
-    }
-    let mut left: Vec<String> = ids.into_iter().collect();
-    let mut reading = JoinSet::new();
-    let mut finals = BTreeMap::new();
-    loop {
-        while reading.len() < READERS
-            && let Some(id) = left.pop()
-        {
-            let client = client.clone();
-            reading.spawn(async move { (client.job(&id).await, id) });
-        }
-        let Some(read) = reading.join_next().await else {
-            return Ok(finals);
-        };
-        let (job, id) = read?;
-        match job {
-            Ok(job) => {
-                finals.insert(id, final_of(&Value::Object(job)));
-            }
-            Err(error) if error.status() == Some(404) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-fn final_of(job: &Value) -> Final {
-    let text = |name: &str| job[name].as_str().unwrap_or_default().to_owned();
-    Final {
-        number: job["load_number"].as_u64().unwrap_or(0),
-        stage: text("job_stage"),
-        health: text("job_health"),
-        attempt: job["attempt"]
-            .as_u64()
-            .and_then(|n| n.try_into().ok())
-            .unwrap_or(0),
-    }
 }

@@ -1,7 +1,7 @@
 //! Tests that each rule finds its violations, and nothing else.
 
 use super::{
-    super::history::{Acked, Finish},
+    super::history::{Acked, Finish, Upload},
     *,
 };
 
@@ -37,7 +37,18 @@ fn ended(number: u64, attempt: u16) -> Final {
         number,
         stage: "finish".to_owned(),
         health: "success".to_owned(),
+        readiness: "uploaded".to_owned(),
         attempt,
+    }
+}
+
+fn upload(job: &str, attempt: u16, acked: bool) -> Upload {
+    Upload {
+        job: job.to_owned(),
+        attempt,
+        path: format!("{job}-{attempt}"),
+        bytes: 5,
+        acked,
     }
 }
 
@@ -46,6 +57,7 @@ struct Case {
     facts: Facts,
     grants: Vec<GrantLine>,
     finals: BTreeMap<String, Final>,
+    files: BTreeMap<String, bool>,
 }
 
 impl Case {
@@ -70,11 +82,17 @@ impl Case {
         ];
         facts.finishes.push(finish("a", 2, true));
         facts.finishes.push(finish("a", 1, false));
+        facts.uploads = vec![
+            upload("a", 1, false),
+            upload("a", 2, true),
+            upload("b", 1, true),
+        ];
         let finals = [("a", ended(1, 2)), ("b", ended(2, 1))];
         Self {
             facts,
             grants: vec![grant("a", 1, "box", 1, S), grant("a", 2, "host", 2, 3 * S)],
             finals: finals.map(|(job, end)| (job.to_owned(), end)).into(),
+            files: ["a-2", "b-1"].map(|path| (path.to_owned(), true)).into(),
         }
     }
 
@@ -89,6 +107,7 @@ impl Case {
             facts: &self.facts,
             grants: &self.grants,
             finals: &self.finals,
+            files: &self.files,
             testboxes: &testboxes,
             faulty: (0, 9 * S),
         };
@@ -152,9 +171,23 @@ fn a_confirmed_end_that_is_forgotten_doubled_or_made_up_is_found() {
 }
 
 #[test]
+fn a_file_that_is_gone_or_cut_off_is_found() {
+    Case::breaks(3, |case| drop(case.files.remove("a-2")));
+    Case::breaks(3, |case| drop(case.files.insert("b-1".to_owned(), false)));
+}
+
+#[test]
+fn a_job_that_is_wrong_about_its_file_is_found() {
+    Case::breaks(4, |case| case.facts.uploads[1].acked = false);
+    Case::breaks(4, |case| {
+        case.finals.get_mut("a").unwrap().readiness = "incomplete".to_owned();
+    });
+}
+
+#[test]
 fn overlapping_runs_are_found() {
     // The same attempt twice, so that no other rule is concerned.
-    Case::breaks(3, |case| {
+    Case::breaks(5, |case| {
         case.facts.intervals.push(run("c", 1, "box", 6 * S, 8 * S));
         case.facts.intervals.push(run("c", 1, "host", 7 * S, 8 * S));
     });
@@ -162,24 +195,24 @@ fn overlapping_runs_are_found() {
 
 #[test]
 fn a_grant_of_a_job_that_runs_is_found() {
-    Case::breaks(4, |case| case.grants.push(grant("a", 3, "box", 3, 4 * S)));
+    Case::breaks(6, |case| case.grants.push(grant("a", 3, "box", 3, 4 * S)));
 }
 
 #[test]
 fn two_jobs_on_one_machine_and_too_many_on_a_host_are_found() {
-    Case::breaks(5, |case| {
+    Case::breaks(7, |case| {
         case.facts.intervals.push(run("c", 1, "box", 2 * S, 3 * S));
     });
-    Case::breaks(5, |case| {
+    Case::breaks(7, |case| {
         case.facts.intervals.push(run("c", 1, "host", 4 * S, 5 * S));
         case.facts.intervals.push(run("d", 1, "host", 4 * S, 5 * S));
     });
-    Case::breaks(5, |case| case.facts.overgranted.push("x".to_owned()));
+    Case::breaks(7, |case| case.facts.overgranted.push("x".to_owned()));
 }
 
 #[test]
 fn a_request_that_two_replicas_answered_differently_is_found() {
-    Case::breaks(6, |case| {
+    Case::breaks(8, |case| {
         for (job, replica) in [("c", 1), ("d", 2)] {
             let given = grant(job, 1, "host", replica, 6 * S);
             case.grants.push(given);
@@ -195,6 +228,7 @@ fn a_long_gap_is_found_and_measured() {
         facts: &case.facts,
         grants: &case.grants,
         finals: &case.finals,
+        files: &case.files,
         testboxes: &[],
         faulty: (0, 14 * S),
     };
@@ -217,6 +251,7 @@ fn a_vip_job_that_is_passed_over_is_counted() {
             facts: &case.facts,
             grants: &case.grants,
             finals: &case.finals,
+            files: &case.files,
             testboxes: &[],
             faulty: (0, S),
         })
