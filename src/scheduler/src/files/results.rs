@@ -9,7 +9,10 @@ use bytes::{Buf, Bytes};
 use fairlead_job::JobId;
 use fairlead_store::JobState;
 use futures_util::{Stream, StreamExt};
-use tokio::io::{AsyncSeekExt, AsyncWriteExt};
+use tokio::{
+    fs::File,
+    io::{AsyncSeekExt, AsyncWriteExt},
+};
 
 use crate::{
     FilesIn,
@@ -106,16 +109,7 @@ impl Core {
         let mut options = tokio::fs::OpenOptions::new();
         options.write(true).create_new(true).mode(PRIVATE_FILE);
         let mut file = options.open(&part.path).await?;
-        let (mut size, limit) = (0u64, self.config.limits.upload_bytes_max);
-        while let Some(chunk) = body.next().await {
-            let mut chunk = chunk.map_err(Into::into)?;
-            let bytes: Bytes = chunk.copy_to_bytes(chunk.remaining());
-            size = size.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-            if size > limit {
-                return Err(FileError::TooLarge(limit).into());
-            }
-            file.write_all(&bytes).await?;
-        }
+        let size = write_whole(&mut file, body, self.config.limits.upload_bytes_max).await?;
         let (results, part) = (self.config.results, part.path.clone());
         blocking(move || results.give_file(&part)).await?;
         file.sync_all().await?;
@@ -230,11 +224,34 @@ impl Core {
     }
 }
 
+/// Writes a body of at most `limit` bytes to a new file. Returns its size.
+async fn write_whole<S, B, E>(file: &mut File, body: &mut S, limit: u64) -> Result<u64, Refusal>
+where
+    S: Stream<Item = Result<B, E>> + Unpin,
+    B: Buf,
+    E: Into<Refusal>,
+{
+    let mut size = 0u64;
+    while let Some(chunk) = body.next().await {
+        let mut chunk = chunk.map_err(Into::into)?;
+        let bytes: Bytes = chunk.copy_to_bytes(chunk.remaining());
+        size = size.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        if size > limit {
+            return Err(FileError::TooLarge(limit).into());
+        }
+        file.write_all(&bytes).await?;
+    }
+    // The last write goes on in the background. Only this waits for its error; `sync_all` loses it.
+    file.flush().await?;
+    Ok(size)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::lifecycle::result_paths::result_root;
     use fairlead_job::Spec;
+    use futures_util::stream;
 
     #[test]
     fn a_result_root_is_made_of_safe_parts() {
@@ -258,6 +275,19 @@ mod tests {
         let appended = core.append_log(JobId::new(7), 1, 0, "x".into()).await;
         assert_eq!(appended, Err(FileError::DiskFull));
         drop(data);
+    }
+
+    /// The error of the last write was lost: the file was cut off, and acknowledged.
+    #[tokio::test]
+    async fn a_file_that_the_disk_cuts_off_is_refused() {
+        let mut options = tokio::fs::OpenOptions::new();
+        let mut full = options.write(true).open("/dev/full").await.unwrap();
+        let mut body = stream::iter([Ok::<_, Refusal>(Bytes::from("x"))]);
+        let written = write_whole(&mut full, &mut body, 9).await;
+        assert!(
+            matches!(written, Err(Refusal::File(FileError::DiskFull))),
+            "{written:?}"
+        );
     }
 
     #[test]
