@@ -4,9 +4,8 @@
 //! there is no log. The file also says to whom the folder belongs, so that nobody takes it for that of an embedded store.
 
 use std::{
-    fs::{self, File},
-    io::{self, Write as _},
-    path::Path,
+    fs, io,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -39,12 +38,21 @@ impl LabFile {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// Writes it, unless there is one.
+    /// Where it is until it is whole.
+    fn part(&self, data: &Path) -> PathBuf {
+        data.join(format!("{FILE}.{}", self.word))
+    }
+
+    /// Writes it, whole or not at all, unless there is one.
     fn create(&self, data: &Path) -> io::Result<()> {
-        match File::create_new(data.join(FILE)) {
-            Ok(mut file) => file.write_all(json!(self).to_string().as_bytes()),
+        let part = self.part(data);
+        let written = fs::write(&part, json!(self).to_string());
+        let linked = written.and_then(|()| fs::hard_link(&part, data.join(FILE)));
+        // A start that is killed here leaves a file that nobody reads.
+        drop(fs::remove_file(part));
+        match linked {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            Err(error) => Err(error),
+            linked => linked,
         }
     }
 }
@@ -152,6 +160,24 @@ mod tests {
         Config {
             store: StoreChoice::Elasticsearch(Box::new(elastic)),
             ..Config::embedded(data.to_owned())
+        }
+    }
+
+    /// A start on a full disk left an empty file, and each later start was refused.
+    #[test]
+    fn a_full_disk_leaves_no_file_that_says_nothing() {
+        let data = tempfile::tempdir().unwrap();
+        let file = LabFile {
+            lab: "http://127.0.0.1:9".to_owned(),
+            word: "a".to_owned(),
+        };
+        std::os::unix::fs::symlink("/dev/full", file.part(data.path())).unwrap();
+        let full = file.create(data.path()).unwrap_err();
+        assert_eq!(full.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(fs::read_dir(data.path()).unwrap().count(), 0);
+        for _ in 0..2 {
+            file.create(data.path()).unwrap();
+            assert_eq!(LabFile::read(data.path()).unwrap(), file);
         }
     }
 
