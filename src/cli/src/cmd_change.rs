@@ -116,3 +116,20 @@ async fn run(
     }
     report(&reports, done, context)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Args as _;
+    use fairlead_job::{Use, fields};
+
+    use super::*;
+
+    #[test]
+    fn the_help_names_the_fields_that_may_change() {
+        let mut command = EditArgs::augment_args(clap::Command::new("edit"));
+        let help = command.render_long_help().to_string();
+        for field in fields(Use::Edited) {
+            assert!(help.contains(field), "{field}: {help}");
+        }
+    }
+}

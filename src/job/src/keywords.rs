@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, iter};
 
 use crate::{
-    Spec,
+    Spec, Use, is_field,
     params::{flat, parameters},
 };
 
@@ -12,21 +12,10 @@ pub const KEYWORDS_MAX: usize = 64;
 /// The longest of them, bytes: `key=value`.
 pub const KEYWORD_BYTES_MAX: usize = 256;
 
-/// Where and how a job runs, as far as people look for jobs by it.
-const LOOKED_FOR: [&str; 7] = [
-    "docker_image",
-    "os",
-    "os_arch",
-    "os_version",
-    "rerun_of",
-    "testcase",
-    "vm_image",
-];
-
 /// The words `key=value` that a job is found by: its suite, its parameters, its system, the job that it runs again, and its labels as `label=TEXT`.
 /// At most [`KEYWORDS_MAX`], in the job's order; those over [`KEYWORD_BYTES_MAX`] are left out.
 pub fn keywords(spec: &Spec, suite: &str, labels: &[String]) -> Vec<String> {
-    let places = flat(spec, |key| LOOKED_FOR.contains(&key));
+    let places = flat(spec, |key| is_field(key, Use::Searched));
     let parameters = parameters(spec).into_iter().chain(places);
     let words = parameters.map(|(key, value)| format!("{key}={value}"));
     let labels = labels.iter().map(|label| format!("label={label}"));

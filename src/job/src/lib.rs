@@ -8,6 +8,7 @@ mod fields;
 pub mod file;
 pub mod id;
 mod image;
+mod key_part;
 mod keywords;
 mod machine;
 mod misspelt;
@@ -45,6 +46,7 @@ pub use fields::{
     shards::{SHARDS_MAX, ShardIndex, Shards},
     shutdown::OnShutdown,
     submit::{NodePlace, ParsedJob, Submitted, dry_run},
+    table::{FIELDS, Field, Kind, Use, fields, is_field},
     wait_on::{Condition, Requirement, WAITED_FOR_MAX, WaitOn, Waits, text_of},
     when::{Times, When, utc_text},
 };
@@ -54,6 +56,7 @@ pub use file::{
 };
 pub use id::{IdMaker, JobId, ParseJobIdError};
 pub use image::{IMAGE_DIGEST_DIGITS, ImageName, NoImageName, image_fact};
+pub use key_part::KeyPart;
 pub use keywords::{KEYWORD_BYTES_MAX, KEYWORDS_MAX, keywords};
 pub use machine::{COUNT_MAX, COUNTED, at_least, cpu_model};
 pub use misspelt::{Misspelt, misspelt};
@@ -61,10 +64,10 @@ pub use near::nearest;
 pub use params::{
     IDEMPOTENCY_KEY, SUBMIT_RULE, environment, fingerprint, parameters, programs, varying,
 };
-pub use reuse_key::{KeyPart, ReuseKey, differing_fields};
+pub use reuse_key::{ReuseKey, differing_fields};
 pub use rules::{
-    DEPTH_MAX, EDITABLE, EXPRESSION_BYTES_MAX, Edited, Expression, ExpressionError, RULES_MAX,
-    Rule, RuleError, Ruled, check_rules, compare_values, set_fields,
+    DEPTH_MAX, EXPRESSION_BYTES_MAX, Edited, Expression, ExpressionError, RULES_MAX, Rule,
+    RuleError, Ruled, check_rules, compare_values, set_fields,
 };
 pub use schedule::{Due, Missed, Overlap, Schedule};
 pub use site::SiteDefaults;

@@ -7,104 +7,10 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use crate::{Spec, near::Word};
+use crate::{Spec, Use, fields, is_field, near::Word};
 
 /// Shorter fields have too many words near them.
 const LETTERS_MIN: usize = 5;
-
-/// Fields that fairlead acts on.
-const FIELDS: [&str; 72] = [
-    "boot_params",
-    "cache_dirs",
-    "callback",
-    "category",
-    "cluster",
-    "cluster_wait",
-    "concurrency",
-    "deadline",
-    "docker_image",
-    "else",
-    "every",
-    "group",
-    "group_id",
-    "idempotency_key",
-    "initrds_uri",
-    "inputs",
-    "ipxe_kernel_params",
-    "kernel_custom_params",
-    "kernel_uri",
-    "labels",
-    "max_run",
-    "memory",
-    "memory_minimum",
-    "missed",
-    "modules_uri",
-    "my_account",
-    "my_email",
-    "my_name",
-    "my_token",
-    "need_cpus",
-    "need_disks",
-    "need_memory",
-    "need_nics",
-    "need_nodes",
-    "needs",
-    "network",
-    "node_roles",
-    "not_tags",
-    "notify",
-    "nr_cpu",
-    "on_shutdown",
-    "os_arch",
-    "outputs",
-    "overlap",
-    "prefer",
-    "priority",
-    "project",
-    "queue",
-    "queue_timeout",
-    "retry",
-    "retry_elsewhere",
-    "reuse",
-    "runtime",
-    "sched.devices",
-    "script",
-    "sequence",
-    "sequence_host",
-    "shards",
-    "silence_timeout",
-    "start_at",
-    "stop_when_cut_off",
-    "submit_id",
-    "suite",
-    "target_machines",
-    "tbox_group",
-    "tbox_type",
-    "testbox",
-    "timeout",
-    "timeout_seconds",
-    "timer",
-    "timezone",
-    "vm_image",
-];
-
-/// Fields whose value is a map, or may be one.
-const MAPS: [&str; 14] = [
-    "callback",
-    "cluster_spec",
-    "crash",
-    "group",
-    "inputs",
-    "notify",
-    "retry",
-    "reuse",
-    "sched",
-    "secrets",
-    "shards",
-    "stage_timeouts",
-    "wait_on",
-    "wait_options",
-];
 
 /// Words of real jobs that are near a field, and meant.
 const WORDS: [&str; 17] = [
@@ -129,11 +35,12 @@ const WORDS: [&str; 17] = [
 
 /// Fields that a key may be a slip of: with a value, and with a map.
 static NEAR: LazyLock<[Vec<Word<'static>>; 2]> = LazyLock::new(|| {
-    let words = |fields: &[&'static str]| {
-        let long = fields.iter().filter(|field| field.len() >= LETTERS_MIN);
-        long.map(|field| Word::new(field)).collect()
-    };
-    [words(&FIELDS), words(&MAPS)]
+    [Use::Misspelt, Use::MisspeltMap].map(|used| {
+        let long = fields(used).filter(|field| field.len() >= LETTERS_MIN);
+        let mut names: Vec<&str> = long.collect();
+        names.sort_unstable();
+        names.into_iter().map(Word::new).collect()
+    })
 });
 
 /// A key, and the field that was probably meant.
@@ -179,8 +86,8 @@ pub(crate) fn meant(
         Holds::Map => with_map,
         Holds::Value => with_value,
     };
-    let is_known = |list: &[&str]| list.contains(&key);
-    if is_known(&FIELDS) || is_known(&MAPS) || is_known(&WORDS) {
+    let is_known = |used| is_field(key, used);
+    if is_known(Use::Misspelt) || is_known(Use::MisspeltMap) || WORDS.contains(&key) {
         return None;
     }
     let key = Word::new(key);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::Spec;
+use crate::{Spec, Use, fields, is_field};
 
 /// Bytes of one variable's value. A larger one is left out.
 pub const VARIABLE_BYTES_MAX: usize = 32 * 1024;
@@ -15,158 +15,18 @@ pub const ENVIRONMENT_BYTES_MAX: usize = 256 * 1024;
 /// Levels of maps that are looked into. Job files have at most [`crate::file::limits::NESTING_MAX`].
 const LEVELS_MAX: usize = 40;
 
-/// Keys that are never parameters: who, ids, texts.
-const HIDDEN: [&str; 26] = [
-    "script",
-    "suite",
-    "testcase",
-    "category",
-    "id",
-    "job_id",
-    "submit_id",
-    "group",
-    "group_id",
-    "my_account",
-    "my_email",
-    "my_name",
-    "my_token",
-    "ssh_pub_key",
-    "my_ssh_pubkey",
-    "secrets",
-    "job_token",
-    "cluster_id",
-    "cluster_jobs",
-    "rerun_of",
-    "result_root",
-    "pkg_data",
-    "timer",
-    "timer_due",
-    SUBMIT_RULE,
-    IDEMPOTENCY_KEY,
-];
-
 /// The key of a stored job that says which submit rule changed it.
 pub const SUBMIT_RULE: &str = "submit_rule";
 
 /// Names a submit, so that it may be repeated: it says nothing of what the job does, and no script sees it.
 pub const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
-/// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
-const INFRASTRUCTURE: [&str; 68] = [
-    "any_of",
-    "arch",
-    "boot_params",
-    "cache_dirs",
-    "callback",
-    "cluster",
-    "cluster_spec",
-    "cluster_wait",
-    "concurrency",
-    "crash",
-    "docker_image",
-    "else",
-    "initrds_uri",
-    "inputs",
-    "kernel_cmdline",
-    "kernel_rpms_url",
-    "kernel_uri",
-    "lab",
-    "max_run",
-    "memory",
-    "memory_minimum",
-    "milestones",
-    "modules_uri",
-    "need_cpus",
-    "need_disks",
-    "need_memory",
-    "need_nics",
-    "need_nodes",
-    "needs",
-    "network",
-    "node_roles",
-    "not_tags",
-    "notify",
-    "nr_cpu",
-    "on_shutdown",
-    "os",
-    "os_arch",
-    "os_mount",
-    "os_version",
-    "osv",
-    "outputs",
-    "prefer",
-    "priority",
-    "queue",
-    "retry",
-    "retry_elsewhere",
-    "reuse",
-    "rootfs",
-    "runtime",
-    "sched",
-    "sched.devices",
-    "sequence",
-    "sequence_host",
-    "shard",
-    "shard_index",
-    "shard_of",
-    "shard_tests",
-    "shard_total",
-    "shards",
-    "stop_when_cut_off",
-    "tags",
-    "target_machines",
-    "tbox_group",
-    "tbox_type",
-    "testbox",
-    "timeout",
-    "timeout_seconds",
-    "vm_image",
-];
-
 /// The parameters of one job, for tables: key (dotted inside a program) and value, in the job's order.
 /// Leaves out where and how it runs, who submitted it, and its script.
 pub fn parameters(spec: &Spec) -> Vec<(String, String)> {
-    let shown = |key: &str| !HIDDEN.contains(&key) && !INFRASTRUCTURE.contains(&key);
+    let shown = |key: &str| !is_field(key, Use::Hidden) && !is_field(key, Use::Infrastructure);
     flat(spec, shown)
 }
-
-/// Maps of a job that are no sections of programs.
-const NO_PROGRAMS: [&str; 34] = [
-    "boot_params",
-    "callback",
-    "cluster_spec",
-    "crashkernel",
-    "daemon",
-    "group",
-    "hw",
-    "inputs",
-    "install_os_packages",
-    "job2sh",
-    "monitor",
-    "monitors",
-    "notify",
-    "on_fail",
-    "pkg_data",
-    "pp",
-    "program",
-    "result",
-    "retry",
-    "reuse",
-    "sched",
-    "secrets",
-    "services",
-    "setup",
-    "shards",
-    "ss",
-    "stage_timeouts",
-    "stats",
-    SUBMIT_RULE,
-    "upload_fields",
-    "vt",
-    "wait_on",
-    "wait_options",
-    "waited",
-];
 
 /// The programs that a job runs, where they stand by themselves and not in a section `program`: each map that is no
 /// field, and the suite where it is named without parameters.
@@ -174,7 +34,7 @@ pub fn programs(spec: &Spec) -> impl Iterator<Item = (&str, &Value)> {
     let suite = spec.get("suite").and_then(Value::as_str);
     let fields = spec.iter().map(|(key, value)| (key.as_str(), value));
     fields.filter(move |(key, value)| match value {
-        Value::Object(_) => !NO_PROGRAMS.contains(key) && !is_secret(key),
+        Value::Object(_) => !is_field(key, Use::Section) && !is_secret(key),
         Value::Null => suite == Some(*key),
         _ => false,
     })
@@ -183,9 +43,8 @@ pub fn programs(spec: &Spec) -> impl Iterator<Item = (&str, &Value)> {
 /// The same for jobs that run the same thing with the same parameters on the same kind of testbox, whoever submits
 /// them, and in whatever order they name their fields: 32 hexadecimal digits. `parameters` are those of the job.
 pub fn fingerprint(spec: &Spec, parameters: &[(String, String)]) -> String {
-    let named = ["suite", "script", "testbox", "arch"].map(|field| (field, spec.get(field)));
-    let named = named.into_iter().filter_map(|(field, value)| {
-        let text = match value? {
+    let named = fields(Use::Compared).filter_map(|field| {
+        let text = match spec.get(field)? {
             Value::Null => return None,
             Value::String(text) => Cow::from(text),
             other => other.to_string().into(),
@@ -210,7 +69,7 @@ pub fn fingerprint(spec: &Spec, parameters: &[(String, String)]) -> String {
 pub fn varying(specs: &[&Spec]) -> Vec<Vec<(String, String)>> {
     let rows: Vec<Vec<(String, String)>> = specs
         .iter()
-        .map(|spec| flat(spec, |key| !HIDDEN.contains(&key)))
+        .map(|spec| flat(spec, |key| !is_field(key, Use::Hidden)))
         .collect();
     // For each key its values, and in how many jobs it is.
     let mut seen: BTreeMap<&str, (BTreeSet<&str>, usize)> = BTreeMap::new();
@@ -336,7 +195,7 @@ fn is_reserved(name: &str) -> bool {
 /// over [`VARIABLE_BYTES_MAX`], and names such as `PATH`, `LD_PRELOAD`, `HOME` and `IFS`.
 pub fn environment(spec: &Spec) -> Vec<(String, String)> {
     let mut variables = Variables::default();
-    let open = |key: &String| !is_secret(key) && key != "script" && key != IDEMPOTENCY_KEY;
+    let open = |key: &String| !is_secret(key) && !is_field(key, Use::Withheld);
     for (key, value) in spec
         .iter()
         .filter(|(key, value)| open(key) && !value.is_object())

@@ -5,189 +5,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::{Input, InputOf, Spec, params::SUBMIT_RULE};
+use crate::{Field, Input, InputOf, KeyPart, Spec};
 
 /// The form of the key: a change of how it is made changes all keys.
 const FORM: &str = "fairlead reuse 1";
-
-/// A part of the key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum KeyPart {
-    /// The inputs by content, with their folders.
-    Inputs,
-    /// The script.
-    Script,
-    /// All that the program can see, and that no other part has.
-    Parameters,
-    /// The system that it runs in.
-    Image,
-    /// Which part of a whole it is.
-    Shards,
-    /// What it requires of a host.
-    Requirements,
-    /// The salt of the site.
-    Salt,
-}
-
-impl KeyPart {
-    /// All, in the order in which people are told.
-    pub const ALL: [Self; 7] = [
-        Self::Inputs,
-        Self::Script,
-        Self::Parameters,
-        Self::Image,
-        Self::Shards,
-        Self::Requirements,
-        Self::Salt,
-    ];
-
-    /// Its name for people.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Inputs => "inputs",
-            Self::Script => "script",
-            Self::Parameters => "parameters",
-            Self::Image => "image",
-            Self::Shards => "shards",
-            Self::Requirements => "requirements",
-            Self::Salt => "salt",
-        }
-    }
-
-    /// The part that a field of a job belongs to; `None`: no result depends on it.
-    fn of(field: &str) -> Option<Self> {
-        match field {
-            "inputs" => Some(Self::Inputs),
-            "script" => Some(Self::Script),
-            _ if LEFT_OUT.contains(&field) => None,
-            _ if IMAGE.contains(&field) => Some(Self::Image),
-            _ if SHARDS.contains(&field) => Some(Self::Shards),
-            _ if REQUIREMENTS.contains(&field) => Some(Self::Requirements),
-            _ => Some(Self::Parameters),
-        }
-    }
-}
-
-/// Fields that say who, when, in which order and for whom. What is not named here counts.
-const LEFT_OUT: [&str; 56] = [
-    "cache_dirs",
-    "callback",
-    "cluster_id",
-    "cluster_jobs",
-    "concurrency",
-    "cron",
-    "deadline",
-    "every",
-    "group",
-    "group_id",
-    "id",
-    "idempotency_key",
-    "if",
-    "job_id",
-    "job_token",
-    "labels",
-    "max_run",
-    "missed",
-    "my_account",
-    "my_email",
-    "my_name",
-    "my_ssh_pubkey",
-    "my_token",
-    "name",
-    "needs",
-    "notify",
-    "on_shutdown",
-    "overlap",
-    "prefer",
-    "priority",
-    "project",
-    "queue",
-    "queue_timeout",
-    "rerun_of",
-    "result_root",
-    "retry",
-    "retry_elsewhere",
-    "reuse",
-    "sequence",
-    "sequence_host",
-    "shard_of",
-    "silence_timeout",
-    "ssh_pub_key",
-    "stage_timeouts",
-    "start_at",
-    "stop_when_cut_off",
-    "submit_id",
-    SUBMIT_RULE,
-    "timeout",
-    "timeout_seconds",
-    "timer",
-    "timer_due",
-    "timezone",
-    "wait_on",
-    "wait_options",
-    "waited",
-];
-
-/// Fields of the system that a job runs in.
-const IMAGE: [&str; 19] = [
-    "boot_params",
-    "docker_image",
-    "initrds_uri",
-    "install_os_packages",
-    "ipxe_kernel_params",
-    "kernel",
-    "kernel_cmdline",
-    "kernel_custom_params",
-    "kernel_rpms_url",
-    "kernel_uri",
-    "kernel_version",
-    "modules_uri",
-    "os",
-    "os_arch",
-    "os_mount",
-    "os_version",
-    "osv",
-    "rootfs",
-    "vm_image",
-];
-
-/// Fields of a shard's place.
-const SHARDS: [&str; 5] = [
-    "shard",
-    "shard_index",
-    "shard_tests",
-    "shard_total",
-    "shards",
-];
-
-/// Fields that a host must meet.
-const REQUIREMENTS: [&str; 25] = [
-    "any_of",
-    "arch",
-    "else",
-    "hw",
-    "lab",
-    "memory",
-    "memory_minimum",
-    "need_cpus",
-    "need_disks",
-    "need_memory",
-    "need_nics",
-    "need_nodes",
-    "network",
-    "node_roles",
-    "not_tags",
-    "nr_cpu",
-    "nr_node",
-    "sched",
-    "sched.devices",
-    "tags",
-    "target_machines",
-    "tbox_group",
-    "tbox_type",
-    "testbox",
-    "tbox",
-];
 
 /// The key of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -265,10 +86,15 @@ fn named(input: &Input) -> Option<(&str, &str)> {
     }
 }
 
+/// The part that a field of a job belongs to; `None`: no result depends on it.
+fn part_of(field: &str) -> Option<KeyPart> {
+    Field::of(field).map_or(Some(KeyPart::Parameters), |field| field.key)
+}
+
 /// The fields of a job that belong to a part. Null says nothing, but for a program without parameters.
 fn fields_of(spec: &Spec, part: KeyPart) -> impl Iterator<Item = (&str, &Value)> {
     let fields = spec.iter().map(|(field, value)| (field.as_str(), value));
-    fields.filter(move |(field, _)| KeyPart::of(field) == Some(part))
+    fields.filter(move |(field, _)| part_of(field) == Some(part))
 }
 
 fn text(hasher: &mut blake3::Hasher, text: &str) {

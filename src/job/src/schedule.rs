@@ -24,8 +24,6 @@ pub const TIMEZONE: &str = "timezone";
 pub const OVERLAP: &str = "overlap";
 /// The field that says what becomes of runs that came due while nobody could start them.
 pub const MISSED: &str = "missed";
-/// Every field that says when and how a job is repeated, and nothing of the job itself.
-pub const FIELDS: [&str; 5] = [EVERY, CRON, TIMEZONE, OVERLAP, MISSED];
 
 /// So many missed times are counted one by one; of more, only those of the last day.
 const COUNTED_MAX: u64 = 1_000;

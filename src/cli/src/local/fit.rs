@@ -1,23 +1,10 @@
 //! Fits jobs to this machine, and finds jobs that cannot run here before anything starts.
 
-use fairlead_job::{CONTENT_TAG, JobFields, SiteDefaults, Spec, TboxType};
+use fairlead_job::{CONTENT_TAG, JobFields, SiteDefaults, Spec, TboxType, Use, fields};
 use serde_json::Value;
 
 use super::machine::Machine;
 use crate::{exit::Failure, submission::Entry};
-
-/// Where a job says that it wants to run. `run` takes all of it away.
-const PLACE: [&str; 9] = [
-    "testbox",
-    "tbox_group",
-    "tbox_type",
-    "target_machines",
-    "tags",
-    "not_tags",
-    "any_of",
-    "sched.devices",
-    "arch",
-];
 
 /// How jobs are fitted.
 #[derive(Debug)]
@@ -114,8 +101,8 @@ impl Fit<'_> {
 
 /// Any container of this machine will do.
 fn settle(spec: &mut Spec, arch: &str) {
-    for key in PLACE {
-        spec.shift_remove(key);
+    for field in fields(Use::Place).chain(fields(Use::Demand)) {
+        spec.shift_remove(field);
     }
     if let Some(Value::Object(sched)) = spec.get_mut("sched") {
         sched.shift_remove("devices");
@@ -165,7 +152,7 @@ mod tests {
     fn wishes_for_a_testbox_are_taken_away() {
         let job = json!({
             "suite": "s", "script": "x", "testbox": "lab--a66", "arch": "aarch64", "tags": ["ssd"],
-            "target_machines": ["a66"], "sched": {"devices": ["nvme"], "x": 1},
+            "target_machines": ["a66"], "sched": {"devices": ["nvme"], "x": 1}, "need_nodes": 2, "else": {"after": "1m"},
         });
         let fitted = fit(&job, false, false).unwrap();
         assert_eq!(

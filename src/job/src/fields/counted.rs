@@ -2,7 +2,7 @@
 
 use crate::{
     FieldError, Spec,
-    fields::read::{present, whole},
+    fields::read::number,
     machine::{COUNT_MAX, COUNTED, at_least},
 };
 
@@ -13,8 +13,7 @@ const ASKED: [&str; COUNTED.len()] = ["need_disks", "need_nics", "need_nodes"];
 pub(crate) fn needed(spec: &Spec) -> Result<Vec<String>, FieldError> {
     let mut tags = Vec::new();
     for (field, what) in ASKED.into_iter().zip(COUNTED) {
-        if let Some(value) = present(spec, field) {
-            let number = whole(field, value, 1, i64::from(COUNT_MAX))?;
+        if let Some(number) = number(spec, field)? {
             tags.push(at_least(what, u32::try_from(number).unwrap_or(COUNT_MAX)));
         }
     }

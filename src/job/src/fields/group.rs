@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use crate::{
     FieldError, Spec,
     fields::{
-        callback::{CALLBACK, NOTIFY},
         limits::limit_s,
         read::{Charset, known_keys, name, present, refuse, yes},
+        table::{Use, fields, is_field},
     },
 };
 
@@ -16,33 +16,6 @@ const FIELD: &str = "group";
 const EXAMPLE: &str = "group: NAME, or group: {id: NAME, shard: NAME, within: 2h, fail_fast: true}";
 /// How long a group may stay open, seconds: a day. Also the default.
 pub const GROUP_WITHIN_MAX_S: u64 = 86_400;
-
-/// Fields that say something of several jobs, and would say it of the whole group.
-const APART: [&str; 8] = [
-    "cluster",
-    "idempotency_key",
-    "if",
-    "max_run",
-    "name",
-    "needs",
-    "shards",
-    "timer",
-];
-/// What one job of a group says of itself alone.
-const OWN: [&str; 9] = [
-    "concurrency",
-    "inputs",
-    "outputs",
-    "script",
-    "sequence",
-    "sequence_host",
-    "start_at",
-    "submit_id",
-    "wait_on",
-];
-
-/// What says who is told of the whole; each has its secret.
-const TELL: [&str; 2] = [CALLBACK, NOTIFY];
 
 /// The open group that a job joins as one of its shards.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +44,7 @@ impl Group {
         if group.id.is_empty() {
             return refuse(FIELD, "id is missing".to_owned(), EXAMPLE);
         }
-        if let Some(other) = APART.iter().find(|field| present(spec, field).is_some()) {
+        if let Some(other) = fields(Use::NoGroup).find(|field| present(spec, field).is_some()) {
             let problem = format!("group and {other} exclude each other");
             return refuse(
                 FIELD,
@@ -113,14 +86,14 @@ impl Group {
     /// What the group's parent is, opened by the job `first`.
     pub fn parent_spec(&self, first: &Spec) -> Spec {
         let mut spec = first.clone();
-        for field in OWN {
+        for field in fields(Use::OwnInGroup) {
             spec.shift_remove(field);
         }
         if present(&spec, "suite").is_none() {
             spec.insert("suite".to_owned(), json!("script"));
         }
         if let Some(Value::Object(mut secrets)) = spec.shift_remove("secrets") {
-            secrets.retain(|name, _| TELL.contains(&name.as_str()));
+            secrets.retain(|name, _| is_field(name, Use::Told));
             if !secrets.is_empty() {
                 spec.insert("secrets".to_owned(), Value::Object(secrets));
             }
@@ -136,7 +109,7 @@ impl Group {
 
     /// What the shard runs: whoever is told is told of the whole.
     pub fn shard_spec(mut spec: Spec) -> Spec {
-        for field in TELL {
+        for field in fields(Use::Told) {
             spec.shift_remove(field);
             if let Some(secrets) = spec.get_mut("secrets").and_then(Value::as_object_mut) {
                 secrets.shift_remove(field);

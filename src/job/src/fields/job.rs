@@ -15,7 +15,7 @@ use crate::{
         place::Place,
         read::{
             CACHE_DIR_BYTES_MAX, Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, check_name, name, names,
-            present, refuse, whole, yes,
+            number, present, refuse, yes,
         },
         retry::retry,
         when::when,
@@ -23,10 +23,6 @@ use crate::{
     units::shown,
 };
 
-/// What `max_run` may be at most.
-const MAX_RUN_MAX: i64 = 1_000_000;
-/// Bounds of `priority`.
-const PRIORITY_MAX: i16 = 100;
 /// Most labels of a job that searches know.
 const LABELS_MAX: usize = 32;
 /// The longest of them, bytes.
@@ -233,11 +229,7 @@ fn plain_name(spec: &Spec, field: &str) -> Result<String, FieldError> {
 }
 
 fn max_run(spec: &Spec) -> Result<Option<u64>, FieldError> {
-    let said = present(spec, "max_run");
-    let most = said
-        .map(|value| whole("max_run", value, 1, MAX_RUN_MAX))
-        .transpose()?;
-    Ok(most.and_then(|most| u64::try_from(most).ok()))
+    Ok(number(spec, "max_run")?.and_then(|most| u64::try_from(most).ok()))
 }
 
 /// Text that people search for; what is no text is left to the body.
@@ -287,11 +279,7 @@ fn suite(spec: &Spec) -> Result<String, FieldError> {
 }
 
 fn priority(spec: &Spec) -> Result<i16, FieldError> {
-    let Some(value) = present(spec, "priority") else {
-        return Ok(0);
-    };
-    let most = i64::from(PRIORITY_MAX);
-    let priority = whole("priority", value, -most, most)?;
+    let priority = number(spec, "priority")?.unwrap_or_default();
     Ok(i16::try_from(priority).unwrap_or_default())
 }
 

@@ -6,7 +6,10 @@ use serde_json::Value;
 
 use crate::{
     FieldError, SiteDefaults, Spec, Stage,
-    fields::read::{present, refuse},
+    fields::{
+        read::{present, refuse},
+        table::names_of,
+    },
     units::{duration_s, shown},
 };
 
@@ -24,7 +27,7 @@ pub(crate) fn timeout_s(spec: &Spec, defaults: &SiteDefaults) -> Result<u64, Fie
         ),
     };
     let runtime = read("runtime")?;
-    for field in ["timeout", "timeout_seconds"] {
+    for field in names_of("timeout") {
         match read(field)? {
             None => {}
             Some(0) => {

@@ -22,5 +22,6 @@ pub(crate) mod sequence;
 pub(crate) mod shards;
 pub(crate) mod shutdown;
 pub(crate) mod submit;
+pub(crate) mod table;
 pub(crate) mod wait_on;
 pub(crate) mod when;

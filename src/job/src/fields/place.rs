@@ -4,12 +4,14 @@ use serde_json::Value;
 
 use crate::{
     FieldError, SiteDefaults, Spec, TboxType,
-    fields::read::{Charset, MACHINES_MAX, NAME_BYTES_MAX, name, names, present, refuse, whole},
+    fields::{
+        read::{
+            Charset, MACHINES_MAX, NAME_BYTES_MAX, name, names, number, present, refuse, whole,
+        },
+        table::{CPUS_MAX, names_of},
+    },
     units::{self, shown},
 };
-
-/// The most CPUs that a job may need.
-const CPUS_MAX: u32 = 65_536;
 
 /// The longest name of an architecture.
 const ARCH_BYTES_MAX: usize = 32;
@@ -229,9 +231,7 @@ fn memory(
     kind: TboxType,
     defaults: &SiteDefaults,
 ) -> Result<u32, FieldError> {
-    let said = ["need_memory", "memory_minimum", "memory"]
-        .into_iter()
-        .find_map(|f| Some((f, present(spec, f)?)));
+    let said = names_of("need_memory").find_map(|name| Some((name, present(spec, name)?)));
     let said = match said {
         None => None,
         Some((field, value)) => match units::memory_mb(value) {
@@ -265,14 +265,11 @@ fn memory(
 
 /// The first of `need_cpus`, `nr_cpu` and `need_cpu`; for vm and dc at least what the testbox says; else 1.
 fn cpus(spec: &Spec, testbox: &str, kind: TboxType) -> Result<u32, FieldError> {
-    let least = |field: &str, value: &Value| {
-        let number = whole(field, value, 1, i64::from(CPUS_MAX))?;
-        Ok(u32::try_from(number).unwrap_or(CPUS_MAX))
+    let least = |field: &str, value: &Value| whole(field, value, 1, CPUS_MAX);
+    let said = match number(spec, "need_cpus")? {
+        None => number(spec, "nr_cpu")?,
+        said => said,
     };
-    let said = ["need_cpus", "nr_cpu"]
-        .into_iter()
-        .find_map(|field| Some((field, present(spec, field)?)));
-    let said = said.map(|(field, value)| least(field, value)).transpose()?;
     // A `need_cpu` of lkp-tests may also say "at most 32", as -32: only its program knows how to skip then.
     let of_lkp = present(spec, "need_cpu").and_then(|value| least("need_cpu", value).ok());
     let said = said.or(of_lkp);
@@ -281,7 +278,8 @@ fn cpus(spec: &Spec, testbox: &str, kind: TboxType) -> Result<u32, FieldError> {
     let named = named
         .map(|text| least("testbox", &text.into()))
         .transpose()?;
-    Ok(said.max(named).unwrap_or(1))
+    let cpus = said.max(named).unwrap_or(1);
+    Ok(u32::try_from(cpus).unwrap_or(u32::MAX))
 }
 
 /// The memory in a name such as `vm-2p8g` or `dc-8g`: `8g`.

@@ -4,7 +4,10 @@ use serde_json::Value;
 
 use crate::{
     FieldError, Spec,
-    fields::error::Fault,
+    fields::{
+        error::Fault,
+        table::{Field, Kind},
+    },
     units::{is_nothing, shown},
 };
 
@@ -193,6 +196,17 @@ pub(crate) fn whole(field: &str, value: &Value, least: i64, most: i64) -> Result
             refuse(field, problem, "write the number alone")
         }
     }
+}
+
+/// A whole number within the bounds of its field; `None`: nothing is said.
+pub(crate) fn number(spec: &Spec, field: &str) -> Result<Option<i64>, FieldError> {
+    let (least, most) = match Field::of(field).map(|field| field.kind) {
+        Some(Kind::Whole(least, most)) => (least, most),
+        _ => (i64::MIN, i64::MAX),
+    };
+    let said = present(spec, field);
+    said.map(|value| whole(field, value, least, most))
+        .transpose()
 }
 
 /// A yes or no; no when nothing is said.

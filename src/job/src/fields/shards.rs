@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use crate::{
     FieldError, JobId, Spec,
     fields::{
-        callback::{CALLBACK, NOTIFY},
         limits::limit_s,
         read::{known_keys, present, refuse, whole, yes},
+        table::{Use, fields, is_field},
     },
     units::shown,
 };
@@ -19,30 +19,6 @@ const BY_MAX: usize = 64;
 /// The field.
 const FIELD: &str = "shards";
 const EXAMPLE: &str = "shards: 20, or shards: {count: 20, within: 1h, fail_fast: true}";
-
-/// What all shards of a job have in common, because it says who submits, or when.
-const COMMON: [&str; 20] = [
-    "callback",
-    "cluster",
-    "concurrency",
-    "deadline",
-    "group_id",
-    "idempotency_key",
-    "if",
-    "max_run",
-    "my_account",
-    "my_token",
-    "name",
-    "needs",
-    "notify",
-    "queue",
-    "secrets",
-    "sequence",
-    "shards",
-    "start_at",
-    "submit_id",
-    "wait_on",
-];
 
 /// How a job is cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -231,15 +207,7 @@ fn count(field: &str, value: &Value) -> Result<u16, FieldError> {
 /// What all shards run, without what is said of the whole.
 fn common(whole: &Spec) -> Spec {
     let mut spec = whole.clone();
-    for field in [
-        FIELD,
-        CALLBACK,
-        NOTIFY,
-        "needs",
-        "name",
-        "if",
-        "idempotency_key",
-    ] {
+    for field in fields(Use::OfWhole) {
         spec.shift_remove(field);
     }
     spec
@@ -288,7 +256,7 @@ fn by(map: &Map<String, Value>) -> Result<Vec<(String, Vec<Value>)>, FieldError>
     let mut by = Vec::new();
     for (field, values) in fields {
         let name = format!("{FIELD}.{field}");
-        if COMMON.contains(&field.as_str()) {
+        if is_field(field, Use::Common) {
             let problem = "all shards have this field in common".to_owned();
             return refuse(&name, problem, "name a field that says where a shard runs");
         }

@@ -16,26 +16,7 @@ use super::{
     template::Template,
     tree::{Entry, Kind, Node},
 };
-use crate::Spec;
-
-/// Top-level keys whose lists stay lists; all others expand.
-const KEPT: [&str; 15] = [
-    "target_machines",
-    "cache_dirs",
-    "tags",
-    "not_tags",
-    "any_of",
-    "milestones",
-    "needs",
-    "inputs",
-    "outputs",
-    "ssh_pub_key",
-    "upload_dirs",
-    "initrds_uri",
-    "modules_uri",
-    "kernel_rpms_url",
-    "boot_params",
-];
+use crate::{Spec, Use, is_field};
 
 /// Bytes that a node takes beside its text, roughly: for the estimate only.
 const NODE_BYTES: u64 = 48;
@@ -54,7 +35,7 @@ fn is_kept(path: &[&str]) -> bool {
         .position(|key| !key.starts_with("if "))
         .map(|n| path.get(n..).unwrap_or_default())
     {
-        Some([key]) => KEPT.contains(key),
+        Some([key]) => is_field(key, Use::Kept),
         Some(
             ["sched", "devices"]
             | ["retry" | "callback" | "notify", "on"]

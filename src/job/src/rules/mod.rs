@@ -8,4 +8,4 @@ mod rule;
 
 pub use expression::{DEPTH_MAX, EXPRESSION_BYTES_MAX, Expression, compare_values};
 pub use parser::ExpressionError;
-pub use rule::{EDITABLE, Edited, RULES_MAX, Rule, RuleError, Ruled, check_rules, set_fields};
+pub use rule::{Edited, RULES_MAX, Rule, RuleError, Ruled, check_rules, set_fields};

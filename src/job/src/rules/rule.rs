@@ -6,32 +6,26 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::expression::Expression;
-use crate::{JobFields, SiteDefaults, Spec, check_name, nearest};
+use crate::{FIELDS, Field, JobFields, SiteDefaults, Spec, Use, check_name, fields, nearest};
 
 /// Most rules of a lab.
 pub const RULES_MAX: usize = 100;
 
-/// Fields that may get new values after their author wrote them, and other names for them.
-pub const EDITABLE: [(&str, &[&str]); 7] = [
-    ("queue", &[]),
-    ("priority", &[]),
-    ("need_memory", &["memory", "memory_minimum"]),
-    ("need_cpus", &["cpus", "nr_cpu", "need_cpu"]),
-    ("timeout", &["timeout_seconds"]),
-    ("tags", &[]),
-    ("deadline", &[]),
-];
+/// Fields that may get new values after their author wrote them.
+fn editable() -> impl Iterator<Item = &'static Field> {
+    FIELDS.iter().filter(|field| field.is(Use::Edited))
+}
 
 /// Gives fields new values; a field's other names would win over it or say something else.
 pub fn set_fields(spec: &mut Spec, set: &Spec) {
-    for (field, others) in EDITABLE {
-        let Some(value) = set.get(field) else {
+    for field in editable() {
+        let Some(value) = set.get(field.name) else {
             continue;
         };
-        for other in others {
-            spec.shift_remove(*other);
+        for name in field.names().skip(1) {
+            spec.shift_remove(name);
         }
-        spec.insert(field.to_owned(), value.clone());
+        spec.insert(field.name.to_owned(), value.clone());
     }
 }
 
@@ -86,7 +80,7 @@ impl Rule {
         let parsed: Result<Expression, _> = condition.parse();
         let condition =
             parsed.or_else(|error| refuse(format!("rule '{name}': if: {error}"), error.hint))?;
-        let known = EDITABLE.map(|(field, _)| field);
+        let known: Vec<&str> = fields(Use::Edited).collect();
         if then.is_empty() {
             let hint = format!("name one of {}", known.join(", "));
             return refuse(format!("rule '{name}': then: it sets nothing"), hint);
@@ -97,7 +91,7 @@ impl Rule {
                 .take(60)
                 .flat_map(char::escape_debug)
                 .collect();
-            let hint = nearest(field, known).map_or_else(
+            let hint = nearest(field, known.iter().copied()).map_or_else(
                 || format!("a rule sets {}", known.join(", ")),
                 |near| format!("did you mean '{near}'?"),
             );
@@ -127,16 +121,15 @@ impl Rule {
             return None;
         }
         let mut changes = BTreeMap::new();
-        for (field, others) in EDITABLE {
-            let Some(new) = self.then.get(field) else {
+        for field in editable() {
+            let Some(new) = self.then.get(field.name) else {
                 continue;
             };
-            let mut names = std::iter::once(field).chain(others.iter().copied());
-            let submitted = names.find_map(|name| spec.get(name)).cloned();
+            let submitted = field.names().find_map(|name| spec.get(name)).cloned();
             let submitted = submitted.unwrap_or_default();
             if submitted != *new {
                 let now = new.clone();
-                changes.insert(field.to_owned(), Edited { submitted, now });
+                changes.insert(field.name.to_owned(), Edited { submitted, now });
             }
         }
         set_fields(spec, &self.then);

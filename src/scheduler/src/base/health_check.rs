@@ -1,22 +1,12 @@
 //! The site's health check: the job that tests a suspect host.
 
-use fairlead_job::{FieldError, JobFields, SiteDefaults, Spec, TboxType};
+use fairlead_job::{FieldError, JobFields, SiteDefaults, Spec, TboxType, Use, fields};
 use serde_json::json;
 
 use crate::base::names::HEALTH_CHECK;
 
 /// Among how many of the latest jobs that passed on a host one that began since is looked for.
 pub(crate) const PASSED_MAX: u32 = 100;
-
-/// What says where a job runs: a health check runs where it is wanted.
-const PLACE: [&str; 6] = [
-    "tbox_group",
-    "tbox_type",
-    "target_machines",
-    "arch",
-    "os_arch",
-    "testbox",
-];
 
 /// The job with which a site tries out suspect hosts. On whichever it is to run.
 #[derive(Debug, Clone)]
@@ -55,7 +45,8 @@ impl HealthCheck {
             kinds.first()?.as_str()
         };
         let mut job = self.job.clone();
-        for field in PLACE {
+        // Its system is that of the host, too.
+        for field in fields(Use::Place).chain(["os_arch"]) {
             job.shift_remove(field);
         }
         job.insert("testbox".to_owned(), json!(testbox));

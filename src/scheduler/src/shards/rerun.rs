@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use fairlead_api::{ErrorCode, SubmitItem};
-use fairlead_job::{CALLBACK, Health, JobId, NOTIFY, Spec, Stage};
+use fairlead_job::{Health, JobId, Spec, Stage, Use, fields};
 use fairlead_store::{JobState, Parts, Search, SearchOrder, ShardPlace, StoredJob};
 use serde_json::{Value, json};
 
@@ -16,21 +16,6 @@ use crate::{
     submission::submit::{SubmitOptions, Submitted, refused_item},
 };
 
-/// What a job said of its own submit, and of jobs that ended long ago.
-const OF_THEN: [&str; 12] = [
-    "deadline",
-    "idempotency_key",
-    RERUN_OF,
-    "reuse",
-    "shard",
-    "shard_of",
-    "start_at",
-    "submit_id",
-    "timer",
-    "timer_due",
-    "wait_on",
-    "waited",
-];
 /// The field of a job that names the one that it runs again.
 const RERUN_OF: &str = "rerun_of";
 /// The end of the tests in the script that lists them.
@@ -222,7 +207,7 @@ impl Core {
             let body = bodies.next().flatten();
             let mut spec = body.ok_or(JobError::Unknown(state.job_id))?;
             self.sealer.open_secrets(&mut spec)?;
-            for field in OF_THEN {
+            for field in fields(Use::OfSubmit) {
                 spec.shift_remove(field);
             }
             Ok(Old { state, spec })
@@ -453,7 +438,7 @@ fn may_rerun(state: &JobState, only_failed: bool, who: &Who) -> Result<(), JobEr
 
 /// Whoever is told of the end of the first group is told of this one.
 fn tell_the_same(spec: &mut Spec, whole: &Spec) {
-    for field in [CALLBACK, NOTIFY] {
+    for field in fields(Use::Told) {
         let Some(said) = whole.get(field) else {
             continue;
         };

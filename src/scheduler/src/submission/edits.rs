@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use fairlead_job::{EDITABLE, JobFields, JobId, Spec, set_fields};
+use fairlead_job::{Field, JobFields, JobId, Spec, Use, set_fields};
 use fairlead_store::JobState;
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ use crate::{
 pub(crate) struct Edit {
     /// Whether it is held; none: as before.
     pub(crate) hold: Option<bool>,
-    /// New values, by the first names of [`EDITABLE`].
+    /// New values, by the first names of fields.
     set: Spec,
 }
 
@@ -31,13 +31,11 @@ impl Edit {
     pub(crate) fn new(hold: Option<bool>, said: Spec) -> Result<Self, Refusal> {
         let mut set = Spec::new();
         for (name, value) in said {
-            let known = EDITABLE
-                .iter()
-                .find(|(field, others)| *field == name || others.contains(&name.as_str()));
-            let Some((field, _)) = known else {
+            let field = Field::of(&name).and_then(|field| Field::of(field.principal));
+            let Some(field) = field.filter(|field| field.is(Use::Edited)) else {
                 return Err(JobError::NotEditable(name).into());
             };
-            set.insert((*field).to_owned(), value);
+            set.insert(field.name.to_owned(), value);
         }
         if hold.is_none() && set.is_empty() {
             return Err(JobError::NoEdit.into());

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use fairlead_api::{TimerList, TimerRun, TimerView};
 use fairlead_job::{
-    Schedule, Spec,
-    schedule::{CRON, EVERY, FIELDS, TIMEZONE},
+    Schedule, Spec, Use, fields,
+    schedule::{CRON, EVERY, TIMEZONE},
 };
 use fairlead_store::{DocFind, DocKind, Expect, ItemError, NewJob};
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ struct Parts {
 impl Parts {
     fn of(mut spec: Spec) -> Self {
         let mut when = Spec::new();
-        for field in FIELDS {
+        for field in fields(Use::Schedule) {
             if let Some(value) = spec.shift_remove(field) {
                 when.insert(field.to_owned(), value);
             }
