@@ -260,6 +260,22 @@ pub struct SearchPage {
     pub more: bool,
 }
 
+impl Search {
+    /// Names of which a job must have one, each list under its field in both stores; an empty list: any will do.
+    pub(crate) fn named(&self) -> [(&'static str, &[String]); 8] {
+        [
+            ("account", &self.accounts),
+            ("host", &self.hosts),
+            ("suite", &self.suites),
+            ("submit_id", &self.submit_ids),
+            ("group_id", &self.group_ids),
+            ("sequence", &self.sequences),
+            ("tbox_group", &self.tbox_groups),
+            ("fingerprint", &self.fingerprints),
+        ]
+    }
+}
+
 /// The stages in which a testbox has a job.
 pub(crate) fn held() -> impl Iterator<Item = Stage> {
     Stage::ALL.iter().copied().filter(|stage| stage.is_held())

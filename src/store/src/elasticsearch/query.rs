@@ -312,16 +312,7 @@ pub(super) fn found_by(search: &Search) -> Vec<Value> {
         "health",
         search.healths.iter().map(|h| h.as_str()),
     );
-    for (field, names) in [
-        ("account", &search.accounts),
-        ("host", &search.hosts),
-        ("suite", &search.suites),
-        ("submit_id", &search.submit_ids),
-        ("group_id", &search.group_ids),
-        ("sequence", &search.sequences),
-        ("tbox_group", &search.tbox_groups),
-        ("fingerprint", &search.fingerprints),
-    ] {
+    for (field, names) in search.named() {
         any_of(&mut filters, field, names.iter().map(String::as_str));
     }
     if search.queue_labels.is_empty() {

@@ -27,15 +27,10 @@ impl Filters {
         let mut filters = Self::default();
         filters.any_of("stage", search.stages.iter().map(|s| s.as_str()));
         filters.any_of("health", search.healths.iter().map(|h| h.as_str()));
-        filters.any_of("account", names(&search.accounts));
         filters.in_queue(&search.queues, &search.queue_labels);
-        filters.any_of("host", names(&search.hosts));
-        filters.any_of("suite", names(&search.suites));
-        filters.any_of("submit_id", names(&search.submit_ids));
-        filters.any_of("group_id", names(&search.group_ids));
-        filters.any_of("sequence", names(&search.sequences));
-        filters.any_of("tbox_group", names(&search.tbox_groups));
-        filters.any_of("fingerprint", names(&search.fingerprints));
+        for (field, list) in search.named() {
+            filters.any_of(field, names(list));
+        }
         for words in &search.keywords {
             filters.with_word(words);
         }
