@@ -39,7 +39,7 @@ pub(crate) fn memory_mb(text: &str) -> Result<u32, String> {
 }
 
 /// `5%`, `2.5%` in thousandths.
-pub(crate) fn per_mille(text: &str) -> Result<u16, String> {
+pub(crate) fn permille(text: &str) -> Result<u16, String> {
     let number = text.strip_suffix('%').map(|number| {
         let (whole, tenths) = number.split_once('.').unwrap_or((number, "0"));
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -88,10 +88,10 @@ mod tests {
     #[test]
     fn shares_are_in_percent() {
         for (text, share) in [("5%", 50), ("2.5%", 25), ("0%", 0), ("50.0%", 500)] {
-            assert_eq!(per_mille(text), Ok(share));
+            assert_eq!(permille(text), Ok(share));
         }
         for text in ["5", "%", "-1%", "1.25%", ".5%", "5.%", "9999%", "x%"] {
-            assert!(per_mille(text).is_err(), "{text}");
+            assert!(permille(text).is_err(), "{text}");
         }
     }
 

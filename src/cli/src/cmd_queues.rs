@@ -49,7 +49,7 @@ struct SetArgs {
     resume: bool,
     /// Share of dispatches for this queue while higher classes also wait: 5%; at most 50%, 0% for
     /// none. Only hosts that could run its jobs count
-    #[arg(long, value_name = "SHARE", value_parser = amounts::per_mille)]
+    #[arg(long, value_name = "SHARE", value_parser = amounts::permille)]
     background_share: Option<u16>,
     /// Accounts that may submit into it: a list with commas, `all`, or `own` for the account of its name.
     /// A new queue is `own`

@@ -173,9 +173,9 @@ pub struct QueueStanding {
     /// Whether nothing of it is dispatched for now.
     pub paused: bool,
     /// The weight's part among the queues of its class that have jobs, in thousandths.
-    pub share_per_mille: u32,
+    pub share_permille: u32,
     /// Of the dispatches to hosts that could run its jobs, those that are kept for it, in thousandths.
-    pub background_per_mille: u16,
+    pub background_permille: u16,
 }
 
 /// What stands before a job.

@@ -95,8 +95,8 @@ impl Engine {
                 class: policy.priority.min(crate::ids::CLASS_MAX),
                 weight: policy.weight.clamp(1, crate::meter::WEIGHT_MAX),
                 paused: policy.paused,
-                share_per_mille: 0,
-                background_per_mille: policy.background_per_mille,
+                share_permille: 0,
+                background_permille: policy.background_permille,
             },
             |owner| self.standing(owner.queue, owner.member),
         );
@@ -217,12 +217,12 @@ impl Engine {
             class,
             weight: policy.weight.clamp(1, crate::meter::WEIGHT_MAX),
             paused: policy.paused,
-            share_per_mille: self
+            share_permille: self
                 .ledger
                 .queues
                 .get(queue)
-                .map_or(0, |queue| self.share_per_mille(queue)),
-            background_per_mille: policy.background_per_mille,
+                .map_or(0, |queue| self.share_permille(queue)),
+            background_permille: policy.background_permille,
         }
     }
 

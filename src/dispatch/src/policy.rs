@@ -13,7 +13,7 @@ pub struct QueuePolicy {
     pub paused: bool,
     /// Of the dispatches to hosts that could run a job of it, those that are kept for it whatever waits in higher
     /// classes, in thousandths, 0 to 1,000. Default 0.
-    pub background_per_mille: u16,
+    pub background_permille: u16,
 }
 
 impl Default for QueuePolicy {
@@ -22,7 +22,7 @@ impl Default for QueuePolicy {
             priority: 3,
             weight: 10,
             paused: false,
-            background_per_mille: 0,
+            background_permille: 0,
         }
     }
 }

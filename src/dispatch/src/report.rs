@@ -31,7 +31,7 @@ pub struct QueueReport {
     /// Share of hosts × time that its jobs had since this engine began, ms of a whole host.
     pub charged_ms: u64,
     /// Its weight's part among the queues of its class that have jobs, in thousandths. 0: it has no jobs.
-    pub share_per_mille: u32,
+    pub share_permille: u32,
     /// How far its virtual time is behind (negative) or ahead of its class, ms of a whole host at weight 1
     /// and the normal rate.
     pub lag_ms: i64,
@@ -130,8 +130,8 @@ impl Engine {
     }
 
     /// The weight's part of a queue among those of its class that have jobs, in thousandths.
-    pub(crate) fn share_per_mille(&self, queue: &Queue) -> u32 {
-        share_per_mille(queue, &self.weights())
+    pub(crate) fn share_permille(&self, queue: &Queue) -> u32 {
+        share_permille(queue, &self.weights())
     }
 
     fn queue_report(&self, queue: &Queue, weights: &BTreeMap<u8, u64>, now: u64) -> QueueReport {
@@ -145,7 +145,7 @@ impl Engine {
             in_flight: queue.tally.in_flight,
             running: queue.tally.running,
             charged_ms: queue.busy_ms(now),
-            share_per_mille: share_per_mille(queue, weights),
+            share_permille: share_permille(queue, weights),
             lag_ms: self.ledger.lag_ms(queue, now),
         }
     }
@@ -302,7 +302,7 @@ fn weight(queue: &Queue) -> u32 {
     queue.policy.weight.clamp(1, crate::meter::WEIGHT_MAX)
 }
 
-fn share_per_mille(queue: &Queue, weights: &BTreeMap<u8, u64>) -> u32 {
+fn share_permille(queue: &Queue, weights: &BTreeMap<u8, u64>) -> u32 {
     let of_class = weights.get(&queue.class()).copied().unwrap_or(0).max(1);
     let share = if has_jobs(queue) {
         u64::from(weight(queue)).saturating_mul(1_000) / of_class

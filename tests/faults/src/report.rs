@@ -203,9 +203,9 @@ fn percent(part: u64, whole: u64) -> String {
 fn quantiles(took: &[Micros]) -> String {
     let mut sorted = took.to_vec();
     sorted.sort_unstable();
-    let at = |per_mille: usize| {
+    let at = |permille: usize| {
         let last = sorted.len().saturating_sub(1);
-        let value = sorted.get(last * per_mille / 1000).copied().unwrap_or(0);
+        let value = sorted.get(last * permille / 1000).copied().unwrap_or(0);
         format!("{}.{} ms", value / 1_000, value / 100 % 10)
     };
     format!("{}, {}", at(500), at(990))

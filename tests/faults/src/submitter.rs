@@ -21,9 +21,9 @@ const SUBMITS_EACH: usize = 10;
 /// Accounts.
 const ACCOUNTS: u64 = 5;
 /// Jobs of class vip, of a thousand.
-const VIP_PER_MILLE: u32 = 50;
+const VIP_PERMILLE: u32 = 50;
 /// Jobs for hw machines, of a thousand.
-const HW_PER_MILLE: u32 = 250;
+const HW_PERMILLE: u32 = 250;
 /// How long jobs run, ms.
 const RUN_MS: std::ops::RangeInclusive<u64> = 1_000..=3_000;
 
@@ -38,7 +38,7 @@ struct Planned {
 
 impl Planned {
     fn draw(number: u64, chance: &mut Chance) -> Self {
-        let (vip, hw) = (chance.hits(VIP_PER_MILLE), chance.hits(HW_PER_MILLE));
+        let (vip, hw) = (chance.hits(VIP_PERMILLE), chance.hits(HW_PERMILLE));
         let mut body = json!({
             "suite": "faults",
             "my_account": format!("user{}", chance.within(1..=ACCOUNTS)),

@@ -37,8 +37,8 @@ impl Chance {
     }
 
     /// `true` so many times of a thousand.
-    pub fn hits(&mut self, per_mille: u32) -> bool {
-        self.draw() % 1000 < u64::from(per_mille)
+    pub fn hits(&mut self, permille: u32) -> bool {
+        self.draw() % 1000 < u64::from(permille)
     }
 
     /// One of these, each as likely; there is at least one.

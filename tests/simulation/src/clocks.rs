@@ -9,8 +9,8 @@ use super::{chance::Chance, timer::pause, world::World};
 const PLAN_STREAM: u64 = 6;
 const STREAM: u64 = 7;
 /// Of a thousand seeds so many have clocks that step, and so many replicas that are stopped for long.
-const STEPS_PER_MILLE: u32 = 150;
-const STOPS_PER_MILLE: u32 = 100;
+const STEPS_PERMILLE: u32 = 150;
+const STOPS_PERMILLE: u32 = 100;
 /// How far clocks step, ms: less than a look notices, just more, minutes.
 const STEPS_MS: [u64; 4] = [4_000, 6_000, 60_000, 400_000];
 /// How long a clock is wrong, ms, at most: a replica stops itself after a minute.
@@ -38,8 +38,8 @@ impl Plan {
     pub(super) fn draw(seed: u64) -> Self {
         let chance = &mut Chance::new(seed, PLAN_STREAM);
         Self {
-            steps: chance.hits(STEPS_PER_MILLE),
-            stops: chance.hits(STOPS_PER_MILLE),
+            steps: chance.hits(STEPS_PERMILLE),
+            stops: chance.hits(STOPS_PERMILLE),
         }
     }
 

@@ -128,8 +128,8 @@ impl World {
     }
 
     /// `true` so many times of a thousand. Asks for no number where there is no such fault.
-    pub(super) fn hits(&self, per_mille: u32) -> bool {
-        per_mille > 0 && self.chance().hits(per_mille)
+    pub(super) fn hits(&self, permille: u32) -> bool {
+        permille > 0 && self.chance().hits(permille)
     }
 
     pub(super) fn faults(&self) -> Faults {

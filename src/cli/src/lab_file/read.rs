@@ -226,7 +226,7 @@ fn narrow<T: TryFrom<u64>>(number: u64) -> Option<T> {
 fn share(at: At<'_>, key: &str, node: &Node) -> Result<u16, Failure> {
     let expected = "a share such as 5% or 2.5%, at most 50%";
     let text = at.text(key, node, expected)?;
-    let share = amounts::per_mille(&text).ok();
+    let share = amounts::permille(&text).ok();
     let share = share.filter(|share| *share <= BACKGROUND_MAX);
     share.ok_or_else(|| at.bad(key, node, expected))
 }

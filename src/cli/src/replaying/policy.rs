@@ -62,7 +62,7 @@ pub(super) fn of_queues(queues: &[QueueView]) -> Policy {
             priority: queue.priority,
             weight: queue.weight,
             paused: false,
-            background_per_mille: queue.background_permille,
+            background_permille: queue.background_permille,
         };
         policy.queues.insert(queue.name.clone(), of);
         let running = &queue.limits.running;

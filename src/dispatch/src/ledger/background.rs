@@ -13,7 +13,7 @@ impl Ledger {
     /// Which queues have a share.
     pub(crate) fn list_background(&mut self) {
         let with_share =
-            |(id, queue): (QueueId, &Queue)| (queue.policy.background_per_mille > 0).then_some(id);
+            |(id, queue): (QueueId, &Queue)| (queue.policy.background_permille > 0).then_some(id);
         self.background = self.queues.iter().filter_map(with_share).collect();
     }
 
@@ -36,7 +36,7 @@ impl Ledger {
             if !waits || queue.class() >= class {
                 return false;
             }
-            let share = u32::from(queue.policy.background_per_mille);
+            let share = u32::from(queue.policy.background_permille);
             // No more than one dispatch is owed at a time.
             queue.credit = queue
                 .credit

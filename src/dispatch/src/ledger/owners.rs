@@ -94,7 +94,7 @@ impl Ledger {
             credit: 0,
         });
         self.by_name.insert(Atom::clone(name), id);
-        if policy.background_per_mille > 0 {
+        if policy.background_permille > 0 {
             self.background.push(id);
         }
         id

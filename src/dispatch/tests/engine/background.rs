@@ -5,7 +5,7 @@ use fairlead_dispatch::*;
 
 fn kept(share: u16) -> Policy {
     let idle = QueuePolicy {
-        background_per_mille: share,
+        background_permille: share,
         ..queue(1, 10)
     };
     policy(&[("idle", idle)])
@@ -73,7 +73,7 @@ fn a_share_acts_at_once_and_ends_at_once() {
 fn what_runs_by_itself_is_owed_nothing_and_higher_classes_have_no_share() {
     let mut policy = kept(500);
     let share = |priority| QueuePolicy {
-        background_per_mille: 500,
+        background_permille: 500,
         ..queue(priority, 10)
     };
     policy.queues.insert("a".to_owned(), share(3));
@@ -105,6 +105,6 @@ fn a_paused_queue_is_owed_nothing() {
 fn a_job_is_told_what_is_kept_for_its_queue() {
     let lab = lab(50);
     let explained = lab.engine.explain_job(Millis(lab.now), JobKey(1_001));
-    let kept = explained.map(|explained| explained.standing.background_per_mille);
+    let kept = explained.map(|explained| explained.standing.background_permille);
     assert_eq!(kept, Some(50));
 }

@@ -114,7 +114,7 @@ fn the_order_before_a_job_is_counted() {
         ),
         (1, 3, 30)
     );
-    assert_eq!(third.standing.share_per_mille, 750);
+    assert_eq!(third.standing.share_permille, 750);
     assert_eq!(
         explained(&lab, 1_499).ahead.in_account,
         Count {
@@ -337,7 +337,7 @@ fn reports_say_what_is_charged() {
         .find(|queue| queue.name == "a")
         .expect("queue a");
     assert_eq!(
-        (a.waiting, a.running, a.weight, a.share_per_mille),
+        (a.waiting, a.running, a.weight, a.share_permille),
         (1, 1, 30, 750)
     );
     assert_eq!(a.charged_ms, 2_000, "a quarter of the host for 8 s");

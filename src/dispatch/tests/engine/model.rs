@@ -263,7 +263,7 @@ impl World {
                 priority,
                 weight,
                 paused,
-                background_per_mille: u16::from(class % 6) * 100,
+                background_permille: u16::from(class % 6) * 100,
             },
         );
         self.passed.clear();

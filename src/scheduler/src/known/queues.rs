@@ -70,7 +70,7 @@ impl Set {
             priority: policy.priority,
             weight: policy.weight,
             paused: policy.paused,
-            background_permille: policy.background_per_mille,
+            background_permille: policy.background_permille,
             pause: None,
             limits: Limits::default(),
             users: None,
@@ -84,7 +84,7 @@ impl Set {
             priority: self.priority,
             weight: self.weight,
             paused: self.paused,
-            background_per_mille: self.background_permille,
+            background_permille: self.background_permille,
         };
         if policy.priority > PRIORITY_MAX {
             policy.priority = default.priority;
@@ -92,8 +92,8 @@ impl Set {
         if !(1..=WEIGHT_MAX).contains(&policy.weight) {
             policy.weight = default.weight;
         }
-        if policy.background_per_mille > BACKGROUND_MAX {
-            policy.background_per_mille = default.background_per_mille;
+        if policy.background_permille > BACKGROUND_MAX {
+            policy.background_permille = default.background_permille;
         }
         policy
     }

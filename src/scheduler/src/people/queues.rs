@@ -201,7 +201,7 @@ impl Core {
                 priority: policy.priority,
                 weight: policy.weight,
                 paused: policy.paused,
-                background_permille: policy.background_per_mille,
+                background_permille: policy.background_permille,
                 waiting: waiting.get(&name).copied().unwrap_or(0),
                 running: 0,
                 share_permille: 0,
@@ -219,7 +219,7 @@ impl Core {
         for report in reports {
             if let Some(view) = views.get_mut(&report.name) {
                 view.running = report.running;
-                view.share_permille = report.share_per_mille;
+                view.share_permille = report.share_permille;
             }
         }
         Ok(views.into_values().collect())
@@ -279,6 +279,6 @@ mod tests {
         };
         assert_eq!(set(99, 0, 501).policy(), QueuePolicy::default());
         assert_eq!(set(9, 1, 0).policy().priority, 9);
-        assert_eq!(set(9, 1, 50).policy().background_per_mille, 50);
+        assert_eq!(set(9, 1, 50).policy().background_permille, 50);
     }
 }

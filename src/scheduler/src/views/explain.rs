@@ -301,13 +301,13 @@ fn render(
 
 /// What a job's queue gets.
 fn standing(state: &JobState, standing: &QueueStanding) -> Vec<String> {
-    let percent = |per_mille: u32| format!("{}.{} %", per_mille / 10, per_mille % 10);
+    let percent = |permille: u32| format!("{}.{} %", permille / 10, permille % 10);
     let queue = &standing.queue;
     let mut lines = vec![format!(
         "queue '{queue}' has priority {} and weight {}: {} of its class",
         standing.class,
         standing.weight,
-        percent(standing.share_per_mille),
+        percent(standing.share_permille),
     )];
     if !state.queue_label.is_empty() {
         lines.push(format!(
@@ -315,10 +315,10 @@ fn standing(state: &JobState, standing: &QueueStanding) -> Vec<String> {
             state.queue_label
         ));
     }
-    if standing.background_per_mille > 0 {
+    if standing.background_permille > 0 {
         lines.push(format!(
             "queue '{queue}' gets {} of dispatches while higher classes also wait",
-            percent(standing.background_per_mille.into())
+            percent(standing.background_permille.into())
         ));
     }
     lines

@@ -35,7 +35,7 @@ impl World {
             if !able(other, host) || self.waits_for_others(*key, &host.host) {
                 continue;
             }
-            let is_due = self.policy_of(&taken.queue).background_per_mille > 0;
+            let is_due = self.policy_of(&taken.queue).background_permille > 0;
             assert!(
                 class(other) <= class(taken) || is_due,
                 "{key:?} of a higher class waits, {:?} does not",
@@ -58,7 +58,7 @@ impl World {
         for (key, known) in &self.jobs {
             let other = &known.facts;
             let policy = self.policy_of(&other.queue);
-            let is_lower = policy.background_per_mille > 0 && policy.priority.min(9) < class;
+            let is_lower = policy.background_permille > 0 && policy.priority.min(9) < class;
             if known.place != Place::Waiting || !is_lower || !able(other, host) {
                 continue;
             }
@@ -69,7 +69,7 @@ impl World {
         passed.sort_unstable();
         passed.dedup();
         for queue in passed {
-            let share = u32::from(self.policy_of(&queue).background_per_mille);
+            let share = u32::from(self.policy_of(&queue).background_permille);
             let times = self.passed.entry(queue.clone()).or_default();
             *times += 1;
             assert!(
