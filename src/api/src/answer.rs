@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::{HealthWord, StageWord};
+
 /// How far the shards of a job are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -77,9 +79,9 @@ pub struct ShardAnswer {
     /// The job that it is.
     pub job_id: String,
     /// How far; empty: it is not stored yet.
-    pub job_stage: String,
+    pub job_stage: StageWord,
     /// How it ended.
-    pub job_health: String,
+    pub job_health: HealthWord,
     /// Which try.
     pub attempt: u16,
     /// The host that has or had it.
@@ -108,9 +110,9 @@ pub struct JobAnswer {
     /// Whether it has ended: nothing of this changes any more, but for results that come late.
     pub over: bool,
     /// How far.
-    pub job_stage: String,
+    pub job_stage: StageWord,
     /// How it ended.
-    pub job_health: String,
+    pub job_health: HealthWord,
     /// Why it is as it is.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::StageWord;
+
 /// Why a job waits, or where it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -9,7 +11,7 @@ pub struct Explanation {
     /// The job.
     pub job_id: String,
     /// How far it is.
-    pub job_stage: String,
+    pub job_stage: StageWord,
     /// The answer in one sentence.
     pub summary: String,
     /// What else is known, one sentence a line, most important first.

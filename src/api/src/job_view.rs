@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::CaseTotals;
+use crate::{CaseTotals, HealthWord, StageWord};
 
 /// A job: the fields of the job file, and over them what the scheduler knows. Times in words are UTC.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -18,13 +18,13 @@ pub struct JobView {
     pub id: String,
     /// How far: `submit`, `dispatch`, `boot`, `setup`, `wait_peer`, `running`, `post_run`, `manual_check`, `finish`,
     /// `cancel`, or an abort.
-    pub job_stage: String,
+    pub job_stage: StageWord,
     /// compass-ci's name of `job_stage`.
-    pub job_state: String,
+    pub job_state: StageWord,
     /// The number of the stage, as compass-ci counts.
     pub istage: i64,
     /// How it ended: `success`, `fail`, …; `unknown`: it has not ended.
-    pub job_health: String,
+    pub job_health: HealthWord,
     /// Whether results are in: `NA`, `norun`, `uploaded`, `complete`, …
     pub job_data_readiness: String,
     /// Its number, as compass-ci counts.
@@ -114,7 +114,7 @@ pub struct JobView {
     pub failure: Option<String>,
     /// The last stage that it reached before it ended badly.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_success_stage: Option<String>,
+    pub last_success_stage: Option<StageWord>,
     /// The exit code of its script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
@@ -280,9 +280,9 @@ pub struct AttemptView {
     /// compass-ci's name of `host`.
     pub host_machine: String,
     /// How far it came.
-    pub job_stage: String,
+    pub job_stage: StageWord,
     /// How it ended.
-    pub job_health: String,
+    pub job_health: HealthWord,
     /// What made it end badly.
     pub failure: Option<String>,
     /// When a host got it, UTC epoch ms.
@@ -304,9 +304,9 @@ pub struct JobEvent {
     /// The job.
     pub job_id: String,
     /// How far it is now.
-    pub job_stage: String,
+    pub job_stage: StageWord,
     /// How it ended; `unknown`: it has not ended.
-    pub job_health: String,
+    pub job_health: HealthWord,
     /// Which try.
     pub attempt: u16,
     /// When it changed, UTC epoch ms.

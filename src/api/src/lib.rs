@@ -30,6 +30,7 @@ pub mod timers;
 mod usage;
 mod webhooks;
 pub mod wire;
+mod words;
 
 pub use accounts::{AccountChange, AccountView, NotifyChange, NotifyView, TokenView};
 pub use answer::{CaseTotals, JobAnswer, ShardAnswer, ShardCounts, TestHistory};
@@ -74,6 +75,7 @@ pub use timers::*;
 pub use usage::{UsageReport, UsageRow};
 pub use webhooks::{WebhookTest, WebhookTested, WebhookView};
 pub use wire::*;
+pub use words::{HealthWord, StageWord, Word};
 
 /// The interface as an OpenAPI 3.1 document: JSON, compressed by gzip. Tests of this crate make it from the table of
 /// endpoints and the types of the wire.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::StageWord;
+
 /// What a testbox hears that waits for the other nodes of its cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -19,7 +21,7 @@ pub struct Peer {
     /// Its job.
     pub job_id: String,
     /// How far that is.
-    pub job_stage: String,
+    pub job_stage: StageWord,
     /// What it does, words with blanks between.
     pub node_roles: String,
     /// Its host; empty: it has none yet.

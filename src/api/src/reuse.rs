@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::HealthWord;
+
 /// How the lab reuses results.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -97,7 +99,7 @@ pub struct NearestRun {
     /// The job.
     pub job_id: String,
     /// How it ended.
-    pub job_health: String,
+    pub job_health: HealthWord,
     /// Each part of the key that differs, with the fields that do. Empty: it ran the same thing.
     pub differs: BTreeMap<String, Vec<String>>,
 }

@@ -3,10 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use fairlead_job::Stage;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{ExecutorSaid, GrantInput, HostLoad, JobGroup, Outlook, RuleApplied};
+use crate::{
+    ExecutorSaid, GrantInput, HealthWord, HostLoad, JobGroup, Outlook, RuleApplied, StageWord,
+};
 
 /// One item of the answer to a submit, in the order of the request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -295,9 +298,9 @@ pub struct JobSummary {
     /// The job.
     pub job_id: String,
     /// How far.
-    pub job_stage: String,
+    pub job_stage: StageWord,
     /// How it ended.
-    pub job_health: String,
+    pub job_health: HealthWord,
     /// Whether results are in.
     pub job_data_readiness: String,
     /// Who is charged.
@@ -375,6 +378,14 @@ pub struct JobSummary {
     /// Where its results are.
     #[serde(default)]
     pub result_root: String,
+}
+
+impl JobSummary {
+    /// Whether it has ended. In a stage that this version does not know it has if it has an end.
+    pub fn is_over(&self) -> bool {
+        let stage = self.job_stage.known();
+        stage.map_or(self.end_ms.is_some(), Stage::is_terminal)
+    }
 }
 
 /// A page of jobs. Query: `stage`, `health`, `account`, `queue`, `host`, `suite`, `submit_id`, `group_id`,

@@ -45,9 +45,9 @@ fn headline(answer: &JobAnswer) -> String {
         (group, false) => format!(", group {}", harmless(group)),
     };
     let end = if answer.over {
-        harmless(&answer.job_health)
+        harmless(answer.job_health.as_str())
     } else {
-        harmless(&answer.job_stage)
+        harmless(answer.job_stage.as_str())
     };
     format!("job {}: {end}{group}", answer.job_id)
 }
@@ -67,8 +67,8 @@ fn table(parts: &[ShardAnswer], paper: Paper) -> String {
         grid.row([
             part.shard.to_string(),
             part.job_id.clone(),
-            or_dash(&part.job_stage),
-            or_dash(&part.job_health),
+            or_dash(part.job_stage.as_str()),
+            or_dash(part.job_health.as_str()),
             if part.reused_from.is_empty() {
                 or_dash(&part.host)
             } else {

@@ -87,7 +87,7 @@ mod tests {
     fn an_explanation_has_its_answer_first_then_reasons_then_hosts() {
         let explanation = Explanation {
             job_id: "7".into(),
-            job_stage: "submit".into(),
+            job_stage: fairlead_job::Stage::Submit.into(),
             summary: "no host has enough memory".into(),
             reasons: vec!["it needs 64000 MB".into()],
             hosts: vec![HostVerdict {

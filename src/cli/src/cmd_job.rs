@@ -3,7 +3,7 @@
 //! The scheduler answers a job flat, spec and state in one object; this knows the state's names and
 //! shows everything else as the spec, so that nothing is hidden.
 
-use fairlead_api::client::Client;
+use fairlead_api::{HealthWord, client::Client};
 use fairlead_job::{Spec, Stage};
 use serde_json::Value;
 
@@ -142,7 +142,7 @@ fn attempts(job: &Spec, paper: Paper) -> String {
             cell("attempt"),
             cell("host_machine"),
             cell("job_stage"),
-            blamed(&cell("job_health")),
+            blamed(&HealthWord::read(cell("job_health"))),
             cell("end_time"),
             cell("reason"),
         ]);

@@ -189,7 +189,7 @@ fn took(job: &JobSummary, now_ms: u64) -> String {
 /// Its stage; of a job with shards also how many of them have ended.
 fn stage_of(job: &JobSummary) -> String {
     match &job.shards {
-        None => job.job_stage.clone(),
+        None => job.job_stage.to_string(),
         Some(shards) => format!("{} {}/{}", job.job_stage, shards.over, shards.count),
     }
 }
@@ -276,15 +276,15 @@ fn host_of(job: &JobSummary) -> String {
 /// The jobs by a value of each.
 fn groups(jobs: &[JobSummary], key: &str) -> Vec<JobGroup> {
     let groups = jobs.iter().map(|job| {
-        let stage = job.job_stage.parse().unwrap_or(Stage::Submit);
-        let health = job.job_health.parse().unwrap_or(Health::Unknown);
-        let ended = |is_so: bool| u64::from(stage.is_terminal() && is_so);
-        let (is_good, is_stopped) = (health == Health::Success, Health::STOPPED.contains(&health));
+        let (stage, health) = (&job.job_stage, job.job_health.known());
+        let ended = |is_so: bool| u64::from(job.is_over() && is_so);
+        let is_good = health == Some(Health::Success);
+        let is_stopped = health.is_some_and(|health| Health::STOPPED.contains(&health));
         JobGroup {
             value: value_of(job, key).unwrap_or_default(),
             jobs: 1,
-            waiting: u64::from(stage == Stage::Submit),
-            running: u64::from(stage.is_held()),
+            waiting: u64::from(*stage == Stage::Submit),
+            running: u64::from(stage.known().is_some_and(Stage::is_held)),
             succeeded: ended(is_good),
             stopped: ended(is_stopped),
             failed: ended(!is_good && !is_stopped),

@@ -215,7 +215,7 @@ mod tests {
             parts: [("image".to_owned(), "cd".to_owned())].into(),
             nearest: Some(NearestRun {
                 job_id: "5".to_owned(),
-                job_health: "success".to_owned(),
+                job_health: fairlead_job::Health::Success.into(),
                 differs: [
                     (
                         "parameters".to_owned(),

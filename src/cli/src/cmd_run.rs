@@ -278,7 +278,7 @@ async fn stop_in_order(lab: &mut Lab, follower: &mut Follower) {
 fn is_to_stop(job: &Tracked) -> bool {
     match job.on_shutdown {
         OnShutdown::Skip => true,
-        OnShutdown::Continue => !job.stage().is_held(),
+        OnShutdown::Continue => !job.is_held(),
         OnShutdown::Block => false,
     }
 }
@@ -289,7 +289,7 @@ async fn stop_until_over(
     follower: &mut Follower,
     these: impl Fn(&Tracked) -> bool,
 ) {
-    let is_left = |job: &Tracked| !job.stage().is_terminal() && these(job);
+    let is_left = |job: &Tracked| !job.is_over() && these(job);
     // A job may have been waiting a moment ago and be held now: so again and again.
     while follower.jobs().iter().any(is_left) {
         stop_jobs(client, follower, is_to_stop).await;
@@ -304,13 +304,13 @@ async fn stop_until_over(
 async fn stop_jobs(client: &Client, follower: &Follower, which: impl Fn(&Tracked) -> bool) {
     let alive = || {
         let jobs = follower.jobs().iter();
-        jobs.filter(|job| !job.stage().is_terminal() && which(job))
+        jobs.filter(|job| !job.is_over() && which(job))
     };
     let ids: Vec<String> = alive().map(|job| job.job_id.clone()).collect();
     for ids in ids.chunks(IDS_MAX) {
         let _ = client.cancel_many(ids).await;
     }
-    for job in alive().filter(|job| job.stage().is_held()) {
+    for job in alive().filter(|job| job.is_held()) {
         let _ = client.terminate(&job.job_id, None).await;
     }
 }

@@ -7,10 +7,10 @@ use std::{
 };
 
 use fairlead_api::{
-    JobSummary,
+    HealthWord, JobSummary, StageWord,
     client::{Client, ClientError, JobQuery},
 };
-use fairlead_job::{DataReadiness, OnShutdown, Stage};
+use fairlead_job::{DataReadiness, Health, OnShutdown, Stage};
 
 use crate::{clock, exit::Failure};
 
@@ -77,13 +77,20 @@ impl Tracked {
         pairs.join(" ")
     }
 
-    /// How far it is, as last seen.
-    pub(crate) fn stage(&self) -> Stage {
-        let stage = self
-            .seen
-            .as_ref()
-            .and_then(|seen| seen.job_stage.parse().ok());
-        stage.unwrap_or(Stage::Submit)
+    /// How far it is, as last seen. A job that was never seen waits.
+    pub(crate) fn stage(&self) -> StageWord {
+        let seen = self.seen.as_ref();
+        seen.map_or(Stage::Submit.into(), |seen| seen.job_stage.clone())
+    }
+
+    /// Whether a testbox has it, as last seen.
+    pub(crate) fn is_held(&self) -> bool {
+        self.stage().known().is_some_and(Stage::is_held)
+    }
+
+    /// Whether it has ended, as last seen.
+    pub(crate) fn is_over(&self) -> bool {
+        self.seen.as_ref().is_some_and(JobSummary::is_over)
     }
 
     /// Whether it ended and nothing more is to come.
@@ -92,14 +99,13 @@ impl Tracked {
     }
 
     /// How it ended, or `unknown`.
-    pub(crate) fn health(&self) -> &str {
-        self.seen
-            .as_ref()
-            .map_or("unknown", |seen| seen.job_health.as_str())
+    pub(crate) fn health(&self) -> HealthWord {
+        let seen = self.seen.as_ref();
+        seen.map_or(Health::Unknown.into(), |seen| seen.job_health.clone())
     }
 
     pub(crate) fn succeeded(&self) -> bool {
-        self.done && self.stage() == Stage::Finish && self.health() == "success"
+        self.done && self.stage() == Stage::Finish && self.health() == Health::Success
     }
 
     /// Takes news of the job.
@@ -112,7 +118,7 @@ impl Tracked {
                 | DataReadiness::Norun)
         );
         self.seen = Some(seen);
-        if self.stage().is_terminal() {
+        if self.is_over() {
             let ended = *self.ended.get_or_insert(now);
             self.done = results_are_in || now.duration_since(ended) >= RESULTS_MAX;
         } else {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use fairlead_api::JobSummary;
+use fairlead_api::{JobSummary, StageWord};
 use fairlead_job::Stage;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
@@ -23,7 +23,7 @@ const SAID_CHARS_MAX: usize = 60;
 /// Shows how followed jobs go on.
 pub(crate) struct Progress<'a> {
     context: &'a Context,
-    known: BTreeMap<String, Stage>,
+    known: BTreeMap<String, StageWord>,
     ended: usize,
     bars: Option<Bars>,
 }
@@ -75,31 +75,25 @@ impl<'a> Progress<'a> {
     /// Shows how things are now.
     pub(crate) fn show(&mut self, jobs: &[Tracked]) {
         for job in jobs {
-            let stage = job.stage();
-            let before = self
-                .known
-                .get(&job.job_id)
-                .copied()
-                .unwrap_or(Stage::Submit);
+            let (now, is_over) = (job.stage(), job.is_over());
             // An end is told when the results are in, too.
-            let shown = if stage.is_terminal() && !job.done() {
-                before
-            } else {
-                stage
-            };
-            if shown == before {
+            if is_over && !job.done() {
                 continue;
             }
-            self.known.insert(job.job_id.clone(), shown);
-            self.ended += usize::from(shown.is_terminal());
-            let Some(text) = news(job, before, shown) else {
+            let before = self.known.insert(job.job_id.clone(), now.clone());
+            let before = before.unwrap_or(Stage::Submit.into());
+            if now == before {
+                continue;
+            }
+            self.ended += usize::from(is_over);
+            let Some(text) = news(job, &before, &now) else {
                 continue;
             };
             // On a terminal the lines show what runs; only bad ends are worth a line that stays.
-            if self.bars.is_some() && (!shown.is_terminal() || job.succeeded()) {
+            if self.bars.is_some() && (!is_over || job.succeeded()) {
                 continue;
             }
-            if shown.is_terminal() {
+            if is_over {
                 self.remark(&format!("[{}/{}] {text}", self.ended, jobs.len()));
             } else {
                 self.remark(&text);
@@ -124,21 +118,28 @@ impl<'a> Progress<'a> {
 }
 
 /// What is to say about a job that went from one stage to another; nothing about the small steps.
-fn news(job: &Tracked, before: Stage, now: Stage) -> Option<String> {
+fn news(job: &Tracked, before: &StageWord, now: &StageWord) -> Option<String> {
     let head = format!(
         "job {} ({})",
         job.job_id,
         cut(&job.label(), LABEL_CHARS_MAX)
     );
     let seen = job.seen.as_ref()?;
-    if now.is_terminal() {
+    if job.is_over() {
         let end_ms = seen.end_ms.unwrap_or_default();
         let began_ms = seen.running_ms.unwrap_or(end_ms);
         let took = clock::length(end_ms.saturating_sub(began_ms));
         let end = format!("{head}: {} after {took}", job.health());
         return Some(harmless(&format!("{end}{}", reused(seen))));
     }
-    if now >= Stage::Running && before < Stage::Running {
+    let Some(now) = now.known() else {
+        let text = format!("{head}: in stage {now}, which this version does not know");
+        return Some(harmless(&text));
+    };
+    let ran = before
+        .known()
+        .is_some_and(|before| before >= Stage::Running);
+    if now >= Stage::Running && !ran {
         return Some(harmless(&format!("{head}: running on {}", seen.host)));
     }
     if now == Stage::Submit {

@@ -2,6 +2,7 @@
 
 use std::{fmt::Write as _, time::Duration};
 
+use fairlead_api::{HealthWord, StageWord};
 use fairlead_job::{Cause, DataReadiness, Health, Stage, units::counted};
 use serde::Serialize;
 
@@ -23,8 +24,8 @@ pub(crate) struct Ending {
     pub(crate) file: String,
     /// Parameters that differ between the jobs, in the job's order; of a single job all.
     pub(crate) params: serde_json::Map<String, serde_json::Value>,
-    pub(crate) job_stage: String,
-    pub(crate) job_health: String,
+    pub(crate) job_stage: StageWord,
+    pub(crate) job_health: HealthWord,
     /// How long its script ran; absent when it did not.
     pub(crate) seconds: Option<f64>,
     pub(crate) exit_code: Option<i32>,
@@ -50,7 +51,7 @@ pub(crate) struct Ending {
 impl Ending {
     /// Whether it ended badly; a cancelled job did not.
     pub(crate) fn has_failed(&self) -> bool {
-        self.ended && !self.success && self.job_health != "cancel"
+        self.ended && !self.success && self.job_health != Health::Cancel
     }
 
     /// `place` turns a result root into what people can open.
@@ -71,8 +72,8 @@ impl Ending {
                 .iter()
                 .map(|(k, v)| (k.clone(), v.as_str().into()))
                 .collect(),
-            job_stage: job.stage().to_string(),
-            job_health: job.health().to_owned(),
+            job_stage: job.stage(),
+            job_health: job.health(),
             seconds: ran_ms.map(seconds),
             exit_code: seen.and_then(|seen| seen.exit_code),
             reason: seen.map(|seen| seen.reason.clone()).unwrap_or_default(),
@@ -85,7 +86,7 @@ impl Ending {
                 place(root)
             },
             success: job.succeeded(),
-            ended: job.stage().is_terminal(),
+            ended: job.is_over(),
             is_incomplete: seen
                 .is_some_and(|seen| seen.job_data_readiness == DataReadiness::Incomplete.as_str()),
         }
@@ -104,13 +105,12 @@ fn seconds(ms: u64) -> f64 {
 pub(crate) fn left(endings: &[Ending], again: &str) -> String {
     let ended = endings.iter().filter(|ending| ending.ended).count();
     let good = endings.iter().filter(|ending| ending.success).count();
-    let is_open = |ending: &&Ending| !ending.ended;
-    let waits = endings
-        .iter()
-        .filter(is_open)
-        .filter(|ending| ending.job_stage == Stage::Submit.as_str())
-        .count();
-    let runs = endings.len() - ended - waits;
+    let open = endings.iter().filter(|ending| !ending.ended);
+    let stages: Vec<Option<Stage>> = open.map(|ending| ending.job_stage.known()).collect();
+    let count = |is: fn(&Option<Stage>) -> bool| stages.iter().filter(|stage| is(stage)).count();
+    let waits = count(|stage| *stage == Some(Stage::Submit));
+    let others = count(Option::is_none);
+    let runs = stages.len() - waits - others;
     let of_those = match (ended, ended - good.min(ended)) {
         (0, _) => String::new(),
         (_, 0) => format!(" ({good} succeeded)"),
@@ -120,15 +120,20 @@ pub(crate) fn left(endings: &[Ending], again: &str) -> String {
         "stopped following: {ended} of {} had ended{of_those}",
         counted(endings.len(), "job", "jobs")
     );
-    let on_testboxes = counted(runs, "is on a testbox", "are on testboxes");
-    let waiting = counted(waits, "waits", "wait");
-    let open = match (runs, waits) {
-        (0, 0) => return head,
-        (_, 0) => on_testboxes,
-        (0, _) => waiting,
-        _ => format!("{on_testboxes} and {waiting}"),
-    };
-    let go = if runs + waits == 1 { "goes" } else { "go" };
+    let parts = [
+        (runs, "is on a testbox", "are on testboxes"),
+        (waits, "waits", "wait"),
+        (others, "is in an unknown stage", "are in unknown stages"),
+    ];
+    let parts = parts.into_iter().filter(|(many, ..)| *many > 0);
+    let parts: Vec<String> = parts
+        .map(|(many, one, more)| counted(many, one, more))
+        .collect();
+    if parts.is_empty() {
+        return head;
+    }
+    let open = parts.join(" and ");
+    let go = if stages.len() == 1 { "goes" } else { "go" };
     format!("{head}; {open}, and {go} on; follow them again: {again}")
 }
 
@@ -230,7 +235,7 @@ fn later(endings: &[Ending]) -> Option<String> {
 /// `14 failed, 186 succeeded, 27 s`.
 pub(crate) fn sum(endings: &[Ending], took: Duration) -> String {
     let count = |is: &dyn Fn(&Ending) -> bool| endings.iter().filter(|one| is(one)).count();
-    let cancelled = count(&|one| one.ended && one.job_health == "cancel");
+    let cancelled = count(&|one| one.ended && one.job_health == Health::Cancel);
     let mut parts = Vec::new();
     for (many, word, hue) in [
         (count(&|one| one.has_failed()), "failed", Hue::Bad),
@@ -249,19 +254,19 @@ pub(crate) fn sum(endings: &[Ending], took: Duration) -> String {
 /// The health, with the exit code where it says more.
 fn health(ending: &Ending) -> String {
     match ending.exit_code {
-        Some(code) if ending.job_health == "fail" => format!("fail ({code})"),
-        _ if ending.job_health == "unknown" => ending.job_stage.clone(),
+        Some(code) if ending.job_health == Health::Fail => format!("fail ({code})"),
+        _ if ending.job_health == Health::Unknown => ending.job_stage.to_string(),
         _ => blamed(&ending.job_health),
     }
 }
 
 /// A health for people: with a word where the machine was at fault and not the job.
-pub(crate) fn blamed(health: &str) -> String {
-    let cause = health.parse::<Health>().ok().and_then(Health::cause);
+pub(crate) fn blamed(health: &HealthWord) -> String {
+    let cause = health.known().and_then(Health::cause);
     if cause == Some(Cause::Infra) {
         format!("{health} (infra)")
     } else {
-        health.to_owned()
+        health.to_string()
     }
 }
 
@@ -279,16 +284,16 @@ mod tests {
     use super::*;
     use crate::printable::paint;
 
-    fn ending(id: &str, health: &str) -> Ending {
+    fn ending(id: &str, health: Health) -> Ending {
         Ending {
             job_id: id.into(),
             file: "f.yaml".into(),
             params: [("nr".to_owned(), "8".into())].into_iter().collect(),
-            job_stage: "finish".into(),
+            job_stage: Stage::Finish.into(),
             job_health: health.into(),
             seconds: Some(1.25),
-            exit_code: Some(i32::from(health == "fail")),
-            reason: if health == "fail" {
+            exit_code: Some(i32::from(health == Health::Fail)),
+            reason: if health == Health::Fail {
                 "exit code 1".into()
             } else {
                 String::new()
@@ -297,7 +302,7 @@ mod tests {
             attempt: 1,
             tail: Vec::new(),
             result: "/data/result/1".into(),
-            success: health == "success",
+            success: health == Health::Success,
             ended: true,
             is_incomplete: false,
         }
@@ -306,21 +311,21 @@ mod tests {
     /// "0 of 10 jobs succeeded, 10 did not", while all of them went on.
     #[test]
     fn jobs_that_go_on_are_not_said_to_have_failed() {
-        let open = |stage: &str| Ending {
+        let open = |stage: Stage| Ending {
             job_stage: stage.into(),
             success: false,
             ended: false,
-            ..ending("3", "unknown")
+            ..ending("3", Health::Unknown)
         };
-        let (good, bad) = (ending("1", "success"), ending("2", "fail"));
+        let (good, bad) = (ending("1", Health::Success), ending("2", Health::Fail));
         assert_eq!(
             left(
                 &[
                     good.clone(),
                     bad,
-                    open("running"),
-                    open("submit"),
-                    open("submit")
+                    open(Stage::Running),
+                    open(Stage::Submit),
+                    open(Stage::Submit)
                 ],
                 "fairlead wait s"
             ),
@@ -328,8 +333,16 @@ mod tests {
              1 is on a testbox and 2 wait, and go on; follow them again: fairlead wait s"
         );
         assert_eq!(
-            left(&[open("submit")], "fairlead wait s"),
+            left(&[open(Stage::Submit)], "fairlead wait s"),
             "stopped following: 0 of 1 job had ended; 1 waits, and goes on; follow them again: fairlead wait s"
+        );
+        let newer = Ending {
+            job_stage: StageWord::Other("frozen".to_owned()),
+            ..open(Stage::Submit)
+        };
+        assert_eq!(
+            left(&[newer], "fairlead wait s"),
+            "stopped following: 0 of 1 job had ended; 1 is in an unknown stage, and goes on; follow them again: fairlead wait s"
         );
         assert_eq!(
             left(&[good], "fairlead wait s"),
@@ -339,11 +352,11 @@ mod tests {
 
     #[test]
     fn a_failure_says_why_and_how_to_run_it_again() {
-        let (good, mut bad) = (ending("1", "success"), ending("2", "fail"));
+        let (good, mut bad) = (ending("1", Health::Success), ending("2", Health::Fail));
         bad.tail = vec!["boom \u{1b}[2J".into(), String::new()];
         let late = Ending {
             attempt: 2,
-            ..ending("3", "success")
+            ..ending("3", Health::Success)
         };
         let ways = Ways {
             took: Duration::from_secs(27),

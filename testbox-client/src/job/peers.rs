@@ -104,7 +104,7 @@ mod tests {
     fn node(roles: &str, address: &str) -> Peer {
         Peer {
             job_id: "7".to_owned(),
-            job_stage: "wait_peer".to_owned(),
+            job_stage: fairlead_job::Stage::WaitPeer.into(),
             node_roles: roles.to_owned(),
             host: "h".to_owned(),
             address: address.to_owned(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use fairlead_api::JobEvent;
+use fairlead_job::Stage;
 use fairlead_tests::{Scheduler, Store, Testbox, header, jobs, on_both_stores};
 use reqwest::Response;
 use serde_json::{Value, json};
@@ -139,7 +140,7 @@ async fn events_of_a_submit_go_on_where_they_broke(store: Store) {
     let (later, over) = events(following, usize::MAX).await;
     let ended: BTreeSet<&str> = later
         .iter()
-        .filter(|(_, event)| event.job_stage == "finish")
+        .filter(|(_, event)| event.job_stage == Stage::Finish)
         .map(|(_, event)| event.job_id.as_str())
         .collect();
     assert_eq!(ended.len(), 3, "{later:?}");

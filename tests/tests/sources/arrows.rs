@@ -19,7 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "fairlead-replay",
         &["fairlead-chart", "fairlead-dispatch", "fairlead-scaler"],
     ),
-    ("fairlead-api", &[]),
+    ("fairlead-api", &["fairlead-job"]),
     ("fairlead-content", &["fairlead-api"]),
     ("fairlead-store", &["fairlead-job"]),
     (

@@ -8,7 +8,7 @@ use fairlead_api::{
     JobSummary,
     client::{Client, ClientError, JobQuery},
 };
-use fairlead_job::Stage;
+use fairlead_job::{Health, Stage};
 
 use crate::{
     selecting::held_stages,
@@ -215,10 +215,10 @@ async fn accounts(client: &Client, jobs: &[JobSummary]) -> Vec<Named> {
 
 /// A job, its stage and what tells it apart.
 fn said_of_job(job: &JobSummary) -> Named {
-    let how = if job.job_health == "unknown" {
-        &job.job_stage
+    let how = if job.job_health == Health::Unknown {
+        job.job_stage.as_str()
     } else {
-        &job.job_health
+        job.job_health.as_str()
     };
     let help = format!("{how} {} {}", job.suite, job.params);
     (job.job_id.clone(), help)

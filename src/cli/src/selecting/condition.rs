@@ -96,8 +96,8 @@ pub(crate) fn value_of(job: &JobSummary, name: &str) -> Option<String> {
     let seconds =
         |from: Option<u64>, to: Option<u64>| Some((to?.saturating_sub(from?) / 1000).to_string());
     let field = match name {
-        "stage" => job.job_stage.clone(),
-        "health" => job.job_health.clone(),
+        "stage" => job.job_stage.to_string(),
+        "health" => job.job_health.to_string(),
         "account" => job.my_account.clone(),
         "queue" => job.queue.clone(),
         "suite" => job.suite.clone(),

@@ -62,8 +62,12 @@ pub(crate) fn said(counts: &Counts) -> String {
         0 => String::new(),
         jobs => format!(", {jobs} cancelled"),
     };
+    let elsewhere = match counts.elsewhere {
+        0 => String::new(),
+        jobs => format!(", {jobs} in unknown stages"),
+    };
     format!(
-        "{}/{} ended: {} waiting, {} on testboxes, {} succeeded, {} failed{cancelled}",
+        "{}/{} ended: {} waiting, {} on testboxes, {} succeeded, {} failed{cancelled}{elsewhere}",
         counts.ended(),
         counts.jobs,
         counts.waiting,

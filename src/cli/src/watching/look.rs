@@ -31,6 +31,14 @@ pub(crate) struct Counts {
     pub(crate) succeeded: u64,
     pub(crate) failed: u64,
     pub(crate) cancelled: u64,
+    /// In a stage that this version does not know.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) elsewhere: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Counts {
@@ -38,28 +46,26 @@ impl Counts {
         self.jobs
             .saturating_sub(self.waiting)
             .saturating_sub(self.running)
+            .saturating_sub(self.elsewhere)
     }
 
     fn add(&mut self, job: &JobSummary) {
-        let stage = job.job_stage.parse::<Stage>().unwrap_or(Stage::Submit);
         self.jobs += 1;
-        if stage.is_held() {
-            self.running += 1;
-        } else if !stage.is_terminal() {
-            self.waiting += 1;
-        } else if job.job_health == Health::Success.as_str() {
-            self.succeeded += 1;
-        } else if has_failed(job) {
-            self.failed += 1;
-        } else {
-            self.cancelled += 1;
-        }
+        let count = match job.job_stage.known() {
+            _ if job.is_over() && job.job_health == Health::Success => &mut self.succeeded,
+            _ if job.is_over() && has_failed(job) => &mut self.failed,
+            _ if job.is_over() => &mut self.cancelled,
+            Some(Stage::Submit) => &mut self.waiting,
+            Some(_) => &mut self.running,
+            None => &mut self.elsewhere,
+        };
+        *count += 1;
     }
 }
 
 fn has_failed(job: &JobSummary) -> bool {
-    let health = job.job_health.parse::<Health>();
-    health.is_ok_and(|health| health.cause().is_some())
+    let health = job.job_health.known();
+    health.map_or(job.is_over(), |health| health.cause().is_some())
 }
 
 /// What one look saw.
@@ -91,7 +97,7 @@ impl Look {
 
     fn take(&mut self, job: JobSummary) {
         self.counts.add(&job);
-        if job.job_stage.parse().is_ok_and(Stage::is_held) {
+        if job.job_stage.known().is_some_and(Stage::is_held) {
             self.running.push(job);
         } else if has_failed(&job) {
             self.failed.push(job);
@@ -234,7 +240,7 @@ pub(crate) fn sample(id: u64, stage: &str, health: &str) -> JobSummary {
         "job_id": id.to_string(), "job_stage": stage, "job_health": health, "job_data_readiness": "complete",
         "my_account": "alice", "queue": "alice", "priority": 2, "suite": "unixbench", "testbox": "dc",
         "tbox_group": "dc", "attempt": 1, "memory_mb": 16, "submit_ms": 1000, "running_ms": 1000 + id,
-        "end_ms": 5000 + id, "host": "server-1", "params": "nr_threads=4 mode=process",
+        "end_ms": (health != "unknown").then_some(5000 + id), "host": "server-1", "params": "nr_threads=4 mode=process",
     });
     serde_json::from_value(job).unwrap()
 }
@@ -254,17 +260,19 @@ mod tests {
             (5, "finish", "fail"),
             (6, "finish", "oom"),
             (7, "cancel", "cancel"),
+            (8, "frozen", "unknown"),
         ] {
             look.take(sample(id, stage, health));
         }
         let look = look.sorted();
         let meant = Counts {
-            jobs: 7,
+            jobs: 8,
             waiting: 1,
             running: 2,
             succeeded: 1,
             failed: 2,
             cancelled: 1,
+            elsewhere: 1,
         };
         assert_eq!(look.counts, meant);
         assert_eq!(look.counts.ended(), 4);

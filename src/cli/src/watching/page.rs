@@ -97,9 +97,12 @@ fn kinds(look: &Look) -> Vec<(String, Option<Hue>)> {
     let mut words = vec![(format!("{} waiting", counts.waiting), None)];
     let mut stages: Vec<(&str, usize)> = Vec::new();
     for job in &look.running {
-        match stages.iter_mut().find(|(stage, _)| *stage == job.job_stage) {
+        match stages
+            .iter_mut()
+            .find(|(stage, _)| *stage == job.job_stage.as_str())
+        {
             Some((_, jobs)) => *jobs += 1,
-            None => stages.push((&job.job_stage, 1)),
+            None => stages.push((job.job_stage.as_str(), 1)),
         }
     }
     let stages: Vec<String> = stages
@@ -161,7 +164,7 @@ fn table_of_running(jobs: &[JobSummary], now_ms: u64, columns: usize) -> String 
         let began = job.running_ms.or(job.dispatch_ms).unwrap_or(job.submit_ms);
         grid.row([
             job.job_id.clone(),
-            job.job_stage.clone(),
+            job.job_stage.to_string(),
             or_dash(&job.host),
             clock::length(now_ms.saturating_sub(began)),
             or_dash(&job.suite),
@@ -218,6 +221,7 @@ mod tests {
                 succeeded: 16 - running - failed,
                 failed,
                 cancelled: 0,
+                ..Counts::default()
             },
             running: (0..running)
                 .map(|n| job(2_611_280_101_234_500_000 + n, "running", "unknown"))

@@ -84,7 +84,7 @@ impl Core {
             if nearest.as_ref().is_none_or(|(least, _)| many < *least) {
                 let run = NearestRun {
                     job_id: other.job_id.to_string(),
-                    job_health: other.health.to_string(),
+                    job_health: other.health.into(),
                     differs,
                 };
                 nearest = Some((many, run));

@@ -49,7 +49,7 @@ pub(crate) async fn answer_of(core: &Core, id: JobId) -> Result<JobAnswer, Refus
     if !answer.over {
         answer.cases = Some(cases).filter(|cases| !cases.is_empty()).map(totals);
         if counts.has_begun() {
-            answer.job_stage = Stage::Running.to_string();
+            answer.job_stage = Stage::Running.into();
         }
     }
     answer.shards = Some(counts);
@@ -67,8 +67,8 @@ fn whole(state: &JobState) -> JobAnswer {
     JobAnswer {
         job_id: state.job_id.to_string(),
         over: state.stage.is_terminal(),
-        job_stage: state.stage.to_string(),
-        job_health: state.health.to_string(),
+        job_stage: state.stage.into(),
+        job_health: state.health.into(),
         reason: state.reason.clone(),
         reused_from: from(state),
         suite: state.suite.clone(),
@@ -104,8 +104,8 @@ fn part(parent: JobId, n: u16, shard: Option<StoredJob>) -> ShardAnswer {
         return blank;
     };
     ShardAnswer {
-        job_stage: state.stage.to_string(),
-        job_health: state.health.to_string(),
+        job_stage: state.stage.into(),
+        job_health: state.health.into(),
         reused_from: from(&state),
         attempt: state.attempt,
         host: state.host,

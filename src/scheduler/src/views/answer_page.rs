@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use fairlead_api::{CaseTotals, JobAnswer, ShardAnswer};
+use fairlead_api::{CaseTotals, HealthWord, JobAnswer, ShardAnswer, StageWord};
+use fairlead_job::{Health, Stage};
 
 use crate::base::clock::utc_text;
 
@@ -118,7 +119,7 @@ fn grid(answer: &JobAnswer) -> String {
             html,
             "<tr><td>{}<td>{}<td>{}<td>{}<td>{}",
             part.shard,
-            escaped(&part.job_health),
+            escaped(part.job_health.as_str()),
             escaped(&part.host),
             escaped(&part.reason),
             links(&part.job_id, &part.result_root)
@@ -139,28 +140,28 @@ fn links(id: &str, root: &str) -> String {
     format!("{log}, <a href='{}'>results</a>", escaped(root))
 }
 
-fn is_over(stage: &str) -> bool {
-    let stage: Result<fairlead_job::Stage, _> = stage.parse();
-    stage.is_ok_and(fairlead_job::Stage::is_terminal)
+fn is_over(stage: &StageWord) -> bool {
+    stage.known().is_some_and(Stage::is_terminal)
 }
 
 fn is_bad(part: &ShardAnswer) -> bool {
-    is_over(&part.job_stage) && part.job_health != "success"
+    is_over(&part.job_stage) && part.job_health != Health::Success
 }
 
-fn word(stage: &str, health: &str) -> String {
-    match stage {
+fn word(stage: &StageWord, health: &HealthWord) -> String {
+    match stage.as_str() {
         "" => "not made yet".to_owned(),
-        stage if is_over(stage) => escaped(health),
+        _ if is_over(stage) => escaped(health.as_str()),
         stage => escaped(stage),
     }
 }
 
-fn class(stage: &str, health: &str) -> &'static str {
-    match (stage, health) {
-        ("" | "submit", _) => "wait",
-        (stage, "success") if is_over(stage) => "good",
-        (stage, _) if is_over(stage) => "bad",
+fn class(stage: &StageWord, health: &HealthWord) -> &'static str {
+    match stage.known() {
+        Some(Stage::Submit) => "wait",
+        None if stage.as_str().is_empty() => "wait",
+        Some(end) if end.is_terminal() && *health == Health::Success => "good",
+        Some(end) if end.is_terminal() => "bad",
         _ => "run",
     }
 }
@@ -189,18 +190,18 @@ mod tests {
 
     #[test]
     fn a_page_shows_all_shards_and_runs_nothing_that_a_job_wrote() {
-        let part = |shard, stage: &str, health: &str| ShardAnswer {
+        let part = |shard, stage, health| ShardAnswer {
             shard,
             job_id: format!("{shard}"),
-            job_stage: stage.to_owned(),
-            job_health: health.to_owned(),
+            job_stage: stage,
+            job_health: health,
             reason: "<script>alert(1)</script>".to_owned(),
             result_root: "/result/a'onclick='x".to_owned(),
             ..ShardAnswer::default()
         };
         let answer = JobAnswer {
             job_id: "7".to_owned(),
-            job_stage: "running".to_owned(),
+            job_stage: Stage::Running.into(),
             cases: Some(CaseTotals {
                 passed: 3,
                 failed: 1,
@@ -215,12 +216,12 @@ mod tests {
                 reused: 1,
             }),
             parts: vec![
-                part(1, "running", "unknown"),
-                part(2, "finish", "fail"),
-                part(3, "", ""),
+                part(1, Stage::Running.into(), Health::Unknown.into()),
+                part(2, Stage::Finish.into(), Health::Fail.into()),
+                part(3, StageWord::default(), HealthWord::default()),
                 ShardAnswer {
                     reused_from: "5".to_owned(),
-                    ..part(4, "finish", "success")
+                    ..part(4, Stage::Finish.into(), Health::Success.into())
                 },
             ],
             ..JobAnswer::default()

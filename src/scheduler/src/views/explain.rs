@@ -217,7 +217,7 @@ pub(super) async fn ask_engine(
 fn plain(state: &JobState, summary: String) -> Explanation {
     Explanation {
         job_id: state.job_id.to_string(),
-        job_stage: state.stage.to_string(),
+        job_stage: state.stage.into(),
         summary,
         ..Explanation::default()
     }

@@ -70,12 +70,12 @@ pub(crate) fn summary(state: JobState, shards: Option<ShardCounts>) -> JobSummar
     };
     JobSummary {
         job_id: state.job_id.to_string(),
-        job_stage: stage.to_string(),
+        job_stage: stage.into(),
         shards,
         shard_of: state
             .shard
             .map_or_else(String::new, |place| place.of.to_string()),
-        job_health: state.health.to_string(),
+        job_health: state.health.into(),
         job_data_readiness: state.data_readiness.to_string(),
         my_account: state.account,
         queue: labels::queue_of(&state.queue).to_owned(),

@@ -161,8 +161,8 @@ fn changed_ms(state: &JobState) -> u64 {
 fn event_of(state: JobState) -> JobEvent {
     JobEvent {
         job_id: state.job_id.to_string(),
-        job_stage: state.stage.to_string(),
-        job_health: state.health.to_string(),
+        job_stage: state.stage.into(),
+        job_health: state.health.into(),
         attempt: state.attempt,
         at_ms: changed_ms(&state),
         suite: state.suite,

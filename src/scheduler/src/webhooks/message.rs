@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use fairlead_api::{JobAnswer, ShardAnswer};
-use fairlead_job::{Callback, CallbackKind};
+use fairlead_job::{Callback, CallbackKind, Health};
 use reqwest::Url;
 use ring::hmac;
 use serde_json::{Value, json};
@@ -168,7 +168,7 @@ fn plain(text: &str) -> String {
 
 /// The event for which an Azure DevOps task waits. It knows only success and failure.
 fn azure(answer: &JobAnswer, job_id: &str, task_id: &str) -> Value {
-    let result = if answer.job_health == "success" {
+    let result = if answer.job_health == Health::Success {
         "succeeded"
     } else {
         "failed"
@@ -207,11 +207,11 @@ mod tests {
         let answer = JobAnswer {
             job_id: "7".to_owned(),
             suite: "sleep".to_owned(),
-            job_health: health.to_owned(),
+            job_health: health.parse::<Health>().unwrap().into(),
             reason: "ü".repeat(200),
             parts: vec![ShardAnswer {
                 shard: 3,
-                job_health: "fail".to_owned(),
+                job_health: Health::Fail.into(),
                 ..ShardAnswer::default()
             }],
             ..JobAnswer::default()

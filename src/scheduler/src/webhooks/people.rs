@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, sync::Arc};
 
 use fairlead_api::{ErrorCode, JobAnswer, WebhookTest, WebhookTested, WebhookView};
-use fairlead_job::{CALLBACK, Callback, Spec, receiver_secret};
+use fairlead_job::{CALLBACK, Callback, Health, Spec, Stage, receiver_secret};
 use serde_json::{Value, json};
 
 use crate::{
@@ -100,8 +100,8 @@ impl Core {
         let answer = JobAnswer {
             job_id: "0".to_owned(),
             over: true,
-            job_stage: "finish".to_owned(),
-            job_health: "success".to_owned(),
+            job_stage: Stage::Finish.into(),
+            job_health: Health::Success.into(),
             reason: "this is a test".to_owned(),
             my_account: who.name.clone(),
             ..JobAnswer::default()

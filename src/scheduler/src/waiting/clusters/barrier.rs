@@ -90,7 +90,7 @@ fn peer(state: JobState) -> Peer {
     let place = state.cluster.unwrap_or_default();
     Peer {
         job_id: state.job_id.to_string(),
-        job_stage: state.stage.to_string(),
+        job_stage: state.stage.into(),
         node_roles: place.roles,
         host: state.host,
         address: place.address,
