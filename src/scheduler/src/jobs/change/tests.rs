@@ -119,8 +119,6 @@ async fn a_job_that_was_put_back_comes_again_whoever_wrote_it() {
     assert!(!put_back.state.ready);
     core.observe(&put_back);
     assert_eq!(core.jobs.live.count(), 0);
-    assert_eq!(core.waiting.alarms.due(u64::MAX - 1), [put_back]);
-    assert_eq!(core.jobs.live.len(), 0);
     let due = core.waiting.alarms.due(u64::MAX);
     assert_eq!(due, [(put_back.state.job_id, put_back)]);
 }
