@@ -76,7 +76,7 @@ struct Stage {
 
 impl Stage {
     fn new(row: &'static Row, held: &[Key]) -> Self {
-        let (wall, metrics) = (Arc::new(Pause::default()), Metrics::new());
+        let (wall, metrics) = (Arc::new(Pause::default()), Metrics::default());
         let clock = Clock::simulated(START_MS, Arc::clone(&wall));
         let controller = Controller::new(row, &clock, &metrics);
         let flow = Flow {
