@@ -16,6 +16,7 @@ use crate::{
         live_jobs::Sight,
         open_requests::KnownClaim,
         outbox::{BODIES_MAX, SUBMITTED_MAX, Written},
+        reuse::note_end,
         seen_versions::Noted,
     },
     lifecycle::{
@@ -148,7 +149,7 @@ impl Core {
         if after.reused_from.is_some() && before.reused_from.is_none() {
             self.metrics.reused.inc();
         }
-        self.waiting.results.ended(after);
+        note_end(&self.waiting.results, after);
         self.waiting.run_times.ended(before, after);
         self.parent_written(&changed.after);
         self.waiting.clusters.stirred(after);

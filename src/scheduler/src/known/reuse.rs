@@ -254,17 +254,12 @@ pub(crate) fn entry_id(key: &str, account: Option<&str>) -> String {
 /// Ends of jobs with keys that are not written yet.
 pub(crate) type PendingResults = Controller<JobId, JobState>;
 
-impl PendingResults {
-    /// A job was written as ended.
-    pub(crate) fn ended(&self, state: &JobState) {
-        let has_key = state
-            .reuse
-            .as_ref()
-            .is_some_and(|reuse| !reuse.key.is_empty());
-        if !has_key || !state.stage.is_terminal() || state.reused_from.is_some() {
-            return;
-        }
-        self.look_now(state.job_id, state.clone());
+/// A job was written as ended.
+pub(crate) fn note_end(results: &PendingResults, state: &JobState) {
+    let reuse = state.reuse.as_ref();
+    let has_key = reuse.is_some_and(|reuse| !reuse.key.is_empty());
+    if has_key && state.stage.is_terminal() && state.reused_from.is_none() {
+        results.look_now(state.job_id, state.clone());
     }
 }
 
