@@ -176,8 +176,8 @@ impl<K: Ord + Clone, V> Controller<K, V> {
         self.known.lock().queue.clear();
     }
 
-    /// Takes out what is due by `by_ms`, in the order of time, and looks at none of it.
-    #[cfg(test)]
+    /// Takes out everything due by `by_ms`, in the order of time, and looks at none of it. For tests of flows, which step the
+    /// clock by hand.
     pub(crate) fn due(&self, by_ms: u64) -> Vec<(K, V)> {
         let queue = &mut self.known.lock().queue;
         let due = queue.take(by_ms, usize::MAX).into_iter();
