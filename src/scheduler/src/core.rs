@@ -184,7 +184,7 @@ pub(crate) struct Requests {
     pub(crate) waiters: Waiters,
     /// Submits that are worked on at one time.
     pub(crate) submits: Semaphore,
-    /// Large bodies of submits that are read at one time: half of the cores are left to everything else.
+    /// Large submits and previews that are read at one time: half of the cores are left to everything else.
     pub(crate) readers: Arc<Semaphore>,
     /// What they have of what all share.
     pub(crate) budget: Budget,

@@ -8,6 +8,7 @@ use fairlead_api::{
 };
 use fairlead_store::Search;
 use serde_json::Value;
+use tokio::sync::SemaphorePermit;
 
 use super::targets::Targets;
 use crate::{
@@ -26,6 +27,8 @@ pub(super) const LIVES_MS: u64 = 600_000;
 const SHOWN_MAX: usize = 200;
 /// Characters of an id.
 const ID_CHARS: usize = 20;
+/// A preview that names more takes turns with others, and with large submits.
+const QUICK_MAX: usize = 100;
 /// Longest reason, characters.
 const REASON_MAX: usize = 300;
 
@@ -41,6 +44,7 @@ impl Core {
             who.require_admin()?;
         }
         check(&asked)?;
+        let turn = self.preview_turn(&asked).await?;
         let targets = self.targets(who, &asked, filter).await?;
         let shares = if asked.action == BulkAction::Weights {
             shares(&self.queue_views().await?, &asked.weights)
@@ -79,12 +83,26 @@ impl Core {
         let mut id = id_of_texts(&[&self.others.run, &random]);
         id.truncate(ID_CHARS);
         let bytes = serde_json::to_vec(&doc).map_or(0, |json| json.len());
+        drop(turn);
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let (account, now) = (Identity::Account(who.name.clone()), self.clock.now());
         let previews = &self.requests.budget.previews;
         previews.add(&account, &id, bytes, now.0)?;
         self.docs.put(&id, None, Some(&doc)).await?;
         Ok(self.shown(&id, &doc))
+    }
+
+    /// The turn of a large preview; `None`: this one is quick.
+    async fn preview_turn(
+        &self,
+        asked: &PreviewRequest,
+    ) -> Result<Option<SemaphorePermit<'_>>, Refusal> {
+        let named = asked.jobs.len().max(asked.hosts.len());
+        if asked.filter.is_empty() && named <= QUICK_MAX {
+            return Ok(None);
+        }
+        let turn = self.requests.readers.acquire().await;
+        turn.map(Some).map_err(|_| Refusal::Stopping)
     }
 
     async fn targets(
