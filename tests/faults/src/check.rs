@@ -338,7 +338,14 @@ fn long_gap(evidence: &Evidence<'_>) -> Vec<String> {
     if gap <= GAP_MAX {
         return Vec::new();
     }
-    vec![format!("{} from {} on", shown(gap), shown(from))]
+    let near = from.saturating_sub(GAP_MAX)..from + gap;
+    let faults = evidence.facts.faults.iter();
+    let faults = faults.filter(|(at, ..)| near.contains(at));
+    let faults: Vec<String> = faults
+        .map(|(at, kind, what)| format!("{} {kind} {what}", shown(*at)))
+        .collect();
+    let faults = faults.join("; ");
+    vec![format!("{} from {} on: {faults}", shown(gap), shown(from))]
 }
 
 /// The longest time without a first grant of an attempt while there were faults, and when it began.

@@ -34,8 +34,8 @@ const NOTICED_MS: std::ops::RangeInclusive<u64> = 7_000..=8_000;
 
 /// How far a wrong clock is ahead, seconds.
 const AHEAD_S: [i64; 6] = [-3_600, -90, -8, 8, 90, 3_600];
-/// How long an index is without its shards, ms.
-const RED_MS: std::ops::RangeInclusive<u64> = 4_000..=15_000;
+/// How long an index is without its shards, ms: while it is, nothing is dispatched, and a gap may last 10 s in all.
+const RED_MS: std::ops::RangeInclusive<u64> = 3_000..=7_000;
 /// How long the data folder is full, ms.
 const FULL_MS: std::ops::RangeInclusive<u64> = 4_000..=15_000;
 /// Pages that are left at first in a full data folder: some files are cut off in the middle.
