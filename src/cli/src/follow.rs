@@ -253,3 +253,29 @@ impl Follower {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_job_in_a_stage_of_a_newer_scheduler_is_not_taken_for_one_that_waits() {
+        let seen = |stage: &str, end_ms: Option<u64>| -> JobSummary {
+            let job = json!({
+                "job_id": "1", "job_stage": stage, "job_health": "unknown", "job_data_readiness": "complete",
+                "my_account": "a", "queue": "a", "priority": 0, "suite": "s", "testbox": "dc", "tbox_group": "dc",
+                "attempt": 1, "memory_mb": 16, "submit_ms": 1, "end_ms": end_ms,
+            });
+            serde_json::from_value(job).unwrap()
+        };
+        let mut job = Tracked::new("1", "f.yaml", Vec::new(), "");
+        assert!(job.stage() == Stage::Submit && !job.is_over());
+        job.see(seen("frozen", None), clock::monotonic());
+        assert_eq!(job.stage().as_str(), "frozen");
+        assert!(job.stage() != Stage::Submit && !job.is_over() && !job.done());
+        job.see(seen("abort_frozen", Some(2)), clock::monotonic());
+        assert!(job.is_over() && job.done() && !job.succeeded());
+    }
+}

@@ -31,7 +31,7 @@ pub(super) struct Job {
     pub(super) token: String,
     pub(super) memory_mb: u32,
     /// Allows its upload.
-    job_token: String,
+    upload_token: String,
     result_root: String,
     run_ms: u64,
 }
@@ -43,7 +43,7 @@ impl Job {
             key: (grant.job_id.clone(), grant.attempt),
             token: grant.claim_token.clone(),
             memory_mb: grant.memory_mb,
-            job_token: grant.job_token.clone(),
+            upload_token: grant.job_token.clone(),
             result_root: grant.result_root.clone(),
             run_ms: run_ms.unwrap_or(RUN_DEFAULT_MS),
         }
@@ -98,7 +98,7 @@ impl Job {
         let mut patience = Patience::new(STORE_WAIT);
         let upload = || {
             let body = UploadBody::Bytes(file.content().into());
-            client.upload(&file.path, &file.job, &self.job_token, body)
+            client.upload(&file.path, &file.job, &self.upload_token, body)
         };
         let stored = until_stored(&file.job, "upload", &mut patience, upload).await;
         file.acked = stored.is_ok();
