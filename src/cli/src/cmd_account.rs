@@ -17,11 +17,11 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct AccountArgs {
     #[command(subcommand)]
-    what: What,
+    what: AccountAction,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum AccountAction {
     /// Add or change an account, and print a new token, which is shown only once
     Add(Box<AddArgs>),
     /// List accounts, without tokens
@@ -119,7 +119,7 @@ struct AddArgs {
 
 pub(crate) async fn run(args: &AccountArgs, context: &Context) -> anyhow::Result<u8> {
     match &args.what {
-        What::Add(add) if add.store.is_given() => {
+        AccountAction::Add(add) if add.store.is_given() => {
             let config = add.store.config(&context.env)?;
             let change = AccountChange {
                 role: Some(add.role.unwrap_or(Role::User).as_str().to_owned()),
@@ -131,7 +131,7 @@ pub(crate) async fn run(args: &AccountArgs, context: &Context) -> anyhow::Result
             warn(std::slice::from_ref(&account), context);
             context.print(&account, added)?;
         }
-        What::Add(add) => {
+        AccountAction::Add(add) => {
             let change = add.change();
             let account = context
                 .client()?
@@ -152,15 +152,15 @@ pub(crate) async fn run(args: &AccountArgs, context: &Context) -> anyhow::Result
                 }
             }
         }
-        What::Delete { name } => {
+        AccountAction::Delete { name } => {
             let client = context.client()?;
             client.delete_account(name).await.map_err(Failure::from)?;
             let deleted = serde_json::json!({ "deleted": name });
             context.print(&deleted, |_| format!("account {name}: deleted"))?;
         }
-        What::Show { name } => show(name, context).await?,
-        What::Notify(args) => notify(args, context).await?,
-        What::List => {
+        AccountAction::Show { name } => show(name, context).await?,
+        AccountAction::Notify(args) => notify(args, context).await?,
+        AccountAction::List => {
             let accounts = context.client()?.accounts().await.map_err(Failure::from)?;
             warn(&accounts, context);
             context.print(&accounts, |accounts| {

@@ -15,11 +15,11 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
-    what: What,
+    what: ConfigAction,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum ConfigAction {
     /// Show every setting, its value and its origin
     Show,
     /// List the keys of the configuration file
@@ -30,9 +30,9 @@ enum What {
 
 pub(crate) fn run(args: &ConfigArgs, context: &Context) -> anyhow::Result<u8> {
     match args.what {
-        What::Show => show(context)?,
-        What::Keys => keys(context)?,
-        What::Serve => serve_keys(context)?,
+        ConfigAction::Show => show(context)?,
+        ConfigAction::Keys => keys(context)?,
+        ConfigAction::Serve => serve_keys(context)?,
     }
     Ok(exit::OK)
 }

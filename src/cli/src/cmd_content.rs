@@ -22,11 +22,11 @@ const PAGE: u64 = 1_000;
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ContentArgs {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<ContentAction>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum ContentAction {
     /// List what you have
     Ls {
         /// Account whose content is listed
@@ -74,26 +74,26 @@ pub(crate) async fn run(args: &ContentArgs, context: &Context) -> anyhow::Result
     let client = context.client()?;
     match &args.what {
         None => list("", &client, context).await?,
-        Some(What::Ls { of }) => list(of, &client, context).await?,
-        Some(What::Stat { id }) => {
+        Some(ContentAction::Ls { of }) => list(of, &client, context).await?,
+        Some(ContentAction::Stat { id }) => {
             let one = client.content(id).await.map_err(Failure::from)?;
             context.print(&one, card)?;
         }
-        Some(What::Keep { id, until, .. }) => {
+        Some(ContentAction::Keep { id, until, .. }) => {
             let keep = ContentKeep {
                 until: until.clone().unwrap_or_default(),
             };
             let kept = client.keep_content(id, &keep).await;
             context.print(&kept.map_err(Failure::from)?, card)?;
         }
-        Some(What::Rm { ids }) => {
+        Some(ContentAction::Rm { ids }) => {
             for id in ids {
                 client.forget_content(id).await.map_err(Failure::from)?;
             }
             let many = counted(ids.len(), "id was given up", "ids were given up");
             context.print(&json!({ "given_up": ids }), |_| many)?;
         }
-        Some(What::Gc { dry_run }) => {
+        Some(ContentAction::Gc { dry_run }) => {
             let dry_run = *dry_run;
             let request = ContentCareRequest { dry_run };
             let done = client.collect_content(&request).await;
@@ -101,7 +101,7 @@ pub(crate) async fn run(args: &ContentArgs, context: &Context) -> anyhow::Result
                 collected(done, dry_run)
             })?;
         }
-        Some(What::Check) => {
+        Some(ContentAction::Check) => {
             let request = ContentCareRequest::default();
             let found = client.check_content(&request).await;
             let found = found.map_err(Failure::from)?;

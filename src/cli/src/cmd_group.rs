@@ -10,11 +10,11 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct GroupArgs {
     #[command(subcommand)]
-    what: What,
+    what: GroupAction,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum GroupAction {
     /// Show the jobs that joined a group, and its result
     Show(Named),
     /// Let no job join a group any more: it ends when its jobs have ended
@@ -33,11 +33,11 @@ struct Named {
 
 pub(crate) async fn run(args: &GroupArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
-    let (What::Show(group) | What::Close(group)) = &args.what;
+    let (GroupAction::Show(group) | GroupAction::Close(group)) = &args.what;
     let of = context.account_of(group.of.as_ref(), &client).await?;
     let answer = match &args.what {
-        What::Show(_) => client.group(&group.name, of.as_deref()).await,
-        What::Close(_) => client.close_group(&group.name, of.as_deref()).await,
+        GroupAction::Show(_) => client.group(&group.name, of.as_deref()).await,
+        GroupAction::Close(_) => client.close_group(&group.name, of.as_deref()).await,
     };
     let answer = answer.map_err(Failure::from)?;
     let paper = context.output.paper();

@@ -24,11 +24,11 @@ const FILE_BYTES_MAX: u64 = 64 << 10;
 #[derive(Debug, clap::Args)]
 pub(crate) struct KeyArgs {
     #[command(subcommand)]
-    what: What,
+    what: KeyAction,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum KeyAction {
     /// List the keys by their fingerprints, newest first
     Show(ShowArgs),
     /// Add the keys of a backup; existing keys stay
@@ -81,20 +81,20 @@ struct RetireArgs {
 
 pub(crate) async fn run(args: &KeyArgs, context: &Context) -> anyhow::Result<u8> {
     let (keys, export) = match &args.what {
-        What::Show(show) => {
+        KeyAction::Show(show) => {
             let config = show.store.config(&context.env)?;
             (show_keys(&config).await, show.export)
         }
-        What::Import(import) => {
+        KeyAction::Import(import) => {
             let text = read(&import.file)?;
             let config = import.store.config(&context.env)?;
             (import_keys(&config, &text).await, false)
         }
-        What::Rotate(rotate) => {
+        KeyAction::Rotate(rotate) => {
             let config = rotate.store.config(&context.env)?;
             (rotate_key(&config).await, false)
         }
-        What::Retire(args) => return retire(args, context).await,
+        KeyAction::Retire(args) => return retire(args, context).await,
     };
     let keys = keys.map_err(|error| Failure::local(error.to_string(), ""))?;
     if export {

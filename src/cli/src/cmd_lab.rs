@@ -28,11 +28,11 @@ struct LabNow<'a> {
 #[derive(Debug, clap::Args)]
 pub(crate) struct LabArgs {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<LabAction>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum LabAction {
     /// Dispatch nothing in the whole lab; running jobs go on
     Pause {
         /// Why, for everybody who looks
@@ -56,12 +56,12 @@ pub(crate) async fn run(args: &LabArgs, context: &Context) -> anyhow::Result<u8>
             context.print(&now, |_| shown(&snapshot, paper))?;
             return Ok(exit::OK);
         }
-        Some(What::Pause { reason }) => PreviewRequest {
+        Some(LabAction::Pause { reason }) => PreviewRequest {
             action: BulkAction::PauseLab,
             reason: reason.clone(),
             ..PreviewRequest::default()
         },
-        Some(What::Resume) => PreviewRequest {
+        Some(LabAction::Resume) => PreviewRequest {
             action: BulkAction::ResumeLab,
             ..PreviewRequest::default()
         },

@@ -14,11 +14,11 @@ use crate::{
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct PoolsArgs {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<PoolAction>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum PoolAction {
     /// List pools with their limits and machines
     List,
     /// Show a pool with each of its machines
@@ -155,13 +155,13 @@ impl SetArgs {
 pub(crate) async fn run(args: &PoolsArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
     match &args.what {
-        Some(What::Show { name }) => {
+        Some(PoolAction::Show { name }) => {
             let pool = client.pool(name).await.map_err(Failure::from)?;
             context.print(&pool, |pool| text(pool, context.output.paper()))?;
             return Ok(exit::OK);
         }
-        None | Some(What::List) => {}
-        Some(What::Set(set)) => {
+        None | Some(PoolAction::List) => {}
+        Some(PoolAction::Set(set)) => {
             let change = set.change()?;
             let set = client.set_pool(&set.name, &change).await;
             let pool = set.map_err(Failure::from)?;
@@ -171,7 +171,9 @@ pub(crate) async fn run(args: &PoolsArgs, context: &Context) -> anyhow::Result<u
                     .remark(&format!("pool {}: {words}", harmless(&pool.name)));
             }
         }
-        Some(What::Delete { name }) => client.delete_pool(name).await.map_err(Failure::from)?,
+        Some(PoolAction::Delete { name }) => {
+            client.delete_pool(name).await.map_err(Failure::from)?;
+        }
     }
     let pools = client.pools().await.map_err(Failure::from)?;
     context.print(&pools, |pools| table(pools, context.output.paper()))?;

@@ -15,11 +15,11 @@ use crate::{
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct QueuesArgs {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<QueueAction>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum QueueAction {
     /// List queues with their policy, waiting and running jobs, and share
     List,
     /// Change the policy of a queue; other settings stay
@@ -92,15 +92,17 @@ impl SetArgs {
 pub(crate) async fn run(args: &QueuesArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
     match &args.what {
-        None | Some(What::List) => {}
-        Some(What::Set(set)) => {
+        None | Some(QueueAction::List) => {}
+        Some(QueueAction::Set(set)) => {
             let change = set.change()?;
             client
                 .set_queue(&set.name, &change)
                 .await
                 .map_err(Failure::from)?;
         }
-        Some(What::Delete { name }) => client.delete_queue(name).await.map_err(Failure::from)?,
+        Some(QueueAction::Delete { name }) => {
+            client.delete_queue(name).await.map_err(Failure::from)?;
+        }
     }
     let queues = client.queues().await.map_err(Failure::from)?;
     context.print(&queues, |queues| table(queues, context.output.paper()))?;

@@ -26,11 +26,11 @@ const BOOT_S_MAX: u64 = 86_400;
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReplayArgs {
     #[command(subcommand)]
-    what: What,
+    what: ReplayAction,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum ReplayAction {
     /// Replay a trace in the Standard Workload Format on one machine, as it is or compressed by gzip
     Swf(SwfArgs),
     /// Replay arrivals of shards on pools of machines that come and go
@@ -113,9 +113,9 @@ struct Grown {
 pub(crate) async fn run(args: &ReplayArgs, context: &Context) -> anyhow::Result<u8> {
     let paper = context.output.paper();
     match &args.what {
-        What::Swf(args) => print(context, &replayed(args)?, |all| traces(all, paper))?,
-        What::Scaling(args) => print(context, &scaled(args)?, |all| laws(all, paper))?,
-        What::History(args) => replaying::run(args, context).await?,
+        ReplayAction::Swf(args) => print(context, &replayed(args)?, |all| traces(all, paper))?,
+        ReplayAction::Scaling(args) => print(context, &scaled(args)?, |all| laws(all, paper))?,
+        ReplayAction::History(args) => replaying::run(args, context).await?,
     }
     Ok(exit::OK)
 }

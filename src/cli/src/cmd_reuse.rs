@@ -14,11 +14,11 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReuseArgs {
     #[command(subcommand)]
-    what: What,
+    what: ReuseAction,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum ReuseAction {
     /// Show how the lab reuses results
     Show,
     /// Change how the lab reuses results; other settings stay
@@ -97,23 +97,23 @@ impl SetArgs {
 
 pub(crate) async fn run(args: &ReuseArgs, context: &Context) -> anyhow::Result<u8> {
     match &args.what {
-        What::Show => {
+        ReuseAction::Show => {
             let client = context.client()?;
             let settings = client.reuse().await.map_err(Failure::from)?;
             context.print(&settings, settings_text)?;
         }
-        What::Set(set) => {
+        ReuseAction::Set(set) => {
             let change = set.change()?;
             let client = context.client()?;
             let before = client.reuse().await.map_err(Failure::from)?;
             let after = client.set_reuse(&change.of(&before)).await;
             context.print(&after.map_err(Failure::from)?, settings_text)?;
         }
-        What::Explain { id } => {
+        ReuseAction::Explain { id } => {
             let explanation = context.client()?.explain_reuse(id).await;
             context.print(&explanation.map_err(Failure::from)?, text)?;
         }
-        What::Forget { id } => {
+        ReuseAction::Forget { id } => {
             let forgotten = context.client()?.forget_reuse(id).await;
             context.print(&forgotten.map_err(Failure::from)?, forgotten_text)?;
         }

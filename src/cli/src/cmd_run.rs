@@ -16,7 +16,7 @@ use crate::{
     exit::{self, Failure},
     expansion::{JobsArgs, mind_keys},
     follow::{Follower, Tracked},
-    local::{Fit, Lab, Machine},
+    local::{Fit, LocalLab, Machine},
     progress::Progress,
     results::{self, Ending, Ways},
     signals::Signals,
@@ -88,7 +88,7 @@ pub(crate) async fn run(args: &RunArgs, context: &Context) -> anyhow::Result<u8>
     let data_dir = data_dir(args.data.as_deref())?;
     // From here on, a signal stops in order.
     let signals = Signals::catch()?;
-    let lab = Lab::start(&data_dir, &machine, &site, jobs_max, args.runner.as_deref()).await?;
+    let lab = LocalLab::start(&data_dir, &machine, &site, jobs_max, args.runner.as_deref()).await?;
     context.output.remark(&format!(
         "{}, results in {}",
         counted(entries.len(), "job", "jobs"),
@@ -178,7 +178,7 @@ impl Ran {
 
 /// A run that is on.
 struct Run<'a> {
-    lab: Lab,
+    lab: LocalLab,
     signals: Signals,
     context: &'a Context,
     /// Whether everything was killed at once, so that nothing answers any more.
@@ -262,7 +262,7 @@ impl Run<'_> {
 }
 
 /// Nothing is left running after this, and nothing waits.
-async fn stop_in_order(lab: &mut Lab, follower: &mut Follower) {
+async fn stop_in_order(lab: &mut LocalLab, follower: &mut Follower) {
     let client = lab.client.clone();
     // What does not obey by then is killed with the agent.
     let _ = tokio::time::timeout(OBEY, stop_until_over(&client, follower, is_to_stop)).await;

@@ -13,11 +13,11 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct ScaleArgs {
     #[command(subcommand)]
-    what: What,
+    what: ScaleAction,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum ScaleAction {
     /// List decisions to ask for machines or to retire some, the newest first
     Log {
         /// The pool [default: all pools]
@@ -41,7 +41,7 @@ enum What {
 pub(crate) async fn run(args: &ScaleArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
     match &args.what {
-        What::Log { pool, limit } => {
+        ScaleAction::Log { pool, limit } => {
             let pools = if let Some(pool) = pool {
                 vec![pool.clone()]
             } else {
@@ -56,13 +56,13 @@ pub(crate) async fn run(args: &ScaleArgs, context: &Context) -> anyhow::Result<u
             decisions.sort_by_key(|decision| std::cmp::Reverse(decision.at_ms));
             context.print(&decisions, |all| table(all, context.output.paper()))?;
         }
-        What::Explain { pool } => {
+        ScaleAction::Explain { pool } => {
             let view = client.pool(pool).await.map_err(Failure::from)?;
             let last = client.pool_decisions(pool, 0, 1).await;
             let last = last.map_err(Failure::from)?.pop();
             context.print(&last, |last| explained(&view, last.as_ref()))?;
         }
-        What::Quota { machines } => {
+        ScaleAction::Quota { machines } => {
             let settings = match machines {
                 None => client.scaling().await,
                 Some(text) => client.set_scaling(&quota(text)?).await,

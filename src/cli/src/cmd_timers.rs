@@ -20,11 +20,11 @@ use crate::{
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct TimersArgs {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<TimerAction>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum TimerAction {
     /// Create a timer from a job file with one job
     Submit(SubmitArgs),
     /// List timers with their next and last runs
@@ -144,22 +144,22 @@ impl WhenArgs {
 }
 
 pub(crate) async fn run(args: &TimersArgs, context: &Context) -> anyhow::Result<u8> {
-    let list = What::List(ListArgs {
+    let list = TimerAction::List(ListArgs {
         of: OfArgs { of: None },
         all: false,
     });
     match args.what.as_ref().unwrap_or(&list) {
-        What::Submit(args) => submit(args, context).await,
-        What::List(args) => show_all(args, context).await,
-        What::Show(NameArgs { name, of }) => {
+        TimerAction::Submit(args) => submit(args, context).await,
+        TimerAction::List(args) => show_all(args, context).await,
+        TimerAction::Show(NameArgs { name, of }) => {
             let client = context.client()?;
             let of = context.account_of(of.of.as_ref(), &client).await?;
             let timer = client.timer(name, of.as_deref()).await;
             context.print(&timer.map_err(Failure::from)?, one)?;
             Ok(exit::OK)
         }
-        What::Update(args) => update(args, context).await,
-        What::Pause(args) => {
+        TimerAction::Update(args) => update(args, context).await,
+        TimerAction::Pause(args) => {
             let client = context.client()?;
             let of = context.account_of(args.of.of.as_ref(), &client).await?;
             for name in &args.names {
@@ -168,7 +168,7 @@ pub(crate) async fn run(args: &TimersArgs, context: &Context) -> anyhow::Result<
             }
             Ok(exit::OK)
         }
-        What::Resume(args) => {
+        TimerAction::Resume(args) => {
             let client = context.client()?;
             let of = context.account_of(args.of.of.as_ref(), &client).await?;
             for name in &args.names {
@@ -177,7 +177,7 @@ pub(crate) async fn run(args: &TimersArgs, context: &Context) -> anyhow::Result<
             }
             Ok(exit::OK)
         }
-        What::Delete(args) => {
+        TimerAction::Delete(args) => {
             let client = context.client()?;
             let of = context.account_of(args.of.of.as_ref(), &client).await?;
             for name in &args.names {

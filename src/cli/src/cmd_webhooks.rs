@@ -14,11 +14,11 @@ use crate::{
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct WebhooksArgs {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<WebhookAction>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum WebhookAction {
     /// List webhooks: those that wait, are tried, were sent, were skipped, or are dead
     List,
     /// Send a webhook again, under the same id
@@ -41,16 +41,16 @@ enum What {
 
 pub(crate) async fn run(args: &WebhooksArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
-    match args.what.as_ref().unwrap_or(&What::List) {
-        What::List => {
+    match args.what.as_ref().unwrap_or(&WebhookAction::List) {
+        WebhookAction::List => {
             let list = client.webhooks().await.map_err(Failure::from)?;
             let (paper, now_ms) = (context.output.paper(), clock::now_ms());
             context.print(&list, |list| table(list, now_ms, paper))?;
         }
-        What::Redeliver { id } => {
+        WebhookAction::Redeliver { id } => {
             client.redeliver_webhook(id).await.map_err(Failure::from)?;
         }
-        What::Test { url, secret, kind } => {
+        WebhookAction::Test { url, secret, kind } => {
             let test = WebhookTest {
                 url: url.clone(),
                 secret: secret.clone(),

@@ -12,7 +12,7 @@ use fairlead_api::{AccountView, Client};
 use super::{
     difference::{Change, Request},
     plan::Present,
-    read::Lab,
+    read::WantedLab,
 };
 use crate::exit::Failure;
 
@@ -74,7 +74,7 @@ fn write_new(path: &Path, token: &str) -> io::Result<()> {
 
 impl Present {
     /// What the sections of the file are compared with.
-    pub(crate) async fn read(lab: &Lab, client: &Client) -> Result<Self, Failure> {
+    pub(crate) async fn read(lab: &WantedLab, client: &Client) -> Result<Self, Failure> {
         let mut present = Self::default();
         if !lab.queues.is_empty() || lab.is_complete("queues").is_some() {
             present.queues = client.queues().await?;

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use super::{plan::Present, read::Lab, tree::At};
+use super::{plan::Present, read::WantedLab, tree::At};
 use crate::exit::Failure;
 
 /// Refuses accounts that are not there, and a complete section that leaves out who asks.
 pub(crate) fn check(
     path: &Path,
-    lab: &Lab,
+    lab: &WantedLab,
     present: &Present,
     own_account: &str,
 ) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use serde_json::{Map, json};
 
 use super::{
     difference::{Change, Fields, Request, removed},
-    read::{Account, Cordon, Entry, Host, Lab},
+    read::{Account, Cordon, Entry, Host, WantedLab},
 };
 use crate::reuse_settings::{ReuseChange, words_of};
 
@@ -24,7 +24,7 @@ pub(crate) struct Present {
 }
 
 /// What is to be done, in this order: accounts first, since queues name them.
-pub(crate) fn plan(lab: &Lab, present: &Present) -> Vec<Change> {
+pub(crate) fn plan(lab: &WantedLab, present: &Present) -> Vec<Change> {
     let accounts = lab.accounts.iter().filter_map(|entry| {
         let mut known = present.accounts.iter();
         account(
@@ -58,7 +58,7 @@ pub(crate) fn plan(lab: &Lab, present: &Present) -> Vec<Change> {
 }
 
 /// What a complete section does not name.
-fn removals(lab: &Lab, present: &Present) -> Vec<Change> {
+fn removals(lab: &WantedLab, present: &Present) -> Vec<Change> {
     let mut changes = Vec::new();
     if lab.is_complete("queues").is_some() {
         let is_said = |queue: &&QueueView| lab.queues.iter().any(|e| e.name == queue.name);

@@ -103,7 +103,7 @@ pub(super) enum Cordon {
 
 /// What a lab file says.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Lab {
+pub(crate) struct WantedLab {
     pub(super) queues: Vec<Entry<QueueChange>>,
     pub(super) accounts: Vec<Entry<Account>>,
     pub(super) hosts: Vec<Entry<Host>>,
@@ -116,7 +116,7 @@ pub(crate) struct Lab {
     pub(super) complete: Vec<(String, u32)>,
 }
 
-impl Lab {
+impl WantedLab {
     /// The line on which a section is declared complete.
     pub(super) fn is_complete(&self, section: &str) -> Option<u32> {
         let mut all = self.complete.iter();
@@ -129,13 +129,13 @@ impl Lab {
 }
 
 /// Reads a lab file.
-pub(crate) fn read(path: &Path) -> Result<Lab, Failure> {
+pub(crate) fn read(path: &Path) -> Result<WantedLab, Failure> {
     let at = At(path);
     lab(at, &at.read()?)
 }
 
-fn lab(at: At<'_>, file: &Node) -> Result<Lab, Failure> {
-    let mut lab = Lab::default();
+fn lab(at: At<'_>, file: &Node) -> Result<WantedLab, Failure> {
+    let mut lab = WantedLab::default();
     for (section, node) in at.fields("lab file", file)? {
         match section.as_str() {
             "complete" => lab.complete = complete(at, node)?,

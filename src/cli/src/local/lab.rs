@@ -31,7 +31,7 @@ const TESTBOX: &str = "fairlead-run-testbox";
 
 /// A running lab.
 #[derive(Debug)]
-pub(crate) struct Lab {
+pub(crate) struct LocalLab {
     server: Server,
     agent: JoinSet<anyhow::Result<()>>,
     stop_agent: CancellationToken,
@@ -40,7 +40,7 @@ pub(crate) struct Lab {
     data_dir: PathBuf,
 }
 
-impl Lab {
+impl LocalLab {
     /// Starts both. `data_dir` is absolute.
     pub(crate) async fn start(
         data_dir: &Path,

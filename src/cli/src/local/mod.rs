@@ -6,5 +6,5 @@ mod lab;
 mod machine;
 
 pub(crate) use fit::Fit;
-pub(crate) use lab::Lab;
+pub(crate) use lab::LocalLab;
 pub(crate) use machine::Machine;

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What the model knows of a job.
 #[derive(Debug, Clone)]
-struct Known {
+struct KnownJob {
     facts: JobFacts,
     place: Place,
 }
@@ -28,7 +28,7 @@ enum Place {
 /// An engine, and the naive model beside it.
 struct World {
     lab: Lab,
-    jobs: BTreeMap<JobKey, Known>,
+    jobs: BTreeMap<JobKey, KnownJob>,
     offers: BTreeMap<OfferKey, (Offer, u32)>,
     /// Offers that the engine has not answered, with what was committed for them.
     open: BTreeMap<OfferKey, Vec<JobKey>>,
@@ -112,7 +112,7 @@ impl World {
                 for facts in &facts {
                     self.jobs.insert(
                         facts.key,
-                        Known {
+                        KnownJob {
                             facts: facts.clone(),
                             place: Place::Waiting,
                         },

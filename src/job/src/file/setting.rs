@@ -18,10 +18,10 @@ use super::{
 /// A value for a key, or a file of them. Where it stands decides: before the job file it is a default,
 /// after it an override.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setting(What);
+pub struct Setting(ValueOrFile);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum What {
+enum ValueOrFile {
     Value { key: String, value: String },
     File(PathBuf),
 }
@@ -59,7 +59,7 @@ impl Setting {
                 "a path of more than {PATH_SEGMENTS_MAX} keys"
             )));
         }
-        let setting = Self(What::Value {
+        let setting = Self(ValueOrFile::Value {
             key: key.to_owned(),
             value: value.trim().to_owned(),
         });
@@ -70,14 +70,14 @@ impl Setting {
 
     /// A file of values, as `-i FILE` names it.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        Self(What::File(path.into()))
+        Self(ValueOrFile::File(path.into()))
     }
 
     /// What it sets; places in it count as places of a file of its own.
     pub(crate) fn meaning(&self, files: &mut Files) -> Result<Meaning<'_>, JobFileError> {
         let (key, value) = match &self.0 {
-            What::File(path) => return Ok(Meaning::File(path)),
-            What::Value { key, value } => (key, value),
+            ValueOrFile::File(path) => return Ok(Meaning::File(path)),
+            ValueOrFile::Value { key, value } => (key, value),
         };
         let file = files.add(&format!("setting '{key}'"), value);
         let at = At {

@@ -103,7 +103,7 @@ impl Walk<'_> {
 
     /// From where the find begins to the last pair, then from the first one on.
     fn under(&mut self, key: &str) -> rusqlite::Result<()> {
-        let mut seen = Seen::default();
+        let mut seen = WalkedPairs::default();
         let from = self.offer.after.clone();
         let from = from.map(|(queue, account)| (queue, account, i64::MAX));
         let whole = self.walk(key, from, None, &mut seen)?;
@@ -119,7 +119,7 @@ impl Walk<'_> {
         key: &str,
         from: Option<(String, String, i64)>,
         up_to: Option<&Pair>,
-        seen: &mut Seen,
+        seen: &mut WalkedPairs,
     ) -> rusqlite::Result<bool> {
         let mut next_cell = self.conn.prepare_cached(
             "SELECT queue, account, shape FROM wait_keys INDEXED BY wait_cells
@@ -189,13 +189,13 @@ impl Walk<'_> {
 
 /// What a walk under one key has looked at.
 #[derive(Debug, Default)]
-struct Seen {
+struct WalkedPairs {
     pairs: usize,
     fitting: usize,
     last: Option<Pair>,
 }
 
-impl Seen {
+impl WalkedPairs {
     fn is_enough(&self, pairs_max: usize) -> bool {
         self.fitting >= pairs_max || self.pairs >= pairs_max.max(PAIRS_LOOKED_AT)
     }

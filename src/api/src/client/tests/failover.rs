@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::stub::{Answer, Seen, Stub, dead_url};
+use super::stub::{Answer, SeenRequest, Stub, dead_url};
 use crate::{Client, ClientConfig, ClientError, ConsumeAnswer, ErrorCode};
 
 const OK: &str =
@@ -139,7 +139,7 @@ async fn consume(first: &Stub, second: &Stub) -> Result<ConsumeAnswer, ClientErr
     client.consume("h", &request).await
 }
 
-fn is_look(seen: &Seen) -> bool {
+fn is_look(seen: &SeenRequest) -> bool {
     seen.line.contains("/version")
 }
 

@@ -23,7 +23,7 @@ pub(super) enum Answer {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
+pub(super) struct SeenRequest {
     /// Method and path with query.
     pub(super) line: String,
     pub(super) head: String,
@@ -32,14 +32,14 @@ pub(super) struct Seen {
 
 pub(super) struct Stub {
     pub(super) url: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Vec<SeenRequest>>>,
     _tasks: JoinSet<()>,
 }
 
 impl Stub {
     /// Answers the nth request (from 0) with `answer(n, request)`.
     pub(super) async fn start(
-        answer: impl Fn(usize, &Seen) -> Answer + Send + Sync + 'static,
+        answer: impl Fn(usize, &SeenRequest) -> Answer + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -62,7 +62,7 @@ impl Stub {
         }
     }
 
-    pub(super) fn seen(&self) -> Vec<Seen> {
+    pub(super) fn seen(&self) -> Vec<SeenRequest> {
         self.seen.lock().unwrap().clone()
     }
 
@@ -73,8 +73,8 @@ impl Stub {
 
 async fn serve(
     mut stream: TcpStream,
-    seen: &Mutex<Vec<Seen>>,
-    answer: &(impl Fn(usize, &Seen) -> Answer + Sync),
+    seen: &Mutex<Vec<SeenRequest>>,
+    answer: &(impl Fn(usize, &SeenRequest) -> Answer + Sync),
 ) {
     let Some(request) = read(&mut stream).await else {
         return;
@@ -108,7 +108,7 @@ async fn serve(
     }
 }
 
-async fn read(stream: &mut TcpStream) -> Option<Seen> {
+async fn read(stream: &mut TcpStream) -> Option<SeenRequest> {
     let mut all = Vec::new();
     let end = loop {
         if let Some(at) = all.windows(4).position(|w| w == b"\r\n\r\n") {
@@ -134,7 +134,7 @@ async fn read(stream: &mut TcpStream) -> Option<Seen> {
         }
     }
     let line = head.lines().next().unwrap().replace(" HTTP/1.1", "");
-    Some(Seen {
+    Some(SeenRequest {
         line,
         body: all[end..].to_vec(),
         head,

@@ -20,7 +20,7 @@ fn entry<T>(name: &str, wanted: T) -> Entry<T> {
     }
 }
 
-fn words(lab: &Lab, present: &Present) -> Vec<String> {
+fn words(lab: &WantedLab, present: &Present) -> Vec<String> {
     plan(lab, present).iter().map(Change::words).collect()
 }
 
@@ -30,7 +30,7 @@ fn only_what_differs_is_shown_and_sent() {
         json!({"priority": 2, "weight": 50, "users": ["a", "b"], "limits": {"waiting": {}}}),
     )
     .unwrap();
-    let lab = Lab {
+    let lab = WantedLab {
         queues: vec![
             entry("nightly", change),
             entry(
@@ -41,7 +41,7 @@ fn only_what_differs_is_shown_and_sent() {
                 },
             ),
         ],
-        ..Lab::default()
+        ..WantedLab::default()
     };
     let present = Present {
         queues: vec![queue_view()],
@@ -74,10 +74,10 @@ fn a_complete_section_removes_what_it_does_not_name() {
         }],
         ..Present::default()
     };
-    assert_eq!(words(&Lab::default(), &present), [""; 0]);
-    let lab = Lab {
+    assert_eq!(words(&WantedLab::default(), &present), [""; 0]);
+    let lab = WantedLab {
         complete: vec![("queues".to_owned(), 1), ("accounts".to_owned(), 1)],
-        ..Lab::default()
+        ..WantedLab::default()
     };
     assert_eq!(
         words(&lab, &present),
@@ -95,9 +95,9 @@ fn rules_are_replaced_by_one_request() {
         condition: "kind == 'vm'".to_owned(),
         then: Map::from_iter([("queue".to_owned(), json!(queue))]),
     };
-    let lab = |rules: Vec<SubmitRule>| Lab {
+    let lab = |rules: Vec<SubmitRule>| WantedLab {
         rules: Some(rules),
-        ..Lab::default()
+        ..WantedLab::default()
     };
     let present = Present {
         rules: vec![rule("a", "x"), rule("b", "x"), rule("c", "x")],
@@ -158,13 +158,13 @@ fn reused_results_change_by_one_request_that_keeps_the_rest() {
         },
         ..Present::default()
     };
-    let lab = |suites: Vec<SuiteReuse>| Lab {
+    let lab = |suites: Vec<SuiteReuse>| WantedLab {
         reuse: Some(ReuseChange {
             audit_percent: Some(5),
             suites: Some(suites),
             ..ReuseChange::default()
         }),
-        ..Lab::default()
+        ..WantedLab::default()
     };
     let changed = lab(vec![suite("build"), suite("ltp*")]);
     assert_eq!(
@@ -196,9 +196,9 @@ fn a_suspect_host_stays_suspect() {
         cordon: Some(Cordon::Open),
         ..Host::default()
     };
-    let lab = Lab {
+    let lab = WantedLab {
         hosts: vec![entry("h", open)],
-        ..Lab::default()
+        ..WantedLab::default()
     };
     for (how, expected) in [
         ("suspect", vec![]),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::reuse_settings::words_of;
 
-fn parsed(text: &str) -> Result<Lab, Failure> {
+fn parsed(text: &str) -> Result<WantedLab, Failure> {
     let at = At(Path::new("lab.yaml"));
     lab(at, &at.parse(text)?)
 }
@@ -26,7 +26,7 @@ fn sections_are_read() {
     assert_eq!(lab.hosts[0].wanted.fields["memory_mb"], json!(65536));
     assert_eq!(lab.hosts[0].wanted.cordon, Some(Cordon::Open));
     assert_eq!(lab.is_complete("queues"), Some(1));
-    assert_eq!(parsed("# nothing\n").unwrap(), Lab::default());
+    assert_eq!(parsed("# nothing\n").unwrap(), WantedLab::default());
 }
 
 #[test]

@@ -183,7 +183,7 @@ impl World {
         *claims += 1;
         let host = host.clone();
         let committed = self.open.get(&offer).expect("a claim for an open offer");
-        let here = |job: &&Known| job.place == Place::InFlight(offer);
+        let here = |job: &&KnownJob| job.place == Place::InFlight(offer);
         let in_flight = self.jobs.values().filter(here).count();
         assert!(
             committed.len() + in_flight < host.jobs_max as usize,
@@ -191,7 +191,7 @@ impl World {
         );
         assert!(able(&known.facts, &host), "{:?} on {host:?}", known.facts);
         self.check_load(&known.facts, &host.host);
-        let there: Vec<&Known> = self
+        let there: Vec<&KnownJob> = self
             .jobs
             .values()
             .filter(|other| match &other.place {
@@ -229,7 +229,7 @@ impl World {
     /// No open, untouched offer is left that a ready job in memory could use; and what the engine takes for the
     /// order of classes is what the policy says (I4).
     pub(super) fn check_quiet(&mut self) {
-        let mut lab_jobs: Vec<(JobKey, &Known)> = vec![];
+        let mut lab_jobs: Vec<(JobKey, &KnownJob)> = vec![];
         for (key, known) in &self.jobs {
             let explained = self.lab.engine.explain_job(Millis(self.lab.now), *key);
             let Some(explained) = explained.filter(|e| e.state == JobState::Waiting) else {
@@ -274,7 +274,7 @@ impl World {
                 (queue.class, queue.paused),
                 (policy.priority.min(9), policy.paused)
             );
-            let of_queue = |known: &&Known| labels::queue_of(&known.facts.queue) == queue.name;
+            let of_queue = |known: &&KnownJob| labels::queue_of(&known.facts.queue) == queue.name;
             let held = self
                 .jobs
                 .values()
