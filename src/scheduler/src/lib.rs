@@ -1,9 +1,8 @@
 //! One replica: engine, store, HTTP routes, sessions, leases and timers put together.
 //!
-//! Entry point: [`Server::start`]. Facts know nobody (`base`, `lifecycle`, `known`), flows know facts (`jobs`, `hosts`,
+//! Entry point: [`Server::start`]. Facts know nobody (`fairlead-base`, `-lifecycle`, `-known`), flows know facts (`jobs`, `hosts`,
 //! `submission`, `waiting`, `timers`), and `http` knows flows and only translates. `core` is the state that flows share.
 
-mod base;
 mod bulk;
 mod care;
 mod content;
@@ -14,8 +13,6 @@ mod files;
 mod hosts;
 mod http;
 mod jobs;
-mod known;
-mod lifecycle;
 mod peers;
 mod people;
 mod placement;
@@ -25,7 +22,6 @@ mod samples;
 mod scaling;
 mod server;
 mod shards;
-mod storage;
 mod submission;
 #[cfg(test)]
 mod testing;
@@ -35,13 +31,6 @@ mod views;
 mod waiting;
 mod webhooks;
 
-pub use crate::base::clock::{Clock, Pause};
-pub use crate::base::config::{Access, Config, ConnectionLimits, FilesIn, Limits, StoreChoice};
-pub use crate::base::file_modes::ResultFiles;
-pub use crate::base::health_check::HealthCheck;
-pub use crate::base::peer_link::PeerLink;
-pub use crate::base::providers::{Programs, ProviderMachine, ProviderPool, Providers};
-pub use crate::base::webhook_targets::Targets as WebhookTargets;
 pub use crate::care::check::{CheckOptions, Checked, check_lab, set_files_aside};
 pub use crate::care::prune::{PruneOptions, Pruned, prune};
 pub use crate::care::restore::{Restored, restore_lab};
@@ -51,12 +40,13 @@ pub use crate::upkeep::keys::{
     KeyView, Keys, RetiredKeys, import_keys, retire_key, rotate_key, show_keys,
 };
 pub use crate::{
-    base::parts::Parts,
     replica::{Gauges, Replica},
-};
-pub use crate::{
-    base::start_error::StartError,
     server::{Server, add_account},
+};
+pub use fairlead_base::{
+    Access, Clock, Config, ConnectionLimits, FilesIn, HealthCheck, Limits, Parts, Pause, PeerLink,
+    Programs, ProviderMachine, ProviderPool, Providers, ResultFiles, StartError, StoreChoice,
+    WebhookTargets,
 };
 pub use fairlead_dispatch::CACHE_JOBS;
 pub use fairlead_store::{ElasticConfig, Finding, RestoreOptions, backup as backup_store};

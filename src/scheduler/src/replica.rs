@@ -11,13 +11,8 @@ use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    Config, StartError,
-    base::{parts::Parts, sealing::Sealer},
-    core::Core,
-    dispatching::engine_task,
-    http,
-};
+use crate::{Config, StartError, core::Core, dispatching::engine_task, http};
+use fairlead_base::{parts::Parts, sealing::Sealer};
 
 /// A running replica.
 pub struct Replica {

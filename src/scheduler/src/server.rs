@@ -19,13 +19,18 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     Clock, Config, ConnectionLimits, Parts, Replica,
-    base::{metrics::Counters, peer_link::HttpPeers, providers::Programs, start_error::StartError},
     core::Core,
     http::{
         self,
         connections::{Connection, Connections, Held, Watched},
     },
     people::accounts::set_account,
+};
+use fairlead_base::{
+    metrics::Counters,
+    peer_link::HttpPeers,
+    providers::Programs,
+    start_error::StartError,
     storage::{
         lab_folder::check_shared,
         open::{open_content, open_store},

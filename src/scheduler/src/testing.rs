@@ -1,73 +1,29 @@
 //! Test fixtures of this crate: a plain state, and a replica's shared state.
 
+mod stored_documents;
+
 use std::sync::Arc;
 
 use fairlead_content::ContentStore;
 use fairlead_dispatch::{Engine, EngineConfig, Millis};
-use fairlead_job::{IdMaker, JobId, Spec, Stage, TboxType, Waits};
-use fairlead_store::{
-    EmbeddedStore, EventFind, EventRecord, JobState, JobStore, NewJob, StoredJob,
-};
+use fairlead_job::{IdMaker, Spec};
+use fairlead_store::{EventFind, EventRecord, JobState, JobStore, NewJob, StoredJob};
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    Clock, Config, Parts,
-    base::{
-        errors::Refusal, mailbox::Message, peer_link::HttpPeers, providers::Programs, ring::Ring,
-        sealing::Sealer,
-    },
-    core::Core,
-    known::{accounts::Credentials, live_jobs::Sight},
-    submission::built_jobs::BuiltJobs,
+use crate::{Clock, Config, Parts, core::Core, submission::built_jobs::BuiltJobs};
+use fairlead_base::{
+    errors::Refusal, mailbox::Message, peer_link::HttpPeers, providers::Programs, ring::Ring,
+    sealing::Sealer,
 };
+use fairlead_known::{accounts::Credentials, live_jobs::Sight};
 
-/// A job that waits, with this id, and nothing special about it.
-pub(crate) fn state(id: u64) -> JobState {
-    JobState {
-        ready: true,
-        ready_ms: 1,
-        account: "user1".to_owned(),
-        queue: "user1".to_owned(),
-        class: 3,
-        submit_ms: 1,
-        suite: "sleep".to_owned(),
-        testbox: "dc".to_owned(),
-        tbox_group: "dc".to_owned(),
-        host_keys: vec!["dc.x86_64".to_owned()],
-        memory_mb: 1024,
-        timeout_s: 60,
-        retry_lost_left: 1,
-        result_root: "/result/sleep/1".to_owned(),
-        ..JobState::blank(JobId::new(id), TboxType::Dc)
-    }
-}
-
-/// What a job waits for, as its state keeps it.
-pub(crate) fn waits(stored: &serde_json::Value) -> Waits {
-    serde_json::from_value(stored.clone()).expect("any JSON is read")
-}
+pub(crate) use fairlead_fixtures::{embedded, held, state, waits};
 
 /// What a submit makes of this spec.
 pub(crate) fn built(core: &Core, spec: Spec, said: &Credentials) -> Result<NewJob, Refusal> {
     let mut built = BuiltJobs::default();
     core.make_item(&mut built, Ok(spec), said);
     built.jobs.pop().expect("a job for each spec")
-}
-
-/// A job that a testbox runs.
-pub(crate) fn held() -> JobState {
-    JobState {
-        stage: Stage::Running,
-        host: "a66".into(),
-        session: "s".into(),
-        request: 4,
-        claim_token: "t".into(),
-        dispatch_ms: 5,
-        running_ms: 9,
-        result_root: "/result/x/1".into(),
-        retry_lost_left: 1,
-        ..state(1)
-    }
 }
 
 /// A replica's shared state over an embedded store of its own, without engine and HTTP.
@@ -79,11 +35,6 @@ pub(crate) async fn core() -> (tempfile::TempDir, Arc<Core>) {
         Clock::system(),
     );
     (data, core)
-}
-
-/// An embedded store in this folder.
-pub(crate) fn embedded(data: &tempfile::TempDir) -> Arc<dyn JobStore> {
-    Arc::new(EmbeddedStore::open(data.path()).expect("a new store opens"))
 }
 
 /// A replica's shared state over this store.

@@ -35,8 +35,52 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "fairlead-base",
+        &[
+            "fairlead-job",
+            "fairlead-dispatch",
+            "fairlead-store",
+            "fairlead-api",
+            "fairlead-content",
+            // Its tests only.
+            "fairlead-fixtures",
+        ],
+    ),
+    (
+        "fairlead-lifecycle",
+        &[
+            "fairlead-base",
+            "fairlead-job",
+            "fairlead-dispatch",
+            "fairlead-store",
+            "fairlead-api",
+            "fairlead-content",
+            // Its tests only.
+            "fairlead-fixtures",
+        ],
+    ),
+    (
+        "fairlead-known",
+        &[
+            "fairlead-base",
+            "fairlead-lifecycle",
+            "fairlead-job",
+            "fairlead-dispatch",
+            "fairlead-store",
+            "fairlead-api",
+            "fairlead-cases",
+            "fairlead-content",
+            "fairlead-scaler",
+            // Its tests only.
+            "fairlead-fixtures",
+        ],
+    ),
+    (
         "fairlead-scheduler",
         &[
+            "fairlead-base",
+            "fairlead-lifecycle",
+            "fairlead-known",
             "fairlead-job",
             "fairlead-dispatch",
             "fairlead-store",
@@ -47,6 +91,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-scaler",
             // Its tests only.
             "fairlead-fault-store",
+            "fairlead-fixtures",
         ],
     ),
     ("fairlead-cluster", &["fairlead-api", "fairlead-reaper"]),
@@ -79,6 +124,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["fairlead-api", "fairlead-attack", "fairlead-tests"],
     ),
     ("fairlead-fault-store", &["fairlead-job", "fairlead-store"]),
+    ("fairlead-fixtures", &["fairlead-job", "fairlead-store"]),
     (
         "fairlead-simulation",
         &[
@@ -127,6 +173,11 @@ const NEVER: &[(&str, &[&str])] = &[
     (
         "fairlead-dispatch",
         &["tokio", "serde", "serde_json", "rand", "jiff", "tracing"],
+    ),
+    // Rules of a job's life: a state and a time in, the next state out.
+    (
+        "fairlead-lifecycle",
+        &["tokio", "reqwest", "rand", "jiff", "tracing", "parking_lot"],
     ),
     // jiff reads times there; that nobody asks it for the time is clippy's to see (clippy.toml).
     ("fairlead-job", &["tokio", "reqwest", "rand"]),

@@ -8,60 +8,22 @@ use fairlead_tests::{
     settings,
 };
 
-/// Folders of the scheduler, lowest first, and the lower folders that each may know. Facts know nobody, flows know facts,
-/// HTTP knows flows.
+/// Folders of the scheduler, lowest first, and the lower folders that each may know. Facts are crates of their own, which
+/// all folders may know. Flows know facts, HTTP knows flows.
 const ROOMS: &[(&str, &[&str])] = &[
-    ("base", &[]),
-    ("storage", &["base"]),
-    ("lifecycle", &["base"]),
-    ("known", &["base", "storage", "lifecycle"]),
-    ("core", &["base", "storage", "known"]),
-    ("people", &["base", "storage", "known", "core"]),
-    ("peers", &["base", "storage", "known", "core", "people"]),
-    ("placement", &["base", "lifecycle", "known", "core"]),
-    (
-        "jobs",
-        &["base", "lifecycle", "known", "core", "people", "placement"],
-    ),
-    (
-        "files",
-        &["base", "lifecycle", "known", "core", "people", "jobs"],
-    ),
-    ("content", &["base", "storage", "known", "core", "people"]),
-    ("care", &["base", "storage", "lifecycle", "files"]),
-    (
-        "reuse",
-        &[
-            "base",
-            "storage",
-            "lifecycle",
-            "known",
-            "core",
-            "people",
-            "placement",
-            "jobs",
-            "files",
-        ],
-    ),
-    (
-        "waiting",
-        &[
-            "base",
-            "storage",
-            "lifecycle",
-            "known",
-            "core",
-            "jobs",
-            "reuse",
-        ],
-    ),
+    ("core", &[]),
+    ("people", &["core"]),
+    ("peers", &["core", "people"]),
+    ("placement", &["core"]),
+    ("jobs", &["core", "people", "placement"]),
+    ("files", &["core", "people", "jobs"]),
+    ("content", &["core", "people"]),
+    ("care", &["files"]),
+    ("reuse", &["core", "people", "placement", "jobs", "files"]),
+    ("waiting", &["core", "jobs", "reuse"]),
     (
         "submission",
         &[
-            "base",
-            "storage",
-            "lifecycle",
-            "known",
             "core",
             "peers",
             "people",
@@ -71,40 +33,12 @@ const ROOMS: &[(&str, &[&str])] = &[
             "reuse",
         ],
     ),
-    ("samples", &["base", "storage", "known", "core"]),
-    (
-        "shards",
-        &[
-            "base",
-            "storage",
-            "lifecycle",
-            "known",
-            "core",
-            "jobs",
-            "files",
-            "reuse",
-            "submission",
-        ],
-    ),
-    (
-        "dispatching",
-        &[
-            "base",
-            "lifecycle",
-            "known",
-            "core",
-            "people",
-            "jobs",
-            "submission",
-        ],
-    ),
+    ("samples", &["core"]),
+    ("shards", &["core", "jobs", "files", "reuse", "submission"]),
+    ("dispatching", &["core", "people", "jobs", "submission"]),
     (
         "hosts",
         &[
-            "base",
-            "storage",
-            "lifecycle",
-            "known",
             "core",
             "peers",
             "people",
@@ -116,25 +50,11 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     (
         "scaling",
-        &[
-            "base",
-            "storage",
-            "lifecycle",
-            "known",
-            "core",
-            "people",
-            "placement",
-            "jobs",
-            "submission",
-            "hosts",
-        ],
+        &["core", "people", "placement", "jobs", "submission", "hosts"],
     ),
     (
         "views",
         &[
-            "base",
-            "lifecycle",
-            "known",
             "core",
             "placement",
             "jobs",
@@ -148,9 +68,6 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "bulk",
         &[
-            "base",
-            "lifecycle",
-            "known",
             "core",
             "people",
             "placement",
@@ -162,29 +79,12 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     (
         "dashboard",
-        &[
-            "base",
-            "known",
-            "core",
-            "people",
-            "placement",
-            "samples",
-            "views",
-        ],
+        &["core", "people", "placement", "samples", "views"],
     ),
-    (
-        "webhooks",
-        &[
-            "base", "storage", "known", "core", "people", "jobs", "views",
-        ],
-    ),
+    ("webhooks", &["core", "people", "jobs", "views"]),
     (
         "timers",
         &[
-            "base",
-            "storage",
-            "lifecycle",
-            "known",
             "core",
             "peers",
             "people",
@@ -198,10 +98,6 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "upkeep",
         &[
-            "base",
-            "storage",
-            "lifecycle",
-            "known",
             "core",
             "peers",
             "people",
@@ -223,9 +119,6 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "http",
         &[
-            "base",
-            "lifecycle",
-            "known",
             "core",
             "peers",
             "people",
@@ -250,7 +143,6 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "replica",
         &[
-            "base",
             "core",
             "people",
             "peers",
@@ -269,13 +161,11 @@ const ROOMS: &[(&str, &[&str])] = &[
             "dashboard",
         ],
     ),
-    (
-        "server",
-        &[
-            "base", "storage", "core", "people", "files", "http", "replica",
-        ],
-    ),
+    ("server", &["core", "people", "files", "http", "replica"]),
 ];
+
+/// Crates of facts, whose modules the architecture names as it names those of the scheduler's folders.
+const FACTS: &[&str] = &["base", "lifecycle", "known"];
 
 /// Crates, by their folders of sources.
 const CRATES: &[&str] = &[
@@ -284,6 +174,9 @@ const CRATES: &[&str] = &[
     "src/store/src",
     "src/content/src",
     "src/api/src",
+    "src/base/src",
+    "src/lifecycle/src",
+    "src/known/src",
     "src/scheduler/src",
     "src/cli/src",
     "testbox-client/src",
@@ -388,7 +281,9 @@ fn the_architecture_names_what_is_there() {
         .contains(&first)
             && name.contains('/')
             && !name.contains(' ');
-        let place = if is_room {
+        let place = if FACTS.contains(&first) && name.contains('/') {
+            root.join("src").join(name.replacen('/', "/src/", 1))
+        } else if is_room {
             scheduler.join(name)
         } else if is_path {
             root.join(name)

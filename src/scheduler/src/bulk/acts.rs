@@ -6,16 +6,12 @@ use fairlead_api::{BulkAction, HostReserve, PausedView, PreviewFailure, QueueCha
 use fairlead_job::{JobId, Spec};
 use serde_json::json;
 
-use crate::{
-    base::errors::{HostError, Refusal},
-    core::Core,
-    known::{
-        accounts::{Credentials, Who},
-        cordons::CordonKind,
-        previews::PreviewDoc,
-    },
-    shards::rerun::Again,
-    submission::edits::Edit,
+use crate::{core::Core, shards::rerun::Again, submission::edits::Edit};
+use fairlead_base::errors::{HostError, Refusal};
+use fairlead_known::{
+    accounts::{Credentials, Who},
+    cordons::CordonKind,
+    previews::PreviewDoc,
 };
 
 impl Core {

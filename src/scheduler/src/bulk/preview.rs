@@ -11,15 +11,12 @@ use serde_json::Value;
 use tokio::sync::SemaphorePermit;
 
 use super::targets::Targets;
-use crate::{
-    base::{
-        budget::Identity,
-        errors::{Refusal, excerpt},
-    },
-    core::Core,
-    known::{accounts::Who, ids::id_of_texts, previews::PreviewDoc, queues::LAB},
-    submission::edits::Edit,
+use crate::{core::Core, submission::edits::Edit};
+use fairlead_base::{
+    budget::Identity,
+    errors::{Refusal, excerpt},
 };
+use fairlead_known::{accounts::Who, ids::id_of_texts, previews::PreviewDoc, queues::LAB};
 
 /// For how long a preview can be run, ms.
 pub(super) const LIVES_MS: u64 = 600_000;
@@ -230,7 +227,7 @@ fn check(asked: &PreviewRequest) -> Result<(), Refusal> {
             );
         }
         BulkAction::PauseQueue | BulkAction::ResumeQueue => {
-            crate::base::names::check_name("queue", &asked.queue)?;
+            fairlead_base::names::check_name("queue", &asked.queue)?;
         }
         BulkAction::Weights if asked.weights.is_empty() => {
             return bad(
@@ -240,7 +237,7 @@ fn check(asked: &PreviewRequest) -> Result<(), Refusal> {
         }
         BulkAction::Weights => {
             for (queue, weight) in &asked.weights {
-                crate::base::names::check_name("queue", queue)?;
+                fairlead_base::names::check_name("queue", queue)?;
                 crate::people::queues::check(&QueueChange {
                     weight: Some(*weight),
                     ..QueueChange::default()

@@ -10,11 +10,9 @@ use super::{
     preview::{LIVES_MS, is_for_admins, unknown},
     targets::TARGETS_MAX,
 };
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    known::{accounts::Who, previews::PreviewDoc},
-};
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
+use fairlead_known::{accounts::Who, previews::PreviewDoc};
 
 /// Acts of one piece: then it is noted how far it is.
 const PIECE: usize = 200;

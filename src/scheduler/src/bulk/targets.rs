@@ -6,12 +6,10 @@ use fairlead_api::{BulkAction, ErrorCode, PreviewFailure, PreviewItem};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{JobState, Parts, Search, SearchOrder};
 
-use crate::{
-    base::errors::{JobError, Refusal, excerpt},
-    core::Core,
-    known::accounts::Who,
-    lifecycle::{hold::check_changeable, shards::check_whole},
-};
+use crate::core::Core;
+use fairlead_base::errors::{JobError, Refusal, excerpt};
+use fairlead_known::accounts::Who;
+use fairlead_lifecycle::{hold::check_changeable, shards::check_whole};
 
 /// Most jobs or hosts of one action.
 pub(crate) const TARGETS_MAX: usize = 10_000;

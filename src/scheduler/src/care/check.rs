@@ -6,10 +6,8 @@ use fairlead_store::{ElasticStore, EmbeddedStore, Finding, Findings, JobStore, c
 use futures_util::future::BoxFuture;
 
 use super::{check_files, check_files::Folders, set_aside};
-use crate::{
-    Clock, Config, StartError, StoreChoice,
-    storage::open::{open_existing, open_to_read},
-};
+use crate::{Clock, Config, StartError, StoreChoice};
+use fairlead_base::storage::open::{open_existing, open_to_read};
 
 /// What is checked.
 #[derive(Debug, Clone, Default)]

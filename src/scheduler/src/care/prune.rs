@@ -16,8 +16,8 @@ use futures_util::future::BoxFuture;
 use crate::{
     Clock, Config, StartError,
     files::{places::JobFiles, removal::remove_files, walk::Walk},
-    storage::open::open_to_read,
 };
+use fairlead_base::storage::open::open_to_read;
 
 const DAY_S: u64 = 86_400;
 

@@ -15,8 +15,8 @@ use fairlead_store::{DocKind, JobState, JobStore, Search, SearchOrder, StoreErro
 use crate::{
     Clock, StartError,
     files::places::{folder_in, log_in},
-    lifecycle::{result_paths::attempt_root, stages::HELD},
 };
+use fairlead_lifecycle::{result_paths::attempt_root, stages::HELD};
 
 /// The ending of files that were set aside.
 const ENDING: &str = ".before-restore";

@@ -15,9 +15,9 @@ use fairlead_store::{DocKind, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{
-    base::errors::{ContentFault, Refusal},
-    core::Core,
+use crate::core::Core;
+use fairlead_base::{
+    errors::{ContentFault, Refusal},
     storage::small_doc::SmallDoc,
 };
 

@@ -3,11 +3,9 @@
 use fairlead_content::Digest;
 use fairlead_store::JobState;
 
-use crate::{
-    base::errors::{ContentFault, JobError, PeopleError, Refusal},
-    core::Core,
-    known::accounts::Who,
-};
+use crate::core::Core;
+use fairlead_base::errors::{ContentFault, JobError, PeopleError, Refusal};
+use fairlead_known::accounts::Who;
 
 /// Whose content it is that an open lab's operator puts without a name.
 const NOBODY: &str = "open";

@@ -7,16 +7,16 @@ use fairlead_job::When;
 use serde_json::json;
 
 use crate::{
-    base::{
-        budget::Identity,
-        clock::utc_text,
-        errors::{ContentFault, Refusal, excerpt},
-    },
     content::{
         holder::Holder,
         wire::{URL_LASTS, check_name, check_put, digests, view},
     },
     core::Core,
+};
+use fairlead_base::{
+    budget::Identity,
+    clock::utc_text,
+    errors::{ContentFault, Refusal, excerpt},
 };
 
 /// What a digest takes in a pin, bytes.

@@ -5,14 +5,12 @@
 
 use fairlead_content::Owned;
 
-use crate::{
-    base::{
-        budget::Identity,
-        errors::{ContentFault, Refusal},
-    },
-    core::Core,
-    known::content::ContentUsed,
+use crate::core::Core;
+use fairlead_base::{
+    budget::Identity,
+    errors::{ContentFault, Refusal},
 };
+use fairlead_known::content::ContentUsed;
 
 /// How long a sum is used, ms.
 const SUM_MS: u64 = 60_000;

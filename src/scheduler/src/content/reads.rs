@@ -7,13 +7,13 @@ use fairlead_api::{ContentList, ContentUrls, ContentUrlsRequest, ContentView};
 use fairlead_content::{Digest, Manifest, ManifestError};
 
 use crate::{
-    base::errors::{ContentFault, Refusal},
     content::{
         holder::Holder,
         wire::{URL_LASTS, digests, view},
     },
     core::Core,
 };
+use fairlead_base::errors::{ContentFault, Refusal};
 
 /// What stands between the account and the id where a page of all accounts goes on.
 const BETWEEN: char = '/';

@@ -10,12 +10,12 @@ use serde_json::json;
 
 use crate::{
     Access, Clock, Config,
-    base::errors::{ContentFault, PeopleError, Refusal},
     content::{care::JobMarks, holder::Holder},
     core::Core,
-    known::{account_doc::AccountDoc, accounts::Who},
     testing::{core_over, embedded, state, store_job},
 };
+use fairlead_base::errors::{ContentFault, PeopleError, Refusal};
+use fairlead_known::{account_doc::AccountDoc, accounts::Who};
 
 fn core(data: &tempfile::TempDir) -> Arc<Core> {
     let config = Config {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use fairlead_api::ContentView;
 use fairlead_content::{About, Digest, Owned, PIN_CHUNKS_MAX};
 
-use crate::base::errors::{ContentFault, excerpt};
+use fairlead_base::errors::{ContentFault, excerpt};
 
 /// How long an address of a chunk can be used, to put it or to read it.
 pub(super) const URL_LASTS: Duration = Duration::from_hours(6);

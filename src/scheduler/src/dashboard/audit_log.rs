@@ -3,11 +3,9 @@
 use fairlead_api::{AuditEvent, AuditList, ErrorCode};
 use fairlead_store::{EventFind, EventRecord};
 
-use crate::{
-    base::errors::{Refusal, excerpt},
-    core::Core,
-    known::accounts::Who,
-};
+use crate::core::Core;
+use fairlead_base::errors::{Refusal, excerpt};
+use fairlead_known::accounts::Who;
 
 /// Acts that every account may see: they are about what all share.
 const SHARED: [&str; 10] = [

@@ -8,15 +8,13 @@ use fairlead_job::JobId;
 use serde::Serialize;
 use tokio::sync::broadcast::{self, error::TryRecvError};
 
-use crate::{
-    base::{
-        budget::{Charge, Identity},
-        errors::Refusal,
-        gzip,
-    },
-    core::Core,
-    known::board::Frame,
+use crate::core::Core;
+use fairlead_base::{
+    budget::{Charge, Identity},
+    errors::Refusal,
+    gzip,
 };
+use fairlead_known::board::Frame;
 
 /// Between two snapshots, ms.
 const EVERY_MS: u64 = 1_000;

@@ -6,10 +6,8 @@ use fairlead_api::Snapshot;
 use fairlead_content::ContentState;
 use fairlead_dispatch::{Stats, WaitReason};
 
-use crate::{
-    base::metrics::{QueueReading, Readings},
-    core::Core,
-};
+use crate::core::Core;
+use fairlead_base::metrics::{QueueReading, Readings};
 
 /// Whoever asks waits so long for new numbers of the lab, then gets the last ones: metrics are read while the store hangs.
 const SNAPSHOT_WAIT: Duration = Duration::from_millis(800);

@@ -3,11 +3,8 @@
 use fairlead_api::{Series, SeriesPoint};
 use fairlead_store::StoreError;
 
-use crate::{
-    core::Core,
-    known::samples::{By, Row},
-    samples::usage::Kind,
-};
+use crate::{core::Core, samples::usage::Kind};
+use fairlead_known::samples::{By, Row};
 
 impl Core {
     /// What ran between two times, of one name of a kind or of all.

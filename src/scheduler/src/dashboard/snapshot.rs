@@ -5,12 +5,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use fairlead_api::{HostRow, LabRow, QueueView, ReplicaRow, StoreProblem, StoreRow, Tables};
 use fairlead_store::{Condition, StageCounts, StoreError};
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    known::{
-        cordons::Cordon, hosts::Host, replicas::Vitals, reservations::Reservation, usage::DAY_MS,
-    },
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
+use fairlead_known::{
+    cordons::Cordon, hosts::Host, replicas::Vitals, reservations::Reservation, usage::DAY_MS,
 };
 
 /// Stages are counted so often, ms.

@@ -6,10 +6,8 @@ use fairlead_dispatch::OfferKey;
 use fairlead_job::JobId;
 use fairlead_store::StoredJob;
 
-use crate::{
-    core::Core,
-    known::open_requests::{KnownClaim, Requester},
-};
+use crate::core::Core;
+use fairlead_known::open_requests::{KnownClaim, Requester};
 
 impl Core {
     /// The engine's answer to an offer.

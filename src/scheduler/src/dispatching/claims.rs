@@ -10,16 +10,13 @@ use fairlead_dispatch::{Event, JobKey, Millis, OfferKey, Refusal as ClaimRefusal
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{ItemError, Patch, StatePatch, StoredJob, Version};
 
-use crate::{
-    base::{clock::Stopwatch, metrics::Claimed},
-    core::Core,
-    known::{
-        open_requests::{KnownClaim, Requester},
-        queues::LAB,
-    },
-    lifecycle::changed::Changed,
-    lifecycle::{engine_facts::engine_version, touch::touch},
+use crate::core::Core;
+use fairlead_base::{clock::Stopwatch, metrics::Claimed};
+use fairlead_known::{
+    open_requests::{KnownClaim, Requester},
+    queues::LAB,
 };
+use fairlead_lifecycle::{changed::Changed, engine_facts::engine_version, touch::touch};
 
 /// How often one claim is settled by another write before the job is left alone for a while.
 const SETTLE_TRIES_MAX: usize = 5;
@@ -249,10 +246,8 @@ mod tests {
     use fairlead_store::JobState;
 
     use super::*;
-    use crate::{
-        base::mailbox::Message,
-        testing::{core, state, store_job},
-    };
+    use crate::testing::{core, state, store_job};
+    use fairlead_base::mailbox::Message;
 
     /// It was taken for gone, and waited for ever.
     #[tokio::test]

@@ -9,14 +9,14 @@ use fairlead_job::JobId;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    base::mailbox::Message,
     core::Core,
     dispatching::{
         claims::Claim,
         store_reads::{FindAsked, PageRequest},
     },
-    lifecycle::engine_facts::store_version,
 };
+use fairlead_base::mailbox::Message;
+use fairlead_lifecycle::engine_facts::store_version;
 
 /// Longest time without a tick, ms.
 const TICK_MS: u64 = 1_000;

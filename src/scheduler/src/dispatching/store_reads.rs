@@ -9,7 +9,9 @@ use fairlead_dispatch::{
 use fairlead_job::JobId;
 use fairlead_store::{Counts, Find, Page, Pull, PullBy, StoreError, StoredJob};
 
-use crate::{core::Core, known::board::Waiting, lifecycle::engine_facts::facts};
+use crate::core::Core;
+use fairlead_known::board::Waiting;
+use fairlead_lifecycle::engine_facts::facts;
 
 /// How often the store is looked at, and the waiting jobs are counted, ms.
 const LOOK_MS: u64 = 1_000;

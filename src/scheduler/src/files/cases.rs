@@ -9,11 +9,11 @@ use fairlead_store::{CaseCounts, JobState};
 use tokio::runtime::Handle;
 
 use crate::{
-    base::{budget::Identity, errors::Refusal, text::cut},
     core::Core,
     files::read::{Found, OpenFile, Wanted},
-    lifecycle::result_paths::attempt_root,
 };
+use fairlead_base::{budget::Identity, errors::Refusal, text::cut};
+use fairlead_lifecycle::result_paths::attempt_root;
 
 /// The file that testboxes make of all forms of test results.
 const FILE: &str = "results.json";

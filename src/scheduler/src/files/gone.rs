@@ -10,7 +10,6 @@ use fairlead_job::JobId;
 
 use crate::{
     FilesIn,
-    base::errors::Refusal,
     core::Core,
     files::{
         places::{LEVELS_MAX, of_folder, of_log},
@@ -18,6 +17,7 @@ use crate::{
         walk::Walk,
     },
 };
+use fairlead_base::errors::Refusal;
 
 /// Jobs that are asked for together.
 const BATCH: usize = 1_000;

@@ -8,7 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{base::file_modes::PRIVATE_FOLDER, core::Core};
+use crate::core::Core;
+use fairlead_base::file_modes::PRIVATE_FOLDER;
 
 /// Ends the names of such files.
 const PART: &str = ".part";

@@ -7,7 +7,7 @@ use std::{
 
 use fairlead_job::JobId;
 
-use crate::base::errors::{FileError, PathProblem};
+use fairlead_base::errors::{FileError, PathProblem};
 
 /// Longest name of a file or folder, bytes: what file systems take.
 const NAME_MAX: usize = 255;

@@ -11,10 +11,10 @@ use fairlead_store::JobState;
 
 use crate::{
     FilesIn,
-    base::errors::FileError,
     core::Core,
     files::{parts::is_part, places::checked, read::blocking, stored::broken},
 };
+use fairlead_base::errors::FileError;
 
 impl Core {
     /// The print of the results and the log of a job as they are now, 64 hexadecimal digits.

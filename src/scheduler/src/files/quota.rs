@@ -9,12 +9,12 @@ use futures_util::{Stream, StreamExt};
 
 use crate::{
     FilesIn,
-    base::errors::{FileError, Refusal},
     core::Core,
     files::{parts::is_part, read::blocking},
-    known::{uploads::Amount, usage::Used},
-    lifecycle::after_report::Speaker,
 };
+use fairlead_base::errors::{FileError, Refusal};
+use fairlead_known::{uploads::Amount, usage::Used};
+use fairlead_lifecycle::after_report::Speaker;
 
 /// Bytes of the unit of the limits.
 const MB: u64 = 1 << 20;
@@ -168,9 +168,9 @@ mod tests {
     use super::*;
     use crate::{
         Clock, Config,
-        known::account_doc::AccountDoc,
         testing::{core_over, embedded, held},
     };
+    use fairlead_known::account_doc::AccountDoc;
 
     /// A replica where each job may have so many bytes, and a job that runs.
     async fn lab(data: &tempfile::TempDir, most: u64) -> (std::sync::Arc<Core>, JobState) {

@@ -13,7 +13,8 @@ use std::{
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::BoxStream};
 
-use crate::{base::errors::FileError, files::parts::is_part};
+use crate::files::parts::is_part;
+use fairlead_base::errors::FileError;
 
 /// Size of a piece, bytes.
 const PIECE: u64 = 64 << 10;

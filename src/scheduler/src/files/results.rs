@@ -16,18 +16,18 @@ use tokio::{
 
 use crate::{
     FilesIn,
-    base::{
-        errors::{FileError, Refusal},
-        file_modes::{PRIVATE_FILE, private_folders},
-    },
     core::Core,
     files::{
         parts::UploadPart,
         places::{checked, folder_in, log_in, results_in},
         read::{Found, OpenFile, Part, Wanted, blocking, open},
     },
-    lifecycle::{after_report::Speaker, result_paths::attempt_root},
 };
+use fairlead_base::{
+    errors::{FileError, Refusal},
+    file_modes::{PRIVATE_FILE, private_folders},
+};
+use fairlead_lifecycle::{after_report::Speaker, result_paths::attempt_root};
 
 /// Largest append to a log, bytes.
 pub(crate) const LOG_APPEND_MAX: usize = 1 << 20;
@@ -249,8 +249,8 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lifecycle::result_paths::result_root;
     use fairlead_job::Spec;
+    use fairlead_lifecycle::result_paths::result_root;
     use futures_util::stream;
 
     #[test]

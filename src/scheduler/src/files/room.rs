@@ -4,12 +4,9 @@ use std::{io, path::Path, sync::Arc, time::Duration};
 
 use serde_json::json;
 
-use crate::{
-    base::errors::{ContentFault, FileError, Refusal},
-    core::Core,
-    files::read::blocking,
-    known::data_room::Room,
-};
+use crate::{core::Core, files::read::blocking};
+use fairlead_base::errors::{ContentFault, FileError, Refusal};
+use fairlead_known::data_room::Room;
 
 /// The file system is asked this often.
 const LOOK_EVERY: Duration = Duration::from_secs(5);

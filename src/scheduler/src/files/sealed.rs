@@ -2,7 +2,9 @@
 
 use fairlead_store::JobState;
 
-use crate::{base::errors::FileError, core::Core, lifecycle::after_report::Speaker};
+use crate::core::Core;
+use fairlead_base::errors::FileError;
+use fairlead_lifecycle::after_report::Speaker;
 
 /// What comes later than this after a job's end is not taken, ms: a testbox may have been cut off for hours.
 const LATE_MS: u64 = 24 * 3_600_000;

@@ -6,14 +6,14 @@ use fairlead_job::JobId;
 use futures_util::{Stream, StreamExt, TryStreamExt};
 
 use crate::{
-    base::errors::{ContentFault, FileError, Refusal},
     core::Core,
     files::{
         places::log_name,
         read::{Found, OpenFile, Wanted, open_pieces},
     },
-    lifecycle::after_report::Speaker,
 };
+use fairlead_base::errors::{ContentFault, FileError, Refusal};
+use fairlead_lifecycle::after_report::Speaker;
 
 /// How long an upload keeps its chunks from collection, ms: a day.
 const PIN_MS: u64 = 24 * 3_600_000;

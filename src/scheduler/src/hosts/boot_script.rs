@@ -4,10 +4,8 @@ use fairlead_api::Grant;
 use fairlead_job::Spec;
 use serde_json::{Value, json};
 
-use crate::{
-    base::errors::{HostError, excerpt},
-    placement::boot_store::BootFiles,
-};
+use crate::placement::boot_store::BootFiles;
+use fairlead_base::errors::{HostError, excerpt};
 
 /// How long an unknown machine waits before it asks again, seconds.
 const UNKNOWN_WAIT_S: u32 = 10;

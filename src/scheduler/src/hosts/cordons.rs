@@ -10,15 +10,13 @@ use fairlead_dispatch::{Event, Millis};
 use fairlead_store::{ItemError, StoreError, Version};
 use serde_json::json;
 
-use crate::{
-    base::{
-        errors::{HostError, Refusal},
-        names::check_name,
-    },
-    core::Core,
-    known::cordons::{Cordon, CordonKind, REASON_MAX},
+use crate::core::Core;
+use fairlead_base::{
+    errors::{HostError, Refusal},
+    names::check_name,
     storage::small_doc::{DocError, Stored},
 };
+use fairlead_known::cordons::{Cordon, CordonKind, REASON_MAX};
 
 impl Core {
     /// Reads which hosts are closed. Requests of those that are so now are answered.
@@ -177,10 +175,8 @@ mod tests {
     use fairlead_api::ErrorCode;
 
     use super::*;
-    use crate::{
-        base::names::HEALTH_CHECK,
-        testing::{core, core_beside, state},
-    };
+    use crate::testing::{core, core_beside, state};
+    use fairlead_base::names::HEALTH_CHECK;
 
     fn ended(host: &str, account: &str, dispatch_ms: u64, health: Health) -> (JobState, JobState) {
         let held = JobState {

@@ -9,17 +9,17 @@ use std::{future::ready, sync::Arc};
 use fairlead_job::JobId;
 use fairlead_store::Version;
 
-use crate::{
-    base::errors::{HostError, Refusal},
-    core::Core,
-    known::{
-        host_turns::{HostTurn, TurnDoc},
-        instances::Holder,
-        open_requests::Requester,
-        outbox::HintedHost,
-        work_request::WorkRequest,
-    },
+use crate::core::Core;
+use fairlead_base::{
+    errors::{HostError, Refusal},
     storage::small_doc::{DocError, Stored},
+};
+use fairlead_known::{
+    host_turns::{HostTurn, TurnDoc},
+    instances::Holder,
+    open_requests::Requester,
+    outbox::HintedHost,
+    work_request::WorkRequest,
 };
 
 /// Earlier sessions that are remembered: a late request of theirs takes nobody's turn.

@@ -5,20 +5,17 @@ use std::{collections::BTreeSet, sync::Arc};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{JobState, Search, StoreError};
 
-use crate::{
-    base::{
-        errors::{HostError, JobError, Refusal},
-        names::HEALTH_CHECK,
-    },
-    core::Core,
-    known::{
-        cordons::Cordon,
-        host_turns::TurnDoc,
-        hosts::{GONE_MS, Host},
-    },
-    lifecycle::{alarm::anywhere, attempt::cancelled},
-    placement::feasibility::fits_template,
+use crate::{core::Core, placement::feasibility::fits_template};
+use fairlead_base::{
+    errors::{HostError, JobError, Refusal},
+    names::HEALTH_CHECK,
 };
+use fairlead_known::{
+    cordons::Cordon,
+    host_turns::TurnDoc,
+    hosts::{GONE_MS, Host},
+};
+use fairlead_lifecycle::{alarm::anywhere, attempt::cancelled};
 
 /// Health checks that wait, of one look.
 const CHECKS_MAX: u32 = 1_000;
@@ -183,10 +180,8 @@ mod tests {
     use fairlead_job::TboxType;
 
     use super::*;
-    use crate::{
-        known::{accounts::Who, cordons::CordonKind, work_request::WorkRequest},
-        testing::{core, core_beside, state, store_job},
-    };
+    use crate::testing::{core, core_beside, state, store_job};
+    use fairlead_known::{accounts::Who, cordons::CordonKind, work_request::WorkRequest};
 
     /// Its agent asked at another replica. It was forgotten with its cordon, and got a job.
     #[tokio::test]

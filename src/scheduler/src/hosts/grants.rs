@@ -6,13 +6,10 @@ use fairlead_api::{Grant, GrantInput};
 use fairlead_job::{BOOTED, FieldError, Input, JobId, Spec, TboxType, outputs};
 use fairlead_store::JobState;
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    jobs::specs::hide_receivers,
-    known::{host_turns::HostTurn, open_requests::KnownClaim},
-    lifecycle::attempt::{without_body, without_fields, without_key},
-};
+use crate::{core::Core, jobs::specs::hide_receivers};
+use fairlead_base::errors::Refusal;
+use fairlead_known::{host_turns::HostTurn, open_requests::KnownClaim};
+use fairlead_lifecycle::attempt::{without_body, without_fields, without_key};
 
 impl Core {
     /// What the host gets for each of these jobs.

@@ -11,14 +11,15 @@ use fairlead_store::{JobState, Search, StoreError, StoredJob};
 use serde_json::json;
 
 use crate::{
-    base::{errors::Refusal, health_check::PASSED_MAX, names::HEALTH_CHECK},
     core::Core,
-    known::{
-        accounts::Who,
-        cordons::{Check, Cordon, CordonKind},
-    },
-    storage::small_doc::Stored,
     submission::built_jobs::{BuiltJobs, Ids},
+};
+use fairlead_base::{
+    errors::Refusal, health_check::PASSED_MAX, names::HEALTH_CHECK, storage::small_doc::Stored,
+};
+use fairlead_known::{
+    accounts::Who,
+    cordons::{Check, Cordon, CordonKind},
 };
 
 /// How long after a health check that did not pass the next one is made, ms: twice as long each time.
@@ -187,11 +188,11 @@ mod tests {
     use super::*;
     use crate::{
         Clock, Config, Pause,
-        base::health_check::HealthCheck,
-        known::hosts::Host,
-        lifecycle::attempt::ended,
         testing::{core_beside, core_over, embedded, state, store_job},
     };
+    use fairlead_base::health_check::HealthCheck;
+    use fairlead_known::hosts::Host;
+    use fairlead_lifecycle::attempt::ended;
 
     /// 2026-11-21T02:36:00Z.
     const START_MS: u64 = 1_795_228_560_000;

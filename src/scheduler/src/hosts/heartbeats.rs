@@ -14,23 +14,21 @@ use fairlead_dispatch::Event;
 use fairlead_job::{JobId, Stage, TboxType};
 use fairlead_store::JobState;
 
-use crate::{
-    base::{
-        budget::{Charge, Identity},
-        errors::{HostError, JobError, Refusal},
-        names::check_name,
-    },
-    core::Core,
-    known::{
-        host_turns::HostTurn,
-        hosts::Host,
-        live_jobs::Live,
-        open_requests::{KnownClaim, Requester},
-        reuse::Class,
-        work_request::{HELD_MAX, WorkRequest, known_load},
-    },
-    lifecycle::{attempt::stopped_with, engine_facts::engine_load},
+use crate::core::Core;
+use fairlead_base::{
+    budget::{Charge, Identity},
+    errors::{HostError, JobError, Refusal},
+    names::check_name,
 };
+use fairlead_known::{
+    host_turns::HostTurn,
+    hosts::Host,
+    live_jobs::Live,
+    open_requests::{KnownClaim, Requester},
+    reuse::Class,
+    work_request::{HELD_MAX, WorkRequest, known_load},
+};
+use fairlead_lifecycle::{attempt::stopped_with, engine_facts::engine_load};
 
 /// How long a stopped job may take to end by itself, seconds.
 const GRACE_S: u32 = 10;

@@ -3,7 +3,7 @@
 use fairlead_job::cpu_model;
 use serde_json::{Map, Value};
 
-use crate::known::{facts::Facts, hosts::Registered};
+use fairlead_known::{facts::Facts, hosts::Registered};
 
 /// The keys of disks, and the device that one of them is.
 const DISKS: [(&str, &str); 3] = [

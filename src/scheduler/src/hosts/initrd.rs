@@ -9,7 +9,8 @@ use fairlead_job::Spec;
 use fairlead_store::JobState;
 use serde_json::{Map, Value, json};
 
-use crate::{hosts::job_script::job_sh, known::replicas::Peer};
+use crate::hosts::job_script::job_sh;
+use fairlead_known::replicas::Peer;
 
 /// The port of an address that names none.
 const HTTP_PORT: &str = "80";

@@ -9,11 +9,9 @@ use std::sync::Arc;
 
 use fairlead_api::ConflictView;
 
-use crate::{
-    base::errors::{HostError, Refusal},
-    core::Core,
-    known::instances::{Holder, MISSED_BEATS, Refused, SHOWN_MS},
-};
+use crate::core::Core;
+use fairlead_base::errors::{HostError, Refusal};
+use fairlead_known::instances::{Holder, MISSED_BEATS, Refused, SHOWN_MS};
 
 /// An open request of an agent: it lives as long as this.
 #[derive(Debug)]
@@ -105,10 +103,8 @@ mod tests {
     use fairlead_api::ErrorCode;
 
     use super::*;
-    use crate::{
-        known::instances::{Instances, SESSIONS_MAX},
-        testing::{core, core_beside},
-    };
+    use crate::testing::{core, core_beside};
+    use fairlead_known::instances::{Instances, SESSIONS_MAX};
 
     fn holder<'a>(instance: &'a str, session: &'a str) -> Holder<'a> {
         Holder {

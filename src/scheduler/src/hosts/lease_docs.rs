@@ -14,14 +14,10 @@ use fairlead_job::JobId;
 use fairlead_store::{JobState, StoreError};
 use serde_json::json;
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    jobs::time_limits::Passed,
-    known::leases::{Held, LOST_MAX, LeaseDoc},
-    lifecycle::attempt::BOOT_SESSION,
-    storage::small_doc::DocError,
-};
+use crate::{core::Core, jobs::time_limits::Passed};
+use fairlead_base::{errors::Refusal, storage::small_doc::DocError};
+use fairlead_known::leases::{Held, LOST_MAX, LeaseDoc};
+use fairlead_lifecycle::attempt::BOOT_SESSION;
 
 /// Looks in a lease.
 const LOOKS: u64 = 12;

@@ -11,27 +11,27 @@ use fairlead_store::JobState;
 use serde_json::json;
 
 use crate::{
-    base::{
-        errors::{HostError, JobError, PeopleError, Refusal, RequestError},
-        query::Query,
-        sealing::{Sealer, is_boot_token},
-    },
     core::Core,
     hosts::{
         boot_script::{self, BootType, JobBoot, arch_of, line},
         initrd,
     },
     jobs::specs::hide_receivers,
-    known::{
-        accounts::{Credentials, Who},
-        hosts::{Host, UNKNOWN_MEMORY_MB, canonical_mac},
-        work_request::{WAIT_S_MAX, WorkRequest},
-    },
-    lifecycle::{
-        after_report::Speaker,
-        attempt::{BOOT_SESSION, without_kernel},
-        report::Report,
-    },
+};
+use fairlead_base::{
+    errors::{HostError, JobError, PeopleError, Refusal, RequestError},
+    query::Query,
+    sealing::{Sealer, is_boot_token},
+};
+use fairlead_known::{
+    accounts::{Credentials, Who},
+    hosts::{Host, UNKNOWN_MEMORY_MB, canonical_mac},
+    work_request::{WAIT_S_MAX, WorkRequest},
+};
+use fairlead_lifecycle::{
+    after_report::Speaker,
+    attempt::{BOOT_SESSION, without_kernel},
+    report::Report,
 };
 
 /// How long a box waits for a job when it does not say, seconds.

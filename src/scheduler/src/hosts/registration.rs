@@ -6,21 +6,18 @@ use fairlead_job::TboxType;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
-use crate::{
-    base::{
-        errors::{HostError, PeopleError, Refusal, excerpt},
-        names::check_name,
-        roles::Role,
-    },
-    core::Core,
-    hosts::host_file::describe,
-    known::{
-        accounts::Who,
-        facts::{self, Facts},
-        hosts::{Host, UNKNOWN_MEMORY_MB, canonical_mac, group_of, kinds},
-        work_request::CPUS_MAX,
-    },
+use crate::{core::Core, hosts::host_file::describe};
+use fairlead_base::{
+    errors::{HostError, PeopleError, Refusal, excerpt},
+    names::check_name,
+    roles::Role,
     storage::small_doc::DocError,
+};
+use fairlead_known::{
+    accounts::Who,
+    facts::{self, Facts},
+    hosts::{Host, UNKNOWN_MEMORY_MB, canonical_mac, group_of, kinds},
+    work_request::CPUS_MAX,
 };
 
 impl Core {
@@ -237,12 +234,12 @@ mod tests {
     use fairlead_fault_store::{Fault, FaultStore, On, Step};
 
     use super::*;
-    use crate::known::account_doc::AccountDoc;
     use crate::{
         Access, Clock, Config,
-        known::work_request::WorkRequest,
         testing::{core, core_beside, core_over, embedded},
     };
+    use fairlead_known::account_doc::AccountDoc;
+    use fairlead_known::work_request::WorkRequest;
     use fairlead_store::{DocKind, JobStore, Version};
     use std::sync::Arc;
 

@@ -10,16 +10,14 @@ use fairlead_api::HostReserve;
 use fairlead_job::When;
 use fairlead_store::{StoreError, Version};
 
-use crate::{
-    base::{
-        clock::utc_text,
-        errors::{HostError, Refusal, excerpt},
-        names::check_name,
-    },
-    core::Core,
-    known::{cordons::REASON_MAX, reservations::Reservation},
+use crate::core::Core;
+use fairlead_base::{
+    clock::utc_text,
+    errors::{HostError, Refusal, excerpt},
+    names::check_name,
     storage::small_doc::{DocError, Stored},
 };
+use fairlead_known::{cordons::REASON_MAX, reservations::Reservation};
 
 /// Most accounts that a host is kept for at one time.
 const ACCOUNTS_MAX: usize = 100;

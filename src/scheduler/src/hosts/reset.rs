@@ -6,11 +6,9 @@
 use fairlead_api::HostReset;
 use fairlead_job::JobId;
 
-use crate::{
-    base::{errors::Refusal, names::check_name},
-    core::Core,
-    known::host_turns::TurnDoc,
-};
+use crate::core::Core;
+use fairlead_base::{errors::Refusal, names::check_name};
+use fairlead_known::host_turns::TurnDoc;
 
 impl Core {
     /// Repairs what is malformed of a host's session, lease and registration.
@@ -55,10 +53,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{
-        known::work_request::WorkRequest,
-        testing::{core, core_beside, held, sight_at, store_job},
-    };
+    use crate::testing::{core, core_beside, held, sight_at, store_job};
+    use fairlead_known::work_request::WorkRequest;
 
     fn ask() -> WorkRequest {
         let request = json!({

@@ -2,11 +2,9 @@
 
 use fairlead_store::{ItemError, JobState, StoreError};
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    known::{host_turns::TurnDoc, outbox::HintedHost},
-};
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
+use fairlead_known::{host_turns::TurnDoc, outbox::HintedHost};
 
 /// How often it is tried while the host asks.
 const TRIES_MAX: usize = 4;

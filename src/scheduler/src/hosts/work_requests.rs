@@ -11,19 +11,17 @@ use fairlead_dispatch::{About, CPUS_UNCHECKED, Event, JobKey, Millis, Offer, Off
 use fairlead_job::JobId;
 use tokio::sync::{Notify, oneshot};
 
-use crate::{
-    base::{
-        budget::{Charge, Identity},
-        errors::{HostError, Refusal},
-    },
-    core::Core,
-    known::{
-        host_turns::HostTurn,
-        open_requests::{Claimed, Waiter},
-        work_request::WorkRequest,
-    },
-    lifecycle::engine_facts::{engine_load, holds, liked},
+use crate::core::Core;
+use fairlead_base::{
+    budget::{Charge, Identity},
+    errors::{HostError, Refusal},
 };
+use fairlead_known::{
+    host_turns::HostTurn,
+    open_requests::{Claimed, Waiter},
+    work_request::WorkRequest,
+};
+use fairlead_lifecycle::engine_facts::{engine_load, holds, liked};
 
 /// A host that is given jobs so soon after it asked was just told what to stop, and its leases were renewed, ms.
 const SOON_MS: u64 = 1_000;
@@ -333,10 +331,8 @@ mod tests {
     use fairlead_store::JobState;
 
     use super::*;
-    use crate::{
-        base::mailbox::Message,
-        testing::{core, held, store_job, until},
-    };
+    use crate::testing::{core, held, store_job, until};
+    use fairlead_base::mailbox::Message;
 
     /// A job that was handed to a session of host h, and one that was and is another host's by now.
     async fn one_of_two(core: &Core) -> [JobId; 2] {

@@ -9,10 +9,8 @@ use fairlead_api::{ErrorCode, Route};
 use warp::http::HeaderMap;
 
 use super::request::Request;
-use crate::{
-    base::errors::{Refusal, excerpt},
-    core::Core,
-};
+use crate::core::Core;
+use fairlead_base::errors::{Refusal, excerpt};
 
 /// How all browsers begin the name of themselves.
 const BROWSER: &str = "Mozilla/";

@@ -10,10 +10,8 @@ use warp::{
 };
 
 use super::request::Request;
-use crate::{
-    base::{errors::Refusal, gzip},
-    files::read::names_tag,
-};
+use crate::files::read::names_tag;
+use fairlead_base::{errors::Refusal, gzip};
 
 /// Shorter answers are not compressed, bytes.
 const PACKED_MIN: usize = 4096;

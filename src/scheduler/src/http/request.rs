@@ -21,19 +21,19 @@ use serde_json::{Map, Value};
 use warp::http::{HeaderMap, Method};
 
 use crate::{
-    base::{
-        budget::{Budget, Charge, Identity, built_bytes},
-        errors::Refusal,
-        query::{Query, decode_segment},
-    },
     core::Core,
     files::read::{Part, Wanted},
     http::{
         connections::{Connection, UnderWay, network},
         ranges::part_of,
     },
-    known::accounts::Credentials,
 };
+use fairlead_base::{
+    budget::{Budget, Charge, Identity, built_bytes},
+    errors::Refusal,
+    query::{Query, decode_segment},
+};
+use fairlead_known::accounts::Credentials;
 
 /// The body, piece by piece.
 pub(super) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error>> + Send>>;

@@ -29,10 +29,8 @@ use super::{
     streams::PIECE,
     traced,
 };
-use crate::{
-    base::{budget::Identity, clock::Stopwatch, errors::Refusal},
-    core::Core,
-};
+use crate::core::Core;
+use fairlead_base::{budget::Identity, clock::Stopwatch, errors::Refusal};
 
 mod admin;
 mod callers;

@@ -10,11 +10,9 @@ use serde::{Deserialize, Serialize};
 use warp::http::{HeaderValue, Method};
 
 use super::{cross_site, request::Request};
-use crate::{
-    base::errors::{Refusal, excerpt},
-    core::Core,
-    known::accounts::Credentials,
-};
+use crate::core::Core;
+use fairlead_base::errors::{Refusal, excerpt};
+use fairlead_known::accounts::Credentials;
 
 /// The name of the cookie.
 const COOKIE: &str = "fairlead_session";

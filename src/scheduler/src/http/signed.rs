@@ -16,14 +16,12 @@ use serde::{
 use serde_json::{Map, Value};
 
 use super::request::{Request, to_object};
-use crate::{
-    base::{
-        budget::{Charge, Identity},
-        errors::Refusal,
-    },
-    core::Core,
-    known::accounts::{Credentials, Who},
+use crate::core::Core;
+use fairlead_base::{
+    budget::{Charge, Identity},
+    errors::Refusal,
 };
+use fairlead_known::accounts::{Credentials, Who};
 
 /// Reads the body of a request whose sender may be named in it.
 pub(super) async fn read_signed(

@@ -15,13 +15,10 @@ use warp::{
 
 use super::content_type::TEXT;
 
-use crate::{
-    base::{
-        budget::Charge,
-        errors::{JobError, Refusal},
-    },
-    core::Core,
-    files::read::OpenFile,
+use crate::{core::Core, files::read::OpenFile};
+use fairlead_base::{
+    budget::Charge,
+    errors::{JobError, Refusal},
 };
 
 /// Size of a piece, bytes.

@@ -3,10 +3,8 @@
 use fairlead_job::Stage;
 use fairlead_store::StoredJob;
 
-use crate::{
-    core::Core,
-    known::controllers::{AHEAD_MS, ALARMS},
-};
+use crate::core::Core;
+use fairlead_known::controllers::{AHEAD_MS, ALARMS};
 
 impl Core {
     /// A waiting job was written, told of or read: remembers its alarm, if it rings soon.

@@ -9,12 +9,9 @@ use std::sync::Arc;
 use fairlead_job::JobId;
 use fairlead_store::{ItemError, JobState, Patch, StatePatch, StoreError, StoredJob};
 
-use crate::{
-    base::errors::{JobError, Refusal},
-    core::Core,
-    lifecycle::changed::Changed,
-    lifecycle::{attempt::count_used, touch::touch},
-};
+use crate::core::Core;
+use fairlead_base::errors::{JobError, Refusal};
+use fairlead_lifecycle::{attempt::count_used, changed::Changed, touch::touch};
 
 /// How often a change is tried again when somebody else was faster.
 const CHANGE_TRIES_MAX: usize = 16;

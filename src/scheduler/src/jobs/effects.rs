@@ -9,21 +9,19 @@ use fairlead_dispatch::{Event, JobFacts, JobKey, Millis, OfferKey};
 use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{JobState, StoredJob, Version};
 
-use crate::{
-    base::mailbox::Mailbox,
-    core::Core,
-    known::{
-        live_jobs::Sight,
-        open_requests::KnownClaim,
-        outbox::{BODIES_MAX, SUBMITTED_MAX, Written},
-        reuse::note_end,
-        seen_versions::Noted,
-    },
-    lifecycle::{
-        changed::Changed,
-        engine_facts::{engine_version, facts, running},
-        sequence::may_pass_on,
-    },
+use crate::core::Core;
+use fairlead_base::mailbox::Mailbox;
+use fairlead_known::{
+    live_jobs::Sight,
+    open_requests::KnownClaim,
+    outbox::{BODIES_MAX, SUBMITTED_MAX, Written},
+    reuse::note_end,
+    seen_versions::Noted,
+};
+use fairlead_lifecycle::{
+    changed::Changed,
+    engine_facts::{engine_version, facts, running},
+    sequence::may_pass_on,
 };
 
 /// How long a hinted job is left to a replica that comes before this one, ms for each: time for it to claim
@@ -376,10 +374,8 @@ mod tests {
     use fairlead_store::JobState;
 
     use super::*;
-    use crate::{
-        known::{feasibility::REMEMBER_MS, seen_versions::Seen},
-        testing::{core, state},
-    };
+    use crate::testing::{core, state};
+    use fairlead_known::{feasibility::REMEMBER_MS, seen_versions::Seen};
 
     fn at(seq_no: u64, stage: Stage) -> StoredJob {
         StoredJob {

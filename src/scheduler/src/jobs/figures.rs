@@ -3,13 +3,11 @@
 use fairlead_api::Grant;
 use fairlead_store::JobState;
 
-use crate::{
-    base::metrics::Invariant,
-    core::Core,
-    lifecycle::{
-        changed::attempt_ended,
-        invariants::{broken_by_change, broken_by_claim},
-    },
+use crate::core::Core;
+use fairlead_base::metrics::Invariant;
+use fairlead_lifecycle::{
+    changed::attempt_ended,
+    invariants::{broken_by_change, broken_by_claim},
 };
 
 impl Core {

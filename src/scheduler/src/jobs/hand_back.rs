@@ -8,15 +8,13 @@ use fairlead_job::{JobId, Stage};
 use fairlead_store::JobState;
 use serde_json::json;
 
-use crate::{
-    base::{errors::Refusal, metrics::Returned},
-    core::Core,
-    known::open_requests::KnownClaim,
-    lifecycle::changed::Changed,
-    lifecycle::{
-        attempt::{given_back, lost},
-        touch::touched,
-    },
+use crate::core::Core;
+use fairlead_base::{errors::Refusal, metrics::Returned};
+use fairlead_known::open_requests::KnownClaim;
+use fairlead_lifecycle::{
+    attempt::{given_back, lost},
+    changed::Changed,
+    touch::touched,
 };
 
 impl Core {
@@ -118,12 +116,10 @@ mod tests {
     use fairlead_job::Health;
 
     use super::*;
-    use crate::{
-        lifecycle::attempt::{
-            BODY_AGAIN_MS, BODY_COMES_MS, KEY_COMES_MS, NO_KEY, count_used, ended, without_body,
-            without_key,
-        },
-        testing::held,
+    use crate::testing::held;
+    use fairlead_lifecycle::attempt::{
+        BODY_AGAIN_MS, BODY_COMES_MS, KEY_COMES_MS, NO_KEY, count_used, ended, without_body,
+        without_key,
     };
 
     #[test]

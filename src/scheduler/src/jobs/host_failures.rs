@@ -3,11 +3,9 @@
 use fairlead_job::{Cause, Health};
 use fairlead_store::JobState;
 
-use crate::{
-    core::Core,
-    known::host_evidence::{ACCOUNTS_MIN, Ended},
-    lifecycle::changed::attempt_ended,
-};
+use crate::core::Core;
+use fairlead_known::host_evidence::{ACCOUNTS_MIN, Ended};
+use fairlead_lifecycle::changed::attempt_ended;
 
 impl Core {
     /// An attempt ended: a host whose attempts fail in a row, and not by their jobs, is put aside. So is one that fails what

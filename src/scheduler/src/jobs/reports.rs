@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use fairlead_job::JobId;
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    known::accounts::Who,
-    lifecycle::{after_report::after_report, changed::Changed, report::Report},
-};
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
+use fairlead_known::accounts::Who;
+use fairlead_lifecycle::{after_report::after_report, changed::Changed, report::Report};
 
 impl Core {
     /// A testbox (or an admin) reports. Answers the text for the reporter.

@@ -6,12 +6,10 @@ use fairlead_api::ShardCounts;
 use fairlead_job::{Health, JobId, SHARDS_MAX, Stage};
 use fairlead_store::{JobState, StoredJob};
 
-use crate::{
-    base::errors::{JobError, Refusal},
-    core::Core,
-    known::webhooks::{Event, Key},
-    lifecycle::parent::is_released,
-};
+use crate::core::Core;
+use fairlead_base::errors::{JobError, Refusal};
+use fairlead_known::webhooks::{Event, Key};
+use fairlead_lifecycle::parent::is_released;
 
 impl Core {
     /// A parent or a shard was seen in this state.

@@ -6,12 +6,10 @@
 use fairlead_job::JobId;
 use fairlead_store::{JobState, StoredJob};
 
-use crate::{
-    base::errors::{JobError, Refusal},
-    core::Core,
-    known::accounts::Who,
-    lifecycle::after_report::Speaker,
-};
+use crate::core::Core;
+use fairlead_base::errors::{JobError, Refusal};
+use fairlead_known::accounts::Who;
+use fairlead_lifecycle::after_report::Speaker;
 
 impl Core {
     /// Which attempt the sender of a token speaks for; refuses strangers.

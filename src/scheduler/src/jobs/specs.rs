@@ -6,11 +6,9 @@ use fairlead_job::{CALLBACK, JobId, NOTIFY, Shards, Spec};
 use fairlead_store::{DocKind, JobState, StoreError};
 use serde_json::json;
 
-use crate::{
-    base::errors::{JobError, Refusal},
-    core::Core,
-    known::plans::{Plan, id_of},
-};
+use crate::core::Core;
+use fairlead_base::errors::{JobError, Refusal};
+use fairlead_known::plans::{Plan, id_of};
 
 /// Where the plan of a parent is among its fields, in memory only.
 const PLAN: &str = "shard_plan";

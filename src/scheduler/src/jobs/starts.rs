@@ -28,11 +28,9 @@ mod tests {
     use fairlead_store::Version;
 
     use super::*;
-    use crate::{
-        base::mailbox::Message,
-        lifecycle::alarm::at_alarm,
-        testing::{core, state, store_job},
-    };
+    use crate::testing::{core, state, store_job};
+    use fairlead_base::mailbox::Message;
+    use fairlead_lifecycle::alarm::at_alarm;
 
     /// A host that waits would get the first one that is ready, whatever its priority.
     #[tokio::test]

@@ -6,15 +6,13 @@ use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::JobState;
 use serde_json::{Value, json};
 
-use crate::{
-    base::errors::{JobError, Refusal},
-    core::Core,
-    known::accounts::Who,
-    lifecycle::{
-        attempt::{cancelled, to_be_stopped},
-        parent::{is_released, stopping},
-        shards::check_whole,
-    },
+use crate::core::Core;
+use fairlead_base::errors::{JobError, Refusal};
+use fairlead_known::accounts::Who;
+use fairlead_lifecycle::{
+    attempt::{cancelled, to_be_stopped},
+    parent::{is_released, stopping},
+    shards::check_whole,
 };
 
 impl Core {

@@ -6,12 +6,9 @@ use fairlead_dispatch::Millis;
 use fairlead_job::{JobId, Stage};
 use fairlead_store::JobState;
 
-use crate::{
-    core::Core,
-    jobs::hand_back::log_outcome,
-    known::live_jobs::Live,
-    lifecycle::attempt::{BOOT_SESSION, attempt_over, stopped_unheard},
-};
+use crate::{core::Core, jobs::hand_back::log_outcome};
+use fairlead_known::live_jobs::Live;
+use fairlead_lifecycle::attempt::{BOOT_SESSION, attempt_over, stopped_unheard};
 
 /// The agent enforces the limit of stage running itself; past this much more, ms, we do.
 const RUNNING_SLACK_MS: u64 = 120_000;
@@ -188,10 +185,8 @@ mod tests {
     use fairlead_job::Health;
 
     use super::*;
-    use crate::{
-        lifecycle::attempt::lost,
-        testing::{core, held, store_job},
-    };
+    use crate::testing::{core, held, store_job};
+    use fairlead_lifecycle::attempt::lost;
 
     fn passed(stage: Stage, stage_ms: u64, stopping_ms: u64) -> Passed {
         Passed {

@@ -11,11 +11,9 @@ use fairlead_job::JobId;
 use fairlead_store::{StoreError, StoredJob};
 use futures_util::future::join_all;
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    lifecycle::{changed::Changed, touch::touch},
-};
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
+use fairlead_lifecycle::{changed::Changed, touch::touch};
 
 impl Core {
     /// Whether all of these states are the store's for sure. No job ends, starts or takes a result by a state that was
@@ -78,10 +76,8 @@ mod tests {
     use fairlead_store::Version;
 
     use super::*;
-    use crate::{
-        known::vanished_writes::{DOUBT_MS, VanishedWrites},
-        testing::{core, state, store_job},
-    };
+    use crate::testing::{core, state, store_job};
+    use fairlead_known::vanished_writes::{DOUBT_MS, VanishedWrites};
 
     fn version(seq_no: u64) -> Version {
         Version {

@@ -3,12 +3,10 @@
 use fairlead_job::CallbackEvents;
 use fairlead_store::JobState;
 
-use crate::{
-    core::Core,
-    known::{
-        controllers::WEBHOOKS,
-        webhooks::{Event, Key},
-    },
+use crate::core::Core;
+use fairlead_known::{
+    controllers::WEBHOOKS,
+    webhooks::{Event, Key},
 };
 
 impl Core {

@@ -3,10 +3,8 @@
 //! Each beat says the time, and when this replica read the last beats of the others. With two replicas nobody could tell
 //! which clock is right, so the store's clock decides.
 
-use crate::{
-    base::lab_clock::{Witness, is_doubted},
-    core::Core,
-};
+use crate::core::Core;
+use fairlead_base::lab_clock::{Witness, is_doubted};
 
 impl Core {
     /// Compares the clocks by the last beats.

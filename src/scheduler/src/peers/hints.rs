@@ -10,12 +10,10 @@ use bytes::Bytes;
 use fairlead_api::Route;
 use futures_util::{StreamExt, stream::FuturesUnordered};
 
-use crate::{
-    core::Core,
-    known::{
-        outbox::{Message, Next, Served, Waiting},
-        replicas::Peer,
-    },
+use crate::core::Core;
+use fairlead_known::{
+    outbox::{Message, Next, Served, Waiting},
+    replicas::Peer,
 };
 
 /// After a message the next one collects for so long: many small ones cost a peer more than what is in them.
@@ -85,13 +83,11 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::known::outbox::stored;
-    use crate::{
-        known::outbox::{BATCH_MAX, Outbox, WAITING_MAX, Written},
-        testing::{core, core_beside, held, state, store_job},
-    };
+    use crate::testing::{core, core_beside, held, state, store_job};
     use fairlead_api::ErrorCode;
     use fairlead_dispatch::Millis;
+    use fairlead_known::outbox::stored;
+    use fairlead_known::outbox::{BATCH_MAX, Outbox, WAITING_MAX, Written};
     use fairlead_store::{ChangeMark, StoredJob};
 
     fn job(n: u64) -> StoredJob {

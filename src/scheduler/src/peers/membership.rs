@@ -11,7 +11,8 @@ use fairlead_dispatch::Event;
 use fairlead_store::{DocKind, DocWrite, Expect, ItemError, StoreError, Version};
 use serde_json::{Value, json};
 
-use crate::{core::Core, storage::group_commit::only};
+use crate::core::Core;
+use fairlead_base::storage::group_commit::only;
 
 /// How often a replica renews its document and reads the others', ms.
 const BEAT_MS: u64 = 2_000;
@@ -143,7 +144,7 @@ mod tests {
     use fairlead_store::Doc;
 
     use super::*;
-    use crate::known::replicas::{GONE_MS, NUMBER, Replicas, SILENT_MS};
+    use fairlead_known::replicas::{GONE_MS, NUMBER, Replicas, SILENT_MS};
 
     fn doc(id: &str, seq_no: u64, body: Value) -> Doc {
         Doc {

@@ -7,11 +7,9 @@ use fairlead_job::IdMaker;
 use fairlead_store::{DocKind, DocWrite, Expect, ItemError, StoreError, Version};
 use serde_json::{Value, json};
 
-use crate::{
-    core::Core,
-    known::replicas::{Number, document},
-    storage::group_commit::only,
-};
+use crate::core::Core;
+use fairlead_base::storage::group_commit::only;
+use fairlead_known::replicas::{Number, document};
 
 /// Numbers that replicas can have.
 const NUMBERS: u16 = 100;

@@ -6,23 +6,21 @@
 
 use fairlead_api::{AccountChange, AccountView};
 
-use crate::{
-    base::{
-        errors::{PeopleError, Refusal, excerpt},
-        host_names,
-        names::check_name,
-        roles::Role,
-        sealing::{new_token, token_hash},
-    },
-    core::Core,
-    known::{
-        account_doc::AccountDoc,
-        account_notify::AccountNotify,
-        accounts::Who,
-        limits::changed,
-        tokens::{OVERLAP_S, TokenChange},
-    },
+use crate::core::Core;
+use fairlead_base::{
+    errors::{PeopleError, Refusal, excerpt},
+    host_names,
+    names::check_name,
+    roles::Role,
+    sealing::{new_token, token_hash},
     storage::small_doc::{SmallDocs, Stored},
+};
+use fairlead_known::{
+    account_doc::AccountDoc,
+    account_notify::AccountNotify,
+    accounts::Who,
+    limits::changed,
+    tokens::{OVERLAP_S, TokenChange},
 };
 
 /// Longest time for which a token stays good after a newer one was made, s: 30 days.
@@ -266,11 +264,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{
-        Access, Clock,
-        base::metrics::Counters,
-        known::accounts::{Accounts, Credentials},
-    };
+    use crate::{Access, Clock};
+    use fairlead_base::metrics::Counters;
+    use fairlead_known::accounts::{Accounts, Credentials};
 
     fn said(token: Option<&str>, account: Option<&str>) -> Credentials {
         Credentials {

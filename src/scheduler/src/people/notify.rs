@@ -7,16 +7,14 @@ use fairlead_api::{NotifyChange, NotifyView};
 use fairlead_job::{NOTIFY, Notify, Spec};
 use serde_json::{Value, json};
 
-use crate::{
-    base::{
-        errors::{PeopleError, Refusal, SubmitError},
-        names::check_name,
-        sealing::NoKey,
-        text::without_path,
-    },
-    core::Core,
-    known::{account_doc::AccountDoc, account_notify::AccountNotify, accounts::Who},
+use crate::core::Core;
+use fairlead_base::{
+    errors::{PeopleError, Refusal, SubmitError},
+    names::check_name,
+    sealing::NoKey,
+    text::without_path,
 };
+use fairlead_known::{account_doc::AccountDoc, account_notify::AccountNotify, accounts::Who};
 
 impl Core {
     /// Who is told of the jobs of an account.
@@ -126,9 +124,9 @@ mod tests {
     use super::*;
     use crate::{
         Access, Clock, Config,
-        known::accounts::Credentials,
         testing::{core_over, embedded},
     };
+    use fairlead_known::accounts::Credentials;
 
     fn core(data: &tempfile::TempDir, access: Access) -> Arc<Core> {
         let config = Config {

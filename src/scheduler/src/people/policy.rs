@@ -3,10 +3,8 @@
 use fairlead_api::Limits;
 use fairlead_dispatch::{Allowance, Event, Policy};
 
-use crate::{
-    core::Core,
-    known::usage::{HOUR_MS, Whose},
-};
+use crate::core::Core;
+use fairlead_known::usage::{HOUR_MS, Whose};
 
 impl Core {
     /// What the engine is to know: queues, and what limits leave to whom.

@@ -6,17 +6,15 @@ use fairlead_api::{PausedView, QueueChange, QueueView};
 use fairlead_dispatch::{Policy, labels};
 use fairlead_store::{StoreError, Version};
 
-use crate::{
-    base::{
-        errors::{PeopleError, Refusal},
-        names::check_name,
-    },
-    core::Core,
-    known::{
-        limits::changed,
-        queue_users::{check_users, users_after},
-        queues::{BACKGROUND_MAX, LAB, PRIORITY_MAX, Set, WEIGHT_MAX},
-    },
+use crate::core::Core;
+use fairlead_base::{
+    errors::{PeopleError, Refusal},
+    names::check_name,
+};
+use fairlead_known::{
+    limits::changed,
+    queue_users::{check_users, users_after},
+    queues::{BACKGROUND_MAX, LAB, PRIORITY_MAX, Set, WEIGHT_MAX},
 };
 
 /// Counts of waiting jobs that are not older are good enough for who watches the lab, ms: they come every four seconds

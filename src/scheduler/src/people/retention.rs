@@ -4,9 +4,9 @@ use fairlead_api::{RetentionChange, RetentionView};
 use fairlead_store::DocKind;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    base::errors::{PeopleError, Refusal},
-    core::Core,
+use crate::core::Core;
+use fairlead_base::{
+    errors::{PeopleError, Refusal},
     storage::small_doc::{DocError, SmallDoc},
 };
 

@@ -2,11 +2,9 @@
 
 use fairlead_api::SubmitRules;
 
-use crate::{
-    base::errors::{PeopleError, Refusal},
-    core::Core,
-    known::rules::{RULES_DOC, RulesDoc, checked},
-};
+use crate::core::Core;
+use fairlead_base::errors::{PeopleError, Refusal};
+use fairlead_known::rules::{RULES_DOC, RulesDoc, checked};
 
 impl Core {
     /// The rules as they are stored now.

@@ -7,16 +7,13 @@ use fairlead_job::{Spec, TboxType};
 use fairlead_store::NewJob;
 use serde_json::Value;
 
-use crate::{
-    base::{
-        errors::{Refusal, SubmitError},
-        names::check_name,
-        text::joined,
-    },
-    core::Core,
-    known::feasibility::Wants,
-    placement::feasibility::fits_template,
+use crate::{core::Core, placement::feasibility::fits_template};
+use fairlead_base::{
+    errors::{Refusal, SubmitError},
+    names::check_name,
+    text::joined,
 };
+use fairlead_known::feasibility::Wants;
 
 /// Systems that are looked up for one submit.
 const LOOKS_MAX: usize = 64;

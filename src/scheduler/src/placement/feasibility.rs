@@ -6,15 +6,13 @@ use fairlead_dispatch::{CPUS_UNCHECKED, HostProperties, Millis, Requirement};
 use fairlead_job::TboxType;
 use fairlead_store::JobState;
 
-use crate::{
-    core::Core,
-    known::{
-        feasibility::{REMEMBER_MS, SHAPES_MAX, Wants},
-        hosts::Host,
-        reservations::Reservation,
-    },
-    lifecycle::alarm::anywhere,
+use crate::core::Core;
+use fairlead_known::{
+    feasibility::{REMEMBER_MS, SHAPES_MAX, Wants},
+    hosts::Host,
+    reservations::Reservation,
 };
+use fairlead_lifecycle::alarm::anywhere;
 
 /// Most shapes of one submit for which all hosts are looked at; jobs of others are not warned of.
 const LOOKS_MAX: usize = 100;
@@ -311,10 +309,8 @@ mod tests {
     use fairlead_api::HostReserve;
 
     use super::*;
-    use crate::{
-        known::cordons::CordonKind,
-        testing::{core, state},
-    };
+    use crate::testing::{core, state};
+    use fairlead_known::cordons::CordonKind;
 
     fn host() -> Host {
         Host {

@@ -1,10 +1,8 @@
 //! The accounts whose jobs a host may run: current reservations, and health checks of suspect hosts.
 
-use crate::{
-    base::names::HEALTH_CHECK,
-    core::Core,
-    known::{open_requests::Waiter, reservations::Reservation},
-};
+use crate::core::Core;
+use fairlead_base::names::HEALTH_CHECK;
+use fairlead_known::{open_requests::Waiter, reservations::Reservation};
 
 impl Core {
     /// For whom a host is kept, if it is.

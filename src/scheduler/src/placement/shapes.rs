@@ -4,10 +4,8 @@ use fairlead_dispatch::{CPUS_UNCHECKED, HostProperties, JobRequirements};
 use fairlead_job::TboxType;
 use fairlead_store::JobState;
 
-use crate::{
-    known::{feasibility::Wants, hosts::Host},
-    lifecycle::engine_facts::alternatives,
-};
+use fairlead_known::{feasibility::Wants, hosts::Host};
+use fairlead_lifecycle::engine_facts::alternatives;
 
 /// What hosts look at in a job that waits, as it is now. Jobs of one shape can run on the same hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

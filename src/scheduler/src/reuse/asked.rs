@@ -3,12 +3,10 @@
 use fairlead_job::{Guest, Input, JobFields, Reuse, ReuseKey, Spec, TboxType, never_reusable};
 use fairlead_store::Reusing;
 
-use crate::{
-    base::{
-        errors::{Refusal, SubmitError},
-        names::HEALTH_CHECK,
-    },
-    core::Core,
+use crate::core::Core;
+use fairlead_base::{
+    errors::{Refusal, SubmitError},
+    names::HEALTH_CHECK,
 };
 
 /// The field of a job that runs another one again: somebody wants a run.

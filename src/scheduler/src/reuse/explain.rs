@@ -7,9 +7,10 @@ use fairlead_api::{NearestRun, ReuseExplanation};
 use fairlead_job::{Input, JobId, KeyPart, ReuseKey, Spec, Stage, differing_fields};
 use fairlead_store::{JobState, Parts, Reusing, Search, StoreError};
 
-use crate::{
-    base::errors::Refusal, core::Core, known::reuse::parts_text, lifecycle::reuse::joined,
-};
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
+use fairlead_known::reuse::parts_text;
+use fairlead_lifecycle::reuse::joined;
 
 use super::look_up::inputs_of;
 

@@ -5,12 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use fairlead_job::JobId;
 use fairlead_store::JobState;
 
-use crate::{
-    base::clock::utc_text,
-    core::Core,
-    known::reuse::{Entry, Known, why_none},
-    lifecycle::reuse::{Outcome, is_too_old, outcome},
-};
+use crate::core::Core;
+use fairlead_base::clock::utc_text;
+use fairlead_known::reuse::{Entry, Known, why_none};
+use fairlead_lifecycle::reuse::{Outcome, is_too_old, outcome};
 
 use super::hosts::Living;
 

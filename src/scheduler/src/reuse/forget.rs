@@ -5,13 +5,11 @@ use std::future::ready;
 use fairlead_api::ReuseForgotten;
 use fairlead_job::JobId;
 
-use crate::{
-    base::errors::{JobError, Refusal},
-    core::Core,
-    known::{
-        accounts::Who,
-        reuse::{Entry, entry_id},
-    },
+use crate::core::Core;
+use fairlead_base::errors::{JobError, Refusal};
+use fairlead_known::{
+    accounts::Who,
+    reuse::{Entry, entry_id},
 };
 
 /// For what the account of the job knows of the key.

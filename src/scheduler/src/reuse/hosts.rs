@@ -4,12 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use fairlead_store::JobState;
 
-use crate::{
-    core::Core,
-    known::{
-        feasibility::Wants,
-        reuse::{Class, IMAGES, Known},
-    },
+use crate::core::Core;
+use fairlead_known::{
+    feasibility::Wants,
+    reuse::{Class, IMAGES, Known},
 };
 
 /// Living hosts by class, and which jobs they could run.

@@ -6,12 +6,10 @@ use fairlead_job::{JobId, image_fact};
 use fairlead_store::{JobState, StoreError};
 use serde_json::json;
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    known::reuse::{Class, Entry, Known, entry_id},
-    lifecycle::reuse::{Outcome, differs, outcome},
-};
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
+use fairlead_known::reuse::{Class, Entry, Known, entry_id};
+use fairlead_lifecycle::reuse::{Outcome, differs, outcome};
 
 /// The image that a job named, with what it held; empty: it named none. `None`: its host does not say what the job ran in.
 fn image_of(state: &JobState, class: &Class) -> Option<String> {

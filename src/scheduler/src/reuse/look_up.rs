@@ -10,12 +10,10 @@ use fairlead_job::{Input, InputOf, JobId, Spec, Stage};
 use fairlead_store::{JobState, NewJob, StoreError};
 use futures_util::{StreamExt, stream};
 
-use crate::{
-    base::errors::{ContentFault, Refusal},
-    core::Core,
-    known::reuse::{Entry, entry_id},
-    lifecycle::reuse::{audits, is_audit, reused, runs_itself},
-};
+use crate::core::Core;
+use fairlead_base::errors::{ContentFault, Refusal};
+use fairlead_known::reuse::{Entry, entry_id};
+use fairlead_lifecycle::reuse::{audits, is_audit, reused, runs_itself};
 
 use super::fate::{Fate, Read};
 

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use fairlead_job::{Input, JobId, Stage};
 use fairlead_store::JobState;
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    known::reuse::{Entry, why_none},
-    lifecycle::reuse::{free, is_too_old, joined},
-};
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
+use fairlead_known::reuse::{Entry, why_none};
+use fairlead_lifecycle::reuse::{free, is_too_old, joined};
 
 use super::{
     fate::words_too_old,

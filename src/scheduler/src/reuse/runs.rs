@@ -9,15 +9,12 @@ use fairlead_job::JobId;
 use fairlead_store::{ItemError, JobState, NewJob, StoreError};
 use futures_util::{StreamExt, stream};
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    known::reuse::{Entry, entry_id},
-    lifecycle::{
-        attempt::MISSING_MS,
-        reuse::{are_twins, joining},
-    },
-    storage::small_doc::Stored,
+use crate::core::Core;
+use fairlead_base::{errors::Refusal, storage::small_doc::Stored};
+use fairlead_known::reuse::{Entry, entry_id};
+use fairlead_lifecycle::{
+    attempt::MISSING_MS,
+    reuse::{are_twins, joining},
 };
 
 use super::look_up::may_take;

@@ -2,11 +2,9 @@
 
 use fairlead_api::ReuseSettings;
 
-use crate::{
-    base::errors::{PeopleError, Refusal},
-    core::Core,
-    known::reuse_settings::{REUSE_DOC, ReuseDoc, checked},
-};
+use crate::core::Core;
+use fairlead_base::errors::{PeopleError, Refusal};
+use fairlead_known::reuse_settings::{REUSE_DOC, ReuseDoc, checked};
 
 impl Core {
     /// The settings as they are stored now.

@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 
 use crate::{
     core::Core,
-    known::{
-        accounts::Credentials,
-        reuse::{Class, Entry, entry_id},
-    },
-    lifecycle::attempt::{cancelled, ended},
     submission::submit::SubmitOptions,
     testing::{core, core_beside},
 };
+use fairlead_known::{
+    accounts::Credentials,
+    reuse::{Class, Entry, entry_id},
+};
+use fairlead_lifecycle::attempt::{cancelled, ended};
 
 mod faults;
 mod forget;
@@ -282,7 +282,7 @@ async fn an_old_result_and_one_whose_job_is_gone_do_not_count() {
     let rename = async |entry: Option<Entry>| {
         let mut entry = entry.unwrap_or_default();
         entry.results[0].job = JobId::new(77);
-        Ok::<_, crate::base::errors::Refusal>(entry)
+        Ok::<_, fairlead_base::errors::Refusal>(entry)
     };
     core.docs
         .change(&entry_id(&key, Some("ann")), rename)

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use fairlead_dispatch::Event;
 use fairlead_store::{DocFind, StoreError};
 
-use crate::{base::errors::Refusal, core::Core, known::run_times::TimesDoc};
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
+use fairlead_known::run_times::TimesDoc;
 
 /// Documents of one page.
 const PAGE: u32 = 1_000;
@@ -60,10 +62,8 @@ mod tests {
     use fairlead_store::JobState;
 
     use super::*;
-    use crate::{
-        base::mailbox::Message,
-        testing::{core, core_beside, held},
-    };
+    use crate::testing::{core, core_beside, held};
+    use fairlead_base::mailbox::Message;
 
     fn told(core: &Core) -> Vec<StoredTimes> {
         let messages = core.engine.take().into_iter();

@@ -7,9 +7,9 @@ use fairlead_store::StoreError;
 
 use crate::{
     core::Core,
-    known::samples::{By, MINUTE_MS, OTHERS, Row, Sample, SharesGot},
     samples::ids::{HOUR, MINUTE, hour_id, minute_id, moment_of},
 };
+use fairlead_known::samples::{By, MINUTE_MS, OTHERS, Row, Sample, SharesGot};
 
 /// So many minutes before now are read by the minute: later ones are not summed up for sure.
 const FRESH_MINUTES: u64 = 120;

@@ -5,11 +5,11 @@ use std::{collections::BTreeMap, sync::Arc};
 use fairlead_store::{DocFind, DocKind, DocWrite, Expect, StoreError};
 
 use crate::{
-    base::errors::Refusal,
     core::Core,
-    known::samples::{MINUTE_MS, Sample},
     samples::ids::{HOUR, MINUTE, hour_id, minute_id, moment_of},
 };
+use fairlead_base::errors::Refusal;
+use fairlead_known::samples::{MINUTE_MS, Sample};
 
 /// Minutes of an hour.
 const HOUR_MINUTES: u64 = 60;

@@ -5,11 +5,9 @@ use std::{future::ready, sync::Arc};
 use futures_util::{StreamExt, stream};
 
 use super::memory::Scaler;
-use crate::{
-    base::{errors::Refusal, providers::ProviderMachine},
-    core::Core,
-    known::pools::{FleetDoc, PoolDoc},
-};
+use crate::core::Core;
+use fairlead_base::{errors::Refusal, providers::ProviderMachine};
+use fairlead_known::pools::{FleetDoc, PoolDoc};
 
 /// Machines whose session documents are written side by side.
 const ABREAST: usize = 16;
@@ -154,7 +152,8 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{known::pools::FleetMachine, testing::core};
+    use crate::testing::core;
+    use fairlead_known::pools::FleetMachine;
 
     #[tokio::test]
     async fn a_machine_that_could_not_be_made_begins_to_boot_later() {

@@ -5,7 +5,7 @@ use fairlead_scaler::{
 };
 
 use super::work::Waiting;
-use crate::known::pools::PoolDoc;
+use fairlead_known::pools::PoolDoc;
 
 /// A pool as it is now.
 #[derive(Debug)]

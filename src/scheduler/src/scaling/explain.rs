@@ -7,11 +7,11 @@ use fairlead_store::JobState;
 
 use super::machines::{Kind, Look, share};
 use crate::{
-    base::errors::Refusal,
     core::Core,
-    known::pools::{FleetDoc, PoolDoc},
     placement::shapes::{Place, Shape},
 };
+use fairlead_base::errors::Refusal;
+use fairlead_known::pools::{FleetDoc, PoolDoc};
 
 /// A pool that could run a job, as it is now.
 struct Asked {
@@ -159,10 +159,8 @@ mod tests {
     use fairlead_store::Version;
 
     use super::*;
-    use crate::{
-        known::hosts::Host,
-        testing::{answer_questions, core, state},
-    };
+    use crate::testing::{answer_questions, core, state};
+    use fairlead_known::hosts::Host;
 
     #[tokio::test]
     async fn a_machine_is_promised_only_if_no_host_that_is_there_could_begin_the_job() {
@@ -205,7 +203,7 @@ mod tests {
             quota: Some(0),
             ..PoolDoc::default()
         });
-        let all = crate::known::pools::ALL_POOLS;
+        let all = fairlead_known::pools::ALL_POOLS;
         core.lab.pools.with(|docs| docs.wrote(all, version, quota));
         let words = says(&tagged).await;
         assert!(words.contains("the 0 machines of their quota"), "{words}");

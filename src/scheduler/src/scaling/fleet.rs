@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use fairlead_scaler::Boots;
 
-use crate::{
-    base::providers::ProviderMachine,
-    known::pools::{FleetDoc, FleetMachine},
-};
+use fairlead_base::providers::ProviderMachine;
+use fairlead_known::pools::{FleetDoc, FleetMachine};
 
 /// A machine that was in so many lists no more is gone: lists of providers lag.
 const MISSED_MAX: u32 = 2;

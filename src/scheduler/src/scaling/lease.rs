@@ -8,12 +8,9 @@ use fairlead_store::ItemError;
 use tokio::sync::watch;
 
 use super::memory::{Scaler, Seen};
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    known::pools::{ALL_POOLS, FleetDoc},
-    storage::small_doc::Stored,
-};
+use crate::core::Core;
+use fairlead_base::{errors::Refusal, storage::small_doc::Stored};
+use fairlead_known::pools::{ALL_POOLS, FleetDoc};
 
 /// Time between two rounds.
 const EVERY: Duration = Duration::from_secs(15);

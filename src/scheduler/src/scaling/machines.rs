@@ -9,13 +9,13 @@ use fairlead_store::{JobState, StoreError};
 
 use crate::{
     core::Core,
-    known::{
-        hosts::Host,
-        pools::{FleetDoc, FleetMachine, PoolDoc},
-    },
-    lifecycle::engine_facts::class_of,
     placement::shapes::{Place, Shape},
 };
+use fairlead_known::{
+    hosts::Host,
+    pools::{FleetDoc, FleetMachine, PoolDoc},
+};
+use fairlead_lifecycle::engine_facts::class_of;
 
 /// Thousandths of a machine.
 const WHOLE: u64 = 1_000;

@@ -9,18 +9,16 @@ use fairlead_scaler::Activity;
 use fairlead_store::{DocFind, Version};
 
 use super::machines::Look;
-use crate::{
-    base::{
-        errors::{PoolError, Refusal, excerpt},
-        names::check_name,
-    },
-    core::Core,
-    known::{
-        hosts::kinds,
-        pools::{
-            ALL_POOLS, DecisionDoc, FleetDoc, FleetMachine, MACHINES_MAX, POOLS_MAX, PoolDoc,
-            QUEUE_TIME, SEED,
-        },
+use crate::core::Core;
+use fairlead_base::{
+    errors::{PoolError, Refusal, excerpt},
+    names::check_name,
+};
+use fairlead_known::{
+    hosts::kinds,
+    pools::{
+        ALL_POOLS, DecisionDoc, FleetDoc, FleetMachine, MACHINES_MAX, POOLS_MAX, PoolDoc,
+        QUEUE_TIME, SEED,
     },
 };
 
@@ -162,7 +160,7 @@ impl Core {
         check_name("pool", name)?;
         let after = match before {
             0 => String::new(),
-            before => crate::known::pools::decision_id(name, before),
+            before => fairlead_known::pools::decision_id(name, before),
         };
         let find = DocFind {
             prefix: format!("{name}/"),

@@ -14,14 +14,11 @@ use super::{
     memory::{Remembered, Scaler},
     work::Waiting,
 };
-use crate::{
-    base::{errors::Refusal, providers::ProviderMachine},
-    core::Core,
-    known::{
-        ids::id_of_texts,
-        pools::{DECISIONS_KEPT_MS, DecisionDoc, FleetDoc, FleetMachine, PoolDoc, decision_id},
-    },
-    storage::small_doc::Stored,
+use crate::core::Core;
+use fairlead_base::{errors::Refusal, providers::ProviderMachine, storage::small_doc::Stored};
+use fairlead_known::{
+    ids::id_of_texts,
+    pools::{DECISIONS_KEPT_MS, DecisionDoc, FleetDoc, FleetMachine, PoolDoc, decision_id},
 };
 
 /// Providers that are asked side by side.
@@ -426,7 +423,8 @@ fn hung(fleet: &mut FleetDoc, pool: &PoolDoc, now_ms: u64) -> Vec<(String, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{known::hosts::Host, testing::core};
+    use crate::testing::core;
+    use fairlead_known::hosts::Host;
     use fairlead_scaler::BOOT_UNKNOWN_MS;
 
     #[test]

@@ -5,11 +5,9 @@ use std::collections::BTreeSet;
 use fairlead_job::Health;
 use fairlead_store::StoreError;
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    known::{cordons::CordonKind, pools::FleetDoc},
-};
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
+use fairlead_known::{cordons::CordonKind, pools::FleetDoc};
 
 /// Why such a machine is suspect.
 const REASON: &str = "it takes the place of a suspect machine, and passes a health check first";
@@ -76,13 +74,13 @@ mod tests {
     use super::*;
     use crate::{
         Config,
-        base::health_check::HealthCheck,
-        known::{
-            cordons::{Check, Cordon},
-            pools::{FleetMachine, PoolDoc},
-        },
         scaling::machines::Look,
         testing::{core_over, embedded, state, store_job},
+    };
+    use fairlead_base::health_check::HealthCheck;
+    use fairlead_known::{
+        cordons::{Check, Cordon},
+        pools::{FleetMachine, PoolDoc},
     };
 
     fn fleet(met_ms: u64) -> FleetDoc {

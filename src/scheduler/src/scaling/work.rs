@@ -11,12 +11,12 @@ use fairlead_store::{DocKind, Find, JobState, Page, StoreError, StoredJob};
 use super::machines::{Kind, share};
 use crate::{
     core::Core,
-    known::{
-        hosts::Host,
-        pools::PoolDoc,
-        timers::{Run, Stored, Timer},
-    },
     placement::shapes::{Place, Shape},
+};
+use fairlead_known::{
+    hosts::Host,
+    pools::PoolDoc,
+    timers::{Run, Stored, Timer},
 };
 
 /// Jobs of each account in a queue that are read.
@@ -255,9 +255,9 @@ mod tests {
     use super::*;
     use crate::{
         Clock, Config, Pause,
-        known::queues::Set,
         testing::{answer_questions, core, core_over, embedded, state, store_job},
     };
+    use fairlead_known::queues::Set;
 
     /// 2026-11-21T02:36:00Z.
     const NOW_MS: u64 = 1_795_228_560_000;

@@ -12,15 +12,13 @@ use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{JobState, StoredJob};
 use futures_util::{StreamExt, stream};
 
-use crate::{
-    base::errors::{JobError, Refusal},
-    core::Core,
-    known::controllers::PARENTS,
-    lifecycle::{
-        attempt::{NO_BODY, is_without_body},
-        parent::is_released,
-        shards::{Next, made, never_planned, next, next_of_list, stopped_shard},
-    },
+use crate::core::Core;
+use fairlead_base::errors::{JobError, Refusal};
+use fairlead_known::controllers::PARENTS;
+use fairlead_lifecycle::{
+    attempt::{NO_BODY, is_without_body},
+    parent::is_released,
+    shards::{Next, made, never_planned, next, next_of_list, stopped_shard},
 };
 
 /// How often one look begins anew because what it changed lets others change, too.

@@ -7,15 +7,15 @@ use fairlead_store::{JobState, NewJob};
 use serde_json::json;
 
 use crate::{
-    base::errors::Refusal,
     core::Core,
     jobs::specs::cut,
-    lifecycle::{
-        attempt::ended,
-        shards::{nobodys_shard, shard_state},
-    },
     reuse::look_up::{inputs_of, leaves_outputs},
     submission::built_jobs::{BuiltJobs, Ids},
+};
+use fairlead_base::errors::Refusal;
+use fairlead_lifecycle::{
+    attempt::ended,
+    shards::{nobodys_shard, shard_state},
 };
 
 impl Core {

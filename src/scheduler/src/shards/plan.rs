@@ -6,17 +6,15 @@ use std::{collections::BTreeMap, sync::Arc};
 use fairlead_job::{Health, JobId};
 use fairlead_store::{DocFind, DocKind, ItemError, StoreError, StoredJob};
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    known::{
-        plans::{Plan, id_of, parent_of},
-        test_times::{TestTimes, prefix_of},
-    },
-    lifecycle::{
-        packing::{pack, read_list},
-        shards::{never_planned, planned},
-    },
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
+use fairlead_known::{
+    plans::{Plan, id_of, parent_of},
+    test_times::{TestTimes, prefix_of},
+};
+use fairlead_lifecycle::{
+    packing::{pack, read_list},
+    shards::{never_planned, planned},
 };
 
 /// Most bytes of a list that are read.

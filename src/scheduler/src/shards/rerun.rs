@@ -8,13 +8,13 @@ use fairlead_store::{JobState, Parts, Search, SearchOrder, ShardPlace, StoredJob
 use serde_json::{Value, json};
 
 use crate::{
-    base::errors::{JobError, Refusal},
     core::Core,
-    known::accounts::{Credentials, Who},
-    lifecycle::shards::{check_whole, has_failed},
     shards::again::{Old, keep_inputs, never_ran, new_names},
     submission::submit::{SubmitOptions, Submitted, refused_item},
 };
+use fairlead_base::errors::{JobError, Refusal};
+use fairlead_known::accounts::{Credentials, Who};
+use fairlead_lifecycle::shards::{check_whole, has_failed};
 
 /// The field of a job that names the one that it runs again.
 const RERUN_OF: &str = "rerun_of";

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use fairlead_cases::Run;
 use fairlead_store::JobState;
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    known::test_times::{TestTimes, prefix_of},
-};
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
+use fairlead_known::test_times::{TestTimes, prefix_of};
 
 impl Core {
     /// The results of an attempt are in: notes its tests.

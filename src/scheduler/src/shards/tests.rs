@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use crate::{
     Clock, Config,
     core::Core,
-    known::accounts::Credentials,
-    lifecycle::attempt::{cancelled, ended},
     submission::submit::SubmitOptions,
     testing::{core, core_beside, core_over, embedded},
 };
+use fairlead_known::accounts::Credentials;
+use fairlead_lifecycle::attempt::{cancelled, ended};
 
 mod again;
 mod groups;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use fairlead_store::{JobState, StoredJob};
 
-use crate::{base::errors::Refusal, core::Core};
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
 
 impl Core {
     /// The parent goes on as this, if it is still as it was read.

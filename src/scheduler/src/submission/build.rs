@@ -10,16 +10,13 @@ use fairlead_job::{
 use fairlead_store::{JobState, NewJob, Otherwise, ShardPlace, Sharding};
 use serde_json::{Value, json};
 
-use crate::{
-    base::{
-        errors::{PeopleError, Refusal, SubmitError},
-        names::check_name,
-    },
-    core::Core,
-    known::accounts::{Credentials, Who},
-    lifecycle::{parent::released, result_paths::result_root},
-    submission::built_jobs::Joining,
+use crate::{core::Core, submission::built_jobs::Joining};
+use fairlead_base::{
+    errors::{PeopleError, Refusal, SubmitError},
+    names::check_name,
 };
+use fairlead_known::accounts::{Credentials, Who};
+use fairlead_lifecycle::{parent::released, result_paths::result_root};
 
 /// Causes that are a job's own: all but the machine's.
 const OWN_CAUSES: usize = Cause::ALL.len() - 1;

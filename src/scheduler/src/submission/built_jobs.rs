@@ -5,7 +5,8 @@ use std::{ops::Range, sync::Arc};
 use fairlead_job::{Input, JobId, Needs, Ruled, Together};
 use fairlead_store::NewJob;
 
-use crate::{base::errors::Refusal, submission::rules::say_rule};
+use crate::submission::rules::say_rule;
+use fairlead_base::errors::Refusal;
 
 /// The jobs of a submit.
 #[derive(Debug, Default)]

@@ -7,15 +7,15 @@ use fairlead_store::{ClusterPlace, ItemError, NewJob, StoredJob};
 use serde_json::json;
 
 use crate::{
-    base::errors::{Refusal, StoreFault, SubmitError},
     core::Core,
-    known::accounts::Credentials,
-    lifecycle::attempt::cancelled,
     submission::{
         built_jobs::{Asks, BuiltJobs, Ids},
         intake::Item,
     },
 };
+use fairlead_base::errors::{Refusal, StoreFault, SubmitError};
+use fairlead_known::accounts::Credentials;
+use fairlead_lifecycle::attempt::cancelled;
 
 /// Refuses a job that would be several: what runs it again and again makes one job a time.
 pub(crate) fn only_one_node(spec: &Spec, what: &'static str) -> Result<(), Refusal> {

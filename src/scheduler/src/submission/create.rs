@@ -6,10 +6,10 @@ use fairlead_job::{JobId, Stage};
 use fairlead_store::{ItemError, JobState, NewJob, StoreError, StoredJob, Version};
 
 use crate::{
-    base::errors::Refusal,
     core::Core,
     submission::built_jobs::{BuiltJobs, Ids, rename},
 };
+use fairlead_base::errors::Refusal;
 
 /// How often a create is tried while the store does not say whether the job is in.
 const TRIES_MAX: usize = 4;

@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 
 use fairlead_store::{NewJob, StoreError};
 
-use crate::{
-    base::errors::{Refusal, SubmitError},
-    core::Core,
-};
+use crate::core::Core;
+use fairlead_base::errors::{Refusal, SubmitError};
 
 impl Core {
     /// Refuses jobs with a device that no known host has, unless the site lets them wait for it.

@@ -9,13 +9,10 @@ use fairlead_job::{Field, JobFields, JobId, Spec, Use, set_fields};
 use fairlead_store::JobState;
 use serde_json::{Value, json};
 
-use crate::{
-    base::errors::{JobError, Refusal},
-    core::Core,
-    known::accounts::Who,
-    lifecycle::hold::{check_changeable, held, let_go},
-    placement::feasibility::Infeasible,
-};
+use crate::{core::Core, placement::feasibility::Infeasible};
+use fairlead_base::errors::{JobError, Refusal};
+use fairlead_known::accounts::Who;
+use fairlead_lifecycle::hold::{check_changeable, held, let_go};
 
 /// A change of a waiting job.
 #[derive(Debug, Clone, Default)]

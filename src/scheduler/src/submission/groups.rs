@@ -15,19 +15,21 @@ use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
 use crate::{
-    base::errors::{Refusal, StoreFault, SubmitError},
     core::Core,
-    known::accounts::Who,
-    lifecycle::{
-        parent::{closed, counted},
-        shards::{joined, taken_out},
-        wait_on::words_of_circle,
-    },
-    storage::group_commit::only,
     submission::{
         built_jobs::{BuiltJobs, Ids, Joining, rename},
         records::Record,
     },
+};
+use fairlead_base::{
+    errors::{Refusal, StoreFault, SubmitError},
+    storage::group_commit::only,
+};
+use fairlead_known::accounts::Who;
+use fairlead_lifecycle::{
+    parent::{closed, counted},
+    shards::{joined, taken_out},
+    wait_on::words_of_circle,
 };
 
 /// Jobs of one submit that join groups side by side.
@@ -361,10 +363,10 @@ fn number(record: &Record, parent: JobId) -> Option<u16> {
 mod tests {
     use super::*;
     use crate::{
-        known::accounts::Credentials,
         submission::submit::SubmitOptions,
         testing::{core, core_beside},
     };
+    use fairlead_known::accounts::Credentials;
 
     async fn join(core: &Arc<Core>, shard: &str) -> (String, String) {
         let spec = json!({

@@ -12,7 +12,6 @@ use fairlead_store::{DocKind, JobState, NewJob, StoreError, StoredJob};
 use serde_json::json;
 
 use crate::{
-    base::errors::{Refusal, SubmitError},
     core::Core,
     submission::{
         built_jobs::{BuiltJobs, Ids, rename},
@@ -21,6 +20,7 @@ use crate::{
         records::Record,
     },
 };
+use fairlead_base::errors::{Refusal, SubmitError};
 
 /// The field of a job, and the parameter of a submit.
 pub(crate) const KEY: &str = fairlead_job::IDEMPOTENCY_KEY;

@@ -6,11 +6,9 @@ use fairlead_content::{Digest, PIN_CHUNKS_MAX, Pin, SKETCH_MAX};
 use fairlead_store::{JobState, NewJob};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use crate::{
-    base::errors::{Refusal, SubmitError},
-    core::Core,
-    known::content::{FOUND_MS, FoundInput},
-};
+use crate::core::Core;
+use fairlead_base::errors::{Refusal, SubmitError};
+use fairlead_known::content::{FOUND_MS, FoundInput};
 
 /// How long an input is kept for the jobs of a submit, ms: they are stored long before.
 const PIN_MS: u64 = 2 * FOUND_MS;

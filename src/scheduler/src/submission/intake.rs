@@ -12,12 +12,10 @@ use fairlead_job::{
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::{Value, value::RawValue};
 
-use crate::{
-    Limits,
-    base::{
-        budget::{built_bytes, copies, yaml_bytes},
-        errors::Refusal,
-    },
+use crate::Limits;
+use fairlead_base::{
+    budget::{built_bytes, copies, yaml_bytes},
+    errors::Refusal,
 };
 
 /// One job of a submit, or why that one is refused.

@@ -9,10 +9,9 @@ use std::{collections::BTreeMap, iter::once};
 use fairlead_job::Stage;
 use fairlead_store::{Search, StoreError};
 
-use crate::{
-    base::errors::SubmitError, core::Core, lifecycle::stages::HELD,
-    submission::built_jobs::BuiltJobs,
-};
+use crate::{core::Core, submission::built_jobs::BuiltJobs};
+use fairlead_base::errors::SubmitError;
+use fairlead_lifecycle::stages::HELD;
 
 /// Stages of jobs that wait, run or have run.
 fn counted_stages() -> impl Iterator<Item = Stage> {

@@ -9,11 +9,9 @@ use fairlead_job::{
 };
 use fairlead_store::JobState;
 
-use crate::{
-    base::errors::{Refusal, SubmitError},
-    lifecycle::{alarm::waiting, wait_on::waits_for},
-    submission::built_jobs::BuiltJobs,
-};
+use crate::submission::built_jobs::BuiltJobs;
+use fairlead_base::errors::{Refusal, SubmitError};
+use fairlead_lifecycle::{alarm::waiting, wait_on::waits_for};
 
 /// Makes the jobs of one submit wait for those that they need, and refuses those that cannot.
 pub(crate) fn link_jobs(built: &mut BuiltJobs) {

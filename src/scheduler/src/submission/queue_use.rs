@@ -8,17 +8,15 @@
 use fairlead_dispatch::labels;
 use fairlead_store::{NewJob, Search};
 
-use crate::{
-    base::{
-        errors::{Refusal, SubmitError},
-        names::VIP,
-        text::joined,
-    },
-    core::Core,
-    known::{
-        accounts::Who,
-        queue_users::{Meaning, open_words},
-    },
+use crate::core::Core;
+use fairlead_base::{
+    errors::{Refusal, SubmitError},
+    names::VIP,
+    text::joined,
+};
+use fairlead_known::{
+    accounts::Who,
+    queue_users::{Meaning, open_words},
 };
 
 /// Where a job waits.

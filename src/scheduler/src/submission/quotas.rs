@@ -11,13 +11,10 @@ use fairlead_dispatch::{Limited, labels};
 use fairlead_job::{Stage, units::counted};
 use fairlead_store::{Counts, JobState, NewJob, Parts, Search, StoreError};
 
-use crate::{
-    base::errors::{Refusal, SubmitError},
-    core::Core,
-    known::usage::{DAY_MS, HOUR_MS, Whose},
-    lifecycle::stages::HELD,
-    submission::queue_use::stored_of,
-};
+use crate::{core::Core, submission::queue_use::stored_of};
+use fairlead_base::errors::{Refusal, SubmitError};
+use fairlead_known::usage::{DAY_MS, HOUR_MS, Whose};
+use fairlead_lifecycle::stages::HELD;
 
 /// What a hard limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -284,10 +281,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{
-        known::limits::{LIMIT_MAX, changed},
-        testing::{core, core_beside, state, store_job},
-    };
+    use crate::testing::{core, core_beside, state, store_job};
+    use fairlead_known::limits::{LIMIT_MAX, changed};
 
     fn hard(most: u64) -> Bounds {
         Bounds {

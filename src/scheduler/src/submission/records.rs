@@ -6,7 +6,8 @@ use fairlead_store::{DocKind, DocWrite, Expect, ItemError, StoreError, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{base::errors::Refusal, core::Core, storage::group_commit::only};
+use crate::core::Core;
+use fairlead_base::{errors::Refusal, storage::group_commit::only};
 
 /// How often a write is tried that nobody acknowledges.
 const TRIES_MAX: usize = 4;

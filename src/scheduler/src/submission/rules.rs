@@ -8,7 +8,8 @@ use fairlead_job::{JobFields, Ruled, SUBMIT_RULE, Spec};
 use fairlead_store::NewJob;
 use serde_json::{Value, json};
 
-use crate::{core::Core, known::accounts::Who};
+use crate::core::Core;
+use fairlead_known::accounts::Who;
 
 impl Core {
     /// Changes a job as the rules say. A job that cannot be read stays as it is: it is refused for that.

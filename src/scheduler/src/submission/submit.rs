@@ -7,10 +7,7 @@ use fairlead_job::{JobId, Ruled, Stage, Together, misspelt};
 use fairlead_store::{ClusterPlace, ItemError, JobState, NewJob, StoreError, StoredJob, Version};
 
 use crate::{
-    base::errors::{Refusal, SubmitError},
     core::Core,
-    known::accounts::Credentials,
-    lifecycle::wait_on::waits_for,
     placement::feasibility::Infeasible,
     submission::{
         built_jobs::BuiltJobs,
@@ -20,6 +17,9 @@ use crate::{
         rules::{rule_applied, rule_words},
     },
 };
+use fairlead_base::errors::{Refusal, SubmitError};
+use fairlead_known::accounts::Credentials;
+use fairlead_lifecycle::wait_on::waits_for;
 
 /// After so many jobs of one submit others get a turn.
 const YIELD_EVERY: usize = 16;

@@ -9,10 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use fairlead_job::JobId;
 use fairlead_store::{JobState, NewJob, Search, SearchOrder, StoreError};
 
-use crate::{
-    base::errors::{Refusal, SubmitError, excerpt},
-    core::Core,
-};
+use crate::core::Core;
+use fairlead_base::errors::{Refusal, SubmitError, excerpt};
 
 /// Names of one search.
 const NAMES_MAX: usize = 1_000;

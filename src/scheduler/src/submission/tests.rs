@@ -4,10 +4,10 @@ use fairlead_job::{Spec, Submitted, dry_run};
 use serde_json::{Value, json};
 
 use crate::{
-    known::accounts::Credentials,
     submission::{intake::read_submit, submit::SubmitOptions},
     testing::core,
 };
+use fairlead_known::accounts::Credentials;
 
 /// Fields that no submit accepts, each in a job that is good without them.
 fn bad_fields() -> Vec<Value> {

@@ -4,15 +4,12 @@ use fairlead_job::Spec;
 use fairlead_store::NewJob;
 use serde_json::{Map, Value, json};
 
-use crate::{
-    base::{
-        clock::utc_text,
-        errors::{Refusal, TimerError},
-    },
-    core::Core,
-    known::timers::{Run, Timer},
-    submission::rules::say_rule,
+use crate::{core::Core, submission::rules::say_rule};
+use fairlead_base::{
+    clock::utc_text,
+    errors::{Refusal, TimerError},
 };
+use fairlead_known::timers::{Run, Timer};
 
 impl Core {
     /// The job of a run: what a submit of its owner would make now.

@@ -9,10 +9,8 @@ use std::collections::BTreeSet;
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{JobState, NewJob};
 
-use crate::{
-    base::{budget::Identity, errors::Refusal},
-    core::Core,
-};
+use crate::core::Core;
+use fairlead_base::{budget::Identity, errors::Refusal};
 
 /// What one host key takes in the engine beside its text, bytes.
 const KEY_BYTES: usize = 2_500;

@@ -3,11 +3,9 @@
 use fairlead_job::{CALLBACK, CallbackEvents, JobFields, JobId, NOTIFY, Notify};
 use fairlead_store::{DocKind, DocWrite, Expect, ItemError, StoredJob};
 
-use crate::{
-    base::{errors::SubmitError, text::without_path},
-    core::Core,
-    known::webhooks::{Event, Key, Webhook, id_of},
-};
+use crate::core::Core;
+use fairlead_base::{errors::SubmitError, text::without_path};
+use fairlead_known::webhooks::{Event, Key, Webhook, id_of};
 
 impl Core {
     /// Writes down for new jobs who is told of their ends, before anybody hears that they are in. Answers those for which

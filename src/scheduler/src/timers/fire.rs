@@ -13,15 +13,15 @@ use fairlead_store::{
 use futures_util::{StreamExt, stream};
 
 use crate::{
-    base::errors::Refusal,
     core::Core,
-    known::{
-        controllers::{AHEAD_MS, TIMERS},
-        timers::{Known, Run, Stored, Timer, id_of},
-    },
-    lifecycle::attempt::{cancelled, to_be_stopped},
     submission::built_jobs::{BuiltJobs, Ids},
 };
+use fairlead_base::errors::Refusal;
+use fairlead_known::{
+    controllers::{AHEAD_MS, TIMERS},
+    timers::{Known, Run, Stored, Timer, id_of},
+};
+use fairlead_lifecycle::attempt::{cancelled, to_be_stopped};
 
 /// Most timers of one look at the store: those of some seconds, and those that it still shows as they were.
 const LOOK_MAX: u32 = 10_000;

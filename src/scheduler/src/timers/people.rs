@@ -11,19 +11,19 @@ use fairlead_store::{DocFind, DocKind, Expect, ItemError, NewJob};
 use serde_json::{Value, json};
 
 use crate::{
-    base::{
-        clock::utc_text,
-        errors::{Refusal, TimerError},
-        names::check_name,
-    },
     core::Core,
-    known::{
-        accounts::{Credentials, Who},
-        timers::{Known, Run, Stored, Timer, id_of, text_of},
-    },
-    storage::group_commit::only,
     submission::{build::SENSITIVE, cluster_nodes::only_one_node, idempotency::KEY},
     views::job as view,
+};
+use fairlead_base::{
+    clock::utc_text,
+    errors::{Refusal, TimerError},
+    names::check_name,
+    storage::group_commit::only,
+};
+use fairlead_known::{
+    accounts::{Credentials, Who},
+    timers::{Known, Run, Stored, Timer, id_of, text_of},
 };
 
 /// The field that names a timer.

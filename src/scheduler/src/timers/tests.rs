@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 
 use crate::{
     Access, Clock, Config, Pause,
-    base::errors::Refusal,
     core::Core,
-    known::{
-        accounts::Credentials,
-        timers::{Known, STRETCHES_MAX, Stored, Timer},
-    },
-    lifecycle::attempt::ended,
     submission::built_jobs::{BuiltJobs, Ids},
     testing::{core_beside, core_over, embedded},
 };
+use fairlead_base::errors::Refusal;
+use fairlead_known::{
+    accounts::Credentials,
+    timers::{Known, STRETCHES_MAX, Stored, Timer},
+};
+use fairlead_lifecycle::attempt::ended;
 
 mod refusals;
 mod steps;

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use crate::{
-    base::{clock::utc_text, start_error::StartError},
-    core::Core,
-};
+use crate::core::Core;
+use fairlead_base::{clock::utc_text, start_error::StartError};
 
 /// How often a replica that starts looks at clocks until they agree, ms.
 const START_LOOK_MS: u64 = 500;
@@ -51,9 +49,9 @@ mod tests {
     use super::*;
     use crate::{
         Clock, Config, Pause, http,
-        lifecycle::alarm::at_alarm,
         testing::{core_over, embedded, state, store_job},
     };
+    use fairlead_lifecycle::alarm::at_alarm;
 
     const START_MS: u64 = 1_795_228_560_000;
     const HOUR_MS: i64 = 3_600_000;

@@ -9,7 +9,8 @@ use std::{sync::Arc, time::Duration};
 use fairlead_dispatch::Millis;
 use serde_json::json;
 
-use crate::{base::lab_clock::OFF_MS, core::Core};
+use crate::core::Core;
+use fairlead_base::lab_clock::OFF_MS;
 
 /// How often the two clocks are compared, ms.
 const LOOK_MS: u64 = 1_000;

@@ -8,7 +8,8 @@ use std::{sync::Arc, time::Duration};
 use fairlead_job::JobId;
 use serde_json::json;
 
-use crate::{core::Core, storage::small_doc::DocError};
+use crate::core::Core;
+use fairlead_base::storage::small_doc::DocError;
 
 /// How often a month is looked for.
 const EVERY: Duration = Duration::from_hours(1);
@@ -91,11 +92,11 @@ mod tests {
     use super::*;
     use crate::{
         Clock, Config, FilesIn,
-        base::errors::Refusal,
         files::read::Wanted,
-        lifecycle::{after_report::Speaker, attempt::ended},
         testing::{core_over, embedded, state, store_job},
     };
+    use fairlead_base::errors::Refusal;
+    use fairlead_lifecycle::{after_report::Speaker, attempt::ended};
 
     #[test]
     fn whole_months_are_kept() {

@@ -2,11 +2,9 @@
 
 use fairlead_store::{StoredJob, codec};
 
-use crate::{
-    base::errors::{PeerError, Refusal},
-    core::Core,
-    known::outbox::{BareJob, HintedJob, Message, stored},
-};
+use crate::core::Core;
+use fairlead_base::errors::{PeerError, Refusal};
+use fairlead_known::outbox::{BareJob, HintedJob, Message, stored};
 
 impl Core {
     /// Refuses all but the lab's other replicas.

@@ -3,7 +3,8 @@
 use fairlead_store::{JobStore, Search, StoreError};
 use futures_util::future::BoxFuture;
 
-use crate::{Config, StartError, base::keyring, storage::open::open_to_read};
+use crate::{Config, StartError};
+use fairlead_base::{keyring, storage::open::open_to_read};
 
 /// How the key of a lab is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,17 +5,14 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{
-    Clock, Config, StartError,
-    base::{
-        clock::utc_text,
-        errors::excerpt,
-        keyring::{self, Refused},
-        ring::Ring,
-        sealing::{Sealer, random_bytes},
-    },
+use crate::{Clock, Config, StartError, upkeep::sealed::OfKey};
+use fairlead_base::{
+    clock::utc_text,
+    errors::excerpt,
+    keyring::{self, Refused},
+    ring::Ring,
+    sealing::{Sealer, random_bytes},
     storage::open::{open_existing, open_to_read},
-    upkeep::sealed::OfKey,
 };
 
 /// One key, without itself.
@@ -193,10 +190,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{
-        known::{account_notify::AccountNotify, previews::PreviewDoc},
-        testing::{embedded, state},
-    };
+    use crate::testing::{embedded, state};
+    use fairlead_known::{account_notify::AccountNotify, previews::PreviewDoc};
 
     fn spec(value: Value) -> Spec {
         serde_json::from_value(value).unwrap()

@@ -6,13 +6,10 @@ use fairlead_dispatch::Event;
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{Search, SearchOrder, StoreError, StoredJob};
 
-use crate::{
-    core::Core,
-    jobs::time_limits::stage_began_ms,
-    known::live_jobs::Sight,
-    lifecycle::{engine_facts::running, parent::is_released, stages::HELD},
-    storage::small_doc::DocError,
-};
+use crate::{core::Core, jobs::time_limits::stage_began_ms};
+use fairlead_base::storage::small_doc::DocError;
+use fairlead_known::live_jobs::Sight;
+use fairlead_lifecycle::{engine_facts::running, parent::is_released, stages::HELD};
 
 /// Page of the searches at start.
 const PAGE: u32 = 1_000;

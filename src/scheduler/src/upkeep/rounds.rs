@@ -13,11 +13,10 @@ use serde_json::json;
 use tracing::Instrument;
 
 use crate::{
-    base::errors::Refusal,
     core::Core,
     dispatching::store_reads::{CountPace, until_look_ms},
-    storage::small_doc::DocError,
 };
+use fairlead_base::{errors::Refusal, storage::small_doc::DocError};
 
 /// What a chore does, with the rounds of the replica and what all flows share.
 type Work = for<'r> fn(&'r mut Rounds, &'r Arc<Core>) -> Outcome<'r>;

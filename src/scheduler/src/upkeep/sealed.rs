@@ -8,13 +8,11 @@ use fairlead_store::{
 };
 use serde_json::Value;
 
-use crate::{
-    base::{
-        ring::Ring,
-        sealing::{SEALED, SECRETS, Sealer},
-    },
-    known::{account_notify::AccountNotify, previews::PreviewDoc},
+use fairlead_base::{
+    ring::Ring,
+    sealing::{SEALED, SECRETS, Sealer},
 };
+use fairlead_known::{account_notify::AccountNotify, previews::PreviewDoc};
 
 /// Jobs that are read together.
 const READ_JOBS: u32 = 500;

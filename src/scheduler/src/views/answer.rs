@@ -4,13 +4,11 @@ use fairlead_api::{CaseTotals, JobAnswer, ShardAnswer, ShardCounts};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{CaseCounts, JobState, StoredJob};
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    lifecycle::{
-        fields::happened,
-        shards::{has_failed, is_nobodys},
-    },
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
+use fairlead_lifecycle::{
+    fields::happened,
+    shards::{has_failed, is_nobodys},
 };
 
 /// The answer of a job, from the store in real time.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use fairlead_api::{CaseTotals, HealthWord, JobAnswer, ShardAnswer, StageWord};
 use fairlead_job::{Health, Stage};
 
-use crate::base::clock::utc_text;
+use fairlead_base::clock::utc_text;
 
 /// Shards that failed and are told of in words.
 const TOLD_MAX: usize = 50;

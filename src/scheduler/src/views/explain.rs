@@ -9,20 +9,22 @@ use fairlead_job::{JobId, Stage, units::counted};
 use fairlead_store::{ClusterPlace, JobState, StoredJob};
 
 use crate::{
-    base::{
-        clock::utc_text,
-        errors::{HostError, Refusal},
-    },
     core::Core,
-    known::clusters::of,
-    lifecycle::{engine_facts::facts, hold::why_held, wait_on::waits_for},
-    views::explain_before::before,
-    views::explain_costs,
-    views::explain_host::compared,
-    views::explain_load::{words_of_all_loaded, words_of_load},
-    views::explain_shards::shards_of,
-    views::explain_times::{from_then_on, given_up, words_of_affinity, words_of_silent_store},
+    views::{
+        explain_before::before,
+        explain_costs,
+        explain_host::compared,
+        explain_load::{words_of_all_loaded, words_of_load},
+        explain_shards::shards_of,
+        explain_times::{from_then_on, given_up, words_of_affinity, words_of_silent_store},
+    },
 };
+use fairlead_base::{
+    clock::utc_text,
+    errors::{HostError, Refusal},
+};
+use fairlead_known::clusters::of;
+use fairlead_lifecycle::{engine_facts::facts, hold::why_held, wait_on::waits_for};
 
 /// Missing peers that an explanation says more of than that they are missing.
 const EXPLAINED_MAX: usize = 4;

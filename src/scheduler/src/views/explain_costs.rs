@@ -213,11 +213,9 @@ mod tests {
     use fairlead_store::{StoredJob, Version};
 
     use super::*;
-    use crate::{
-        known::hosts::Host,
-        lifecycle::engine_facts::facts,
-        testing::{core, state},
-    };
+    use crate::testing::{core, state};
+    use fairlead_known::hosts::Host;
+    use fairlead_lifecycle::engine_facts::facts;
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()

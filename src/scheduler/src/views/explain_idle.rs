@@ -4,11 +4,13 @@ use fairlead_dispatch::HostExplanation;
 use fairlead_job::JobId;
 
 use crate::{
-    base::errors::Refusal,
     core::Core,
-    views::explain::{count, seen, words},
-    views::explain_load::words_of_load,
+    views::{
+        explain::{count, seen, words},
+        explain_load::words_of_load,
+    },
 };
+use fairlead_base::errors::Refusal;
 
 /// Why a host is idle, a line a reason.
 pub(crate) async fn why_idle(core: &Core, host: &str) -> Result<Vec<String>, Refusal> {

@@ -3,7 +3,7 @@
 use fairlead_api::{LOADED_REST_S, LOADED_UNTIL_PERCENT};
 use fairlead_dispatch::Millis;
 
-use crate::base::clock::utc_text;
+use fairlead_base::clock::utc_text;
 
 /// Why a loaded host gets no job.
 pub(super) fn words_of_load(memory_used_percent: u8) -> String {

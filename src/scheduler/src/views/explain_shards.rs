@@ -4,7 +4,8 @@ use fairlead_job::Stage;
 use fairlead_job::units::counted;
 use fairlead_store::{JobState, StoredJob};
 
-use crate::{core::Core, lifecycle::parent::is_released};
+use crate::core::Core;
+use fairlead_lifecycle::parent::is_released;
 
 /// The shards of a parent, as they are in the store.
 pub(super) struct ShardsSeen {

@@ -3,7 +3,7 @@
 use fairlead_dispatch::Millis;
 use fairlead_store::JobState;
 
-use crate::base::clock::utc_text;
+use fairlead_base::clock::utc_text;
 
 /// When its `else` holds, and what that is.
 pub(super) fn from_then_on(state: &JobState) -> Option<String> {

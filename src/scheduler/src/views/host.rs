@@ -5,12 +5,9 @@ use std::collections::BTreeSet;
 use fairlead_api::{HostView, RegisteredView};
 use fairlead_store::JobState;
 
-use crate::{
-    base::errors::{HostError, Refusal},
-    core::Core,
-    known::{cordons::Cordon, hosts::Host, reservations::Reservation},
-    views::explain_idle::why_idle,
-};
+use crate::{core::Core, views::explain_idle::why_idle};
+use fairlead_base::errors::{HostError, Refusal};
+use fairlead_known::{cordons::Cordon, hosts::Host, reservations::Reservation};
 
 impl Core {
     /// One host for people.

@@ -5,15 +5,12 @@ use fairlead_dispatch::JobKind;
 use fairlead_job::units::counted;
 use fairlead_store::JobState;
 
-use crate::{
-    base::{
-        clock::utc_text,
-        errors::{HostError, Refusal},
-    },
-    core::Core,
-    jobs::time_limits::latest_end_ms,
-    lifecycle::engine_facts::class_of,
+use crate::{core::Core, jobs::time_limits::latest_end_ms};
+use fairlead_base::{
+    clock::utc_text,
+    errors::{HostError, Refusal},
 };
+use fairlead_lifecycle::engine_facts::class_of;
 
 impl Core {
     /// When a host with these jobs is empty; none: it is.

@@ -6,10 +6,8 @@ use fairlead_job::{Spec, Stage};
 use fairlead_store::JobState;
 use serde_json::{Map, Value, json};
 
-use crate::{
-    base::sealing::Sealer,
-    lifecycle::fields::{failure, happened, known},
-};
+use fairlead_base::sealing::Sealer;
+use fairlead_lifecycle::fields::{failure, happened, known};
 
 /// Fields of a spec that nobody is shown (compass-ci's list).
 const HIDDEN: [&str; 8] = [

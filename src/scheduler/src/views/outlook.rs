@@ -7,15 +7,15 @@ use fairlead_dispatch::labels;
 use fairlead_store::{JobState, StoredJob, Version};
 
 use crate::{
-    base::errors::Refusal,
     core::Core,
-    known::{feasibility::Wants, samples::Row},
     submission::submit::Submitted,
     views::{
         explain::{Asked, Costs, ask_engine, summary},
         explain_before::before,
     },
 };
+use fairlead_base::errors::Refusal;
+use fairlead_known::{feasibility::Wants, samples::Row};
 
 /// Most kinds of jobs of one dry run that have an outlook.
 const KINDS_MAX: usize = 16;

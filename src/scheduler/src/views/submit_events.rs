@@ -9,12 +9,10 @@ use fairlead_api::JobEvent;
 use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{JobState, Parts, Search, SearchOrder};
 
-use crate::{
-    base::{
-        budget::{Charge, Identity},
-        errors::Refusal,
-    },
-    core::Core,
+use crate::core::Core;
+use fairlead_base::{
+    budget::{Charge, Identity},
+    errors::Refusal,
 };
 
 /// Jobs of one search.

@@ -10,12 +10,10 @@ use std::sync::Arc;
 use fairlead_job::JobId;
 use fairlead_store::{StoreError, StoredJob};
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    known::controllers::AHEAD_MS,
-    lifecycle::{alarm::at_alarm, parent::is_released},
-};
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
+use fairlead_known::controllers::AHEAD_MS;
+use fairlead_lifecycle::{alarm::at_alarm, parent::is_released};
 
 /// Alarms in one look.
 const LOOK_MAX: u32 = 10_000;
@@ -59,10 +57,8 @@ mod tests {
     use fairlead_store::{JobState, Otherwise};
 
     use super::*;
-    use crate::{
-        lifecycle::backoff::pause_ms,
-        testing::{core, state, store_job, waits},
-    };
+    use crate::testing::{core, state, store_job, waits};
+    use fairlead_lifecycle::backoff::pause_ms;
 
     #[test]
     fn jobs_that_were_lost_together_come_back_at_times_of_their_own() {

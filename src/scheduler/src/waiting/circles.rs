@@ -10,11 +10,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use fairlead_job::{JobId, Stage, WaitOn};
 use fairlead_store::{JobState, ShardPlace, StoredJob};
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    lifecycle::wait_on::{aborted, waits_for, words_of_circle},
-};
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
+use fairlead_lifecycle::wait_on::{aborted, waits_for, words_of_circle};
 
 /// Most jobs that are read for one circle. A longer one is not seen.
 const JOBS_MAX: usize = 1_000;
@@ -130,10 +128,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        known::accounts::Credentials,
         submission::submit::SubmitOptions,
         testing::{core, store_job, waits},
     };
+    use fairlead_known::accounts::Credentials;
 
     /// Submits one job; its id, or why it is refused.
     async fn submit(core: &Arc<Core>, more: &Value) -> Result<JobId, String> {

@@ -11,15 +11,13 @@ use fairlead_job::{Health, JobId, Stage, WaitOn};
 use fairlead_store::{JobState, StoredJob};
 use serde_json::{Map, Value, json};
 
-use crate::{
-    base::errors::{JobError, Refusal},
-    core::Core,
-    known::dependants::Looked,
-    lifecycle::{
-        fields::field_of,
-        reuse::joined,
-        wait_on::{Standing, decide, outputs_for, standing, waits_for},
-    },
+use crate::core::Core;
+use fairlead_base::errors::{JobError, Refusal};
+use fairlead_known::dependants::Looked;
+use fairlead_lifecycle::{
+    fields::field_of,
+    reuse::joined,
+    wait_on::{Standing, decide, outputs_for, standing, waits_for},
 };
 
 /// Jobs that are waited for, as they were read.
@@ -290,10 +288,10 @@ mod tests {
     use super::*;
     use crate::{
         Clock, Config,
-        lifecycle::attempt::{MISSING_MS, ended},
         testing::{core_over, embedded, state, store_job, waits},
     };
     use fairlead_fault_store::{Fault, FaultStore, On, Step};
+    use fairlead_lifecycle::attempt::{MISSING_MS, ended};
 
     fn child(stored: &Value) -> JobState {
         JobState {

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use fairlead_job::{CallbackEvents, Health, JobId, Stage};
 use fairlead_store::{JobState, Parts, Search};
 
-use crate::{base::errors::Refusal, core::Core, known::webhooks::Event};
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
+use fairlead_known::webhooks::Event;
 
 /// Most earlier jobs that are looked at, to find the last one that had ended.
 const EARLIER_MAX: u32 = 100;

@@ -7,10 +7,8 @@ use reqwest::Url;
 use ring::hmac;
 use serde_json::{Value, json};
 
-use crate::{
-    base::{clock::utc_text, text::cut},
-    known::webhooks::Event,
-};
+use fairlead_base::{clock::utc_text, text::cut};
+use fairlead_known::webhooks::Event;
 
 /// Failed shards that a message names.
 const FAILED_MAX: usize = 20;

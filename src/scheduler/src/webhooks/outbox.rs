@@ -8,14 +8,7 @@ use fairlead_store::{
 use serde_json::json;
 
 use crate::{
-    base::errors::Refusal,
     core::Core,
-    known::{
-        controllers::AHEAD_MS,
-        webhook_places::WebhookPlace,
-        webhooks::{CHECK_MS, Event, Field, Key, Standing, Webhook, id_of, key_of},
-    },
-    storage::small_doc::{DocError, Stored},
     views::answer::answer_of,
     webhooks::{
         decide::Decision,
@@ -23,6 +16,15 @@ use crate::{
         receivers::NoReceiver,
         send::send,
     },
+};
+use fairlead_base::{
+    errors::Refusal,
+    storage::small_doc::{DocError, Stored},
+};
+use fairlead_known::{
+    controllers::AHEAD_MS,
+    webhook_places::WebhookPlace,
+    webhooks::{CHECK_MS, Event, Field, Key, Standing, Webhook, id_of, key_of},
 };
 
 /// Most of them in one look.

@@ -7,16 +7,16 @@ use fairlead_job::{CALLBACK, Callback, Health, Spec, Stage, receiver_secret};
 use serde_json::{Value, json};
 
 use crate::{
-    base::{errors::Refusal, text::without_path},
     core::Core,
-    known::{
-        accounts::Who,
-        webhooks::{Event, Key, Standing, Webhook, key_of},
-    },
     webhooks::{
         message::{Message, Told},
         send::send,
     },
+};
+use fairlead_base::{errors::Refusal, text::without_path};
+use fairlead_known::{
+    accounts::Who,
+    webhooks::{Event, Key, Standing, Webhook, key_of},
 };
 
 /// Most webhooks in a list.
@@ -53,7 +53,7 @@ impl Core {
         id: &str,
     ) -> Result<(), Refusal> {
         let unknown = || {
-            let shown = crate::base::errors::excerpt(id);
+            let shown = fairlead_base::errors::excerpt(id);
             let message = format!("unknown webhook '{shown}'");
             Refusal::new(
                 ErrorCode::NotFound,

@@ -2,13 +2,11 @@
 
 use fairlead_job::{Callback, JobId, Notify, Spec, receiver_secret};
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    known::{
-        account_doc::AccountDoc,
-        webhooks::{Field, Key},
-    },
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
+use fairlead_known::{
+    account_doc::AccountDoc,
+    webhooks::{Field, Key},
 };
 
 /// Who is told.

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use reqwest::{Client, Url, redirect::Policy};
 
 use super::message::Message;
-use crate::base::webhook_targets::Targets;
+use fairlead_base::webhook_targets::Targets;
 
 /// How long a receiver may take.
 const SEND_TIME: Duration = Duration::from_secs(10);

@@ -14,14 +14,14 @@ use super::outbox::TRIES_MAX;
 use crate::{
     Clock, Config,
     core::Core,
-    known::{
-        accounts::{Credentials, Who},
-        webhooks::{Event, Field, Key, Standing, Webhook, id_of},
-    },
-    lifecycle::attempt::ended,
     submission::submit::SubmitOptions,
     testing::{core_beside, core_over, embedded},
 };
+use fairlead_known::{
+    accounts::{Credentials, Who},
+    webhooks::{Event, Field, Key, Standing, Webhook, id_of},
+};
+use fairlead_lifecycle::attempt::ended;
 
 /// A job of `user1` with more fields.
 async fn submitted(core: &Arc<Core>, more: &Value) -> JobId {

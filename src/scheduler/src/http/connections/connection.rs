@@ -4,7 +4,8 @@
 //! request in progress has no limit here, because long polls and streams of logs are silent for long. But bytes of an
 //! answer must be read in time: a connection that does not read them is closed.
 
-use crate::{Clock, base::config::ConnectionLimits};
+use crate::Clock;
+use fairlead_base::config::ConnectionLimits;
 use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
 use super::connection::{Connection, ReadBy};
-use crate::base::budget::Charge;
+use fairlead_base::budget::Charge;
 
 /// A shorter piece has no time limit: what holds it is bounded by the number of streams.
 const PIECE_MIN: usize = 4 << 10;

@@ -12,20 +12,20 @@ use warp::reply::Response;
 
 use crate::http::reply::{done, json, ok, paged, tagged_by, text, typed};
 use crate::{
-    base::{
-        errors::Refusal,
-        gzip,
-        metrics::{CLASSIC, OPEN_METRICS},
-    },
     core::Core,
     dashboard::snapshot::problem_of,
     http::{
         request::Request,
         signed::{Signed, parsed},
     },
-    known::accounts::Who,
     peers::hints::BODY_MAX as HINTS_MAX,
 };
+use fairlead_base::{
+    errors::Refusal,
+    gzip,
+    metrics::{CLASSIC, OPEN_METRICS},
+};
+use fairlead_known::accounts::Who;
 
 /// Largest body of an admin's request, bytes.
 pub(super) const BODY_MAX: usize = 1 << 20;
@@ -63,7 +63,7 @@ pub(super) fn health(core: &Core, request: &Request) -> Response {
 fn words_of(view: &HealthView) -> String {
     let mut lines = format!(
         "fairlead scheduler is alive. Time: {}. Version: {}. Replica: {}. Store: {}.\n",
-        crate::base::clock::utc_text(view.time_ms),
+        fairlead_base::clock::utc_text(view.time_ms),
         view.version,
         view.replica,
         view.store,

@@ -4,14 +4,14 @@ use bytes::Bytes;
 use fairlead_api::{Caller, Route};
 
 use crate::{
-    base::{budget::Identity, errors::Refusal, sealing::is_boot_token},
     core::Core,
     http::{
         request::Request,
         signed::{Signed, read_signed},
     },
-    known::accounts::{Credentials, Who},
 };
+use fairlead_base::{budget::Identity, errors::Refusal, sealing::is_boot_token};
+use fairlead_known::accounts::{Credentials, Who};
 
 /// Who sent a request, and what was read of its body to know that.
 #[derive(Default)]

@@ -7,12 +7,12 @@ use futures_util::{StreamExt, stream};
 use warp::reply::Response;
 
 use crate::{
-    base::errors::Refusal,
     core::Core,
     http::{reply::ok, request::job_id, signed::Signed},
-    known::accounts::Who,
     submission::edits::Edit,
 };
+use fairlead_base::errors::Refusal;
+use fairlead_known::accounts::Who;
 
 /// Most jobs in one request.
 const JOBS_MAX: usize = 10_000;

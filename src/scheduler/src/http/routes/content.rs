@@ -10,7 +10,6 @@ use warp::reply::Response;
 
 use super::{admin::BODY_MAX, callers::promised};
 use crate::{
-    base::{budget::Identity, errors::Refusal},
     content::{holder::Holder, wire::check_put},
     core::Core,
     http::{
@@ -18,8 +17,9 @@ use crate::{
         reply::{bytes, done, ok},
         request::{Request, job_id},
     },
-    known::accounts::Who,
 };
+use fairlead_base::{budget::Identity, errors::Refusal};
+use fairlead_known::accounts::Who;
 
 /// Largest body that names chunks, bytes: each digest takes 67 in JSON. More of them than may be named are still read,
 /// and refused by their count.

@@ -4,12 +4,10 @@ use fairlead_api::{ErrorCode, JobGroup, JobList};
 use fairlead_dispatch::labels;
 use fairlead_store::{Group, GroupBy, Search, StoreError};
 
-use crate::{
-    base::{
-        errors::{Refusal, excerpt},
-        query::Query,
-    },
-    core::Core,
+use crate::core::Core;
+use fairlead_base::{
+    errors::{Refusal, excerpt},
+    query::Query,
 };
 
 /// By what a list is to be counted; none: it is a list.

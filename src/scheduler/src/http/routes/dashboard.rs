@@ -11,10 +11,6 @@ use warp::reply::Response;
 
 use super::search::read_search;
 use crate::{
-    base::{
-        errors::{Refusal, excerpt},
-        query::Query,
-    },
     core::Core,
     dashboard::audit_log::{AuditFind, INCIDENTS, NIGHT_MS},
     http::{
@@ -22,9 +18,13 @@ use crate::{
         request::Request,
         streams::event_stream,
     },
-    known::{accounts::Who, samples::By, usage::HOUR_MS},
     samples::usage::Kind,
 };
+use fairlead_base::{
+    errors::{Refusal, excerpt},
+    query::Query,
+};
+use fairlead_known::{accounts::Who, samples::By, usage::HOUR_MS};
 
 /// Largest body of an action: 10,000 ids and more, bytes.
 const PREVIEW_MAX: usize = 1 << 20;

@@ -11,7 +11,6 @@ use warp::reply::Response;
 
 use crate::http::{reply::ok, request::job_id};
 use crate::{
-    base::{budget::Identity, errors::Refusal},
     core::Core,
     files::{
         read::{Found, Part},
@@ -24,9 +23,10 @@ use crate::{
         request::Request,
         streams,
     },
-    known::accounts::Who,
-    lifecycle::after_report::Speaker,
 };
+use fairlead_base::{budget::Identity, errors::Refusal};
+use fairlead_known::accounts::Who;
+use fairlead_lifecycle::after_report::Speaker;
 
 pub(super) async fn read_log(
     core: Arc<Core>,
@@ -183,7 +183,7 @@ pub(super) async fn download(
             may_read(&core, &who, &job.state.account)?;
         }
         let path = format!("/result/{}", segments.join("/"));
-        let root = crate::lifecycle::result_paths::attempt_root(
+        let root = fairlead_lifecycle::result_paths::attempt_root(
             &job.state.result_root,
             job.state.attempt,
             1,

@@ -7,12 +7,12 @@ use fairlead_job::JobId;
 use warp::reply::Response;
 
 use crate::{
-    base::errors::{Refusal, excerpt},
     core::Core,
     http::{reply::ok, request::Request},
-    known::accounts::Who,
     views::answer::answer_of,
 };
+use fairlead_base::errors::{Refusal, excerpt};
+use fairlead_known::accounts::Who;
 
 pub(super) async fn show(
     core: Arc<Core>,

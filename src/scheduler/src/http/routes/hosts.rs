@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 use warp::reply::Response;
 
 use crate::{
-    base::{
-        errors::{HostError, Refusal},
-        names::check_name,
-    },
     core::Core,
     http::{
         reply::{Page, done, ok, paged},
         request::Request,
         routes::admin::BODY_MAX,
     },
-    known::{accounts::Who, cordons::CordonKind},
 };
+use fairlead_base::{
+    errors::{HostError, Refusal},
+    names::check_name,
+};
+use fairlead_known::{accounts::Who, cordons::CordonKind};
 
 /// A page of hosts ends before it has more bytes: 8 MiB.
 const PAGE_BYTES_MAX: usize = 8 << 20;

@@ -13,10 +13,6 @@ use serde_json::{Map, Value};
 use warp::reply::Response;
 
 use crate::{
-    base::{
-        budget::Charge,
-        errors::{Refusal, excerpt},
-    },
     core::Core,
     http::{
         reply::{done, html, json, ok, paged, say_when, tagged},
@@ -27,8 +23,6 @@ use crate::{
         },
         signed::Signed,
     },
-    known::accounts::Who,
-    lifecycle::attempt::STOP_GRACE_MAX_S,
     shards::rerun::Again,
     submission::{
         idempotency::KEY,
@@ -45,6 +39,12 @@ use crate::{
     },
     waiting::conditions::Wait,
 };
+use fairlead_base::{
+    budget::Charge,
+    errors::{Refusal, excerpt},
+};
+use fairlead_known::accounts::Who;
+use fairlead_lifecycle::attempt::STOP_GRACE_MAX_S;
 
 /// Most jobs in one cancel.
 const CANCEL_MAX: usize = 10_000;

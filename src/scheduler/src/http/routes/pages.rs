@@ -11,10 +11,6 @@ use warp::{
 };
 
 use crate::{
-    base::{
-        errors::{Refusal, excerpt},
-        names::check_name,
-    },
     core::Core,
     files::read::names_tag,
     http::{
@@ -22,8 +18,12 @@ use crate::{
         request::Request,
         sessions,
     },
-    known::accounts::Credentials,
 };
+use fairlead_base::{
+    errors::{Refusal, excerpt},
+    names::check_name,
+};
+use fairlead_known::accounts::Credentials;
 
 /// Where browsers that ask for `/` are led.
 const HOME: &str = "/ui/";

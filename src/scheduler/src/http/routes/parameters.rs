@@ -3,9 +3,9 @@
 use fairlead_api::{COMMON, ErrorCode, Parameters, Route};
 use fairlead_job::nearest;
 
-use crate::{
-    base::errors::{Refusal, excerpt},
-    base::query::Query,
+use fairlead_base::{
+    errors::{Refusal, excerpt},
+    query::Query,
 };
 
 /// Refuses the first parameter that the route does not know.

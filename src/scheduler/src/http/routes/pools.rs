@@ -8,15 +8,15 @@ use warp::reply::Response;
 
 use super::admin::BODY_MAX;
 use crate::{
-    base::errors::Refusal,
     core::Core,
     http::{
         reply::{done, ok, paged},
         request::Request,
         signed::parsed,
     },
-    known::accounts::Who,
 };
+use fairlead_base::errors::Refusal;
+use fairlead_known::accounts::Who;
 
 /// Decisions of one page, and most of one.
 const DECISIONS: u64 = 50;

@@ -8,15 +8,15 @@ use warp::reply::Response;
 
 use super::admin::BODY_MAX;
 use crate::{
-    base::errors::Refusal,
     core::Core,
     http::{
         reply::ok,
         request::{Request, job_id},
         signed::parsed,
     },
-    known::accounts::Who,
 };
+use fairlead_base::errors::Refusal;
+use fairlead_known::accounts::Who;
 
 pub(super) async fn settings(core: Arc<Core>) -> Result<Response, Refusal> {
     Ok(ok(&core.reuse_settings().await?))

@@ -6,12 +6,10 @@ use fairlead_api::ErrorCode;
 use fairlead_job::{Health, JobId, KEYWORDS_MAX, Stage, stage::UnknownWord};
 use fairlead_store::{Parts, Search, SearchOrder};
 
-use crate::{
-    base::{
-        errors::{Refusal, excerpt},
-        query::Query,
-    },
-    submission::queue_use::search_in,
+use crate::submission::queue_use::search_in;
+use fairlead_base::{
+    errors::{Refusal, excerpt},
+    query::Query,
 };
 
 /// The id of a job; `None`: nothing is said.

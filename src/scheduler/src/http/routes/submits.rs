@@ -9,11 +9,11 @@ use serde_json::json;
 use warp::reply::Response;
 
 use crate::{
-    base::errors::{Refusal, excerpt},
     core::Core,
     http::{request::Request, streams::event_stream},
     views::submit_events::{Follower, Told},
 };
+use fairlead_base::errors::{Refusal, excerpt};
 
 /// A stream of the changes of a submit's jobs, until all have ended.
 pub(super) async fn events(

@@ -7,16 +7,16 @@ use warp::reply::Response;
 
 use crate::http::{reply::ok, request::job_id};
 use crate::{
-    base::{budget::Identity, errors::Refusal},
     core::Core,
     hosts::{boot_script::BootType, network_boot::Came},
     http::{
         reply::{text, typed},
         request::Request,
     },
-    known::{accounts::Who, work_request::WorkRequest},
-    lifecycle::report::Report,
 };
+use fairlead_base::{budget::Identity, errors::Refusal};
+use fairlead_known::{accounts::Who, work_request::WorkRequest};
+use fairlead_lifecycle::report::Report;
 
 /// Largest body of a testbox's request, bytes: some thousand jobs and cache folders are named in it at most.
 const BODY_MAX: usize = 1 << 20;
@@ -115,7 +115,7 @@ pub(super) async fn update(
         core.learn_tests(&changed.before.state, runs);
     }
     let answer = match report.renew_s {
-        Some(_) => crate::base::clock::utc_text(changed.after.state.deadline_ms),
+        Some(_) => fairlead_base::clock::utc_text(changed.after.state.deadline_ms),
         None => "Success".to_owned(),
     };
     Ok(text(200, answer))

@@ -11,12 +11,9 @@ use crate::http::{
     reply::{done, ok},
     routes::jobs::read_items,
 };
-use crate::{
-    base::{budget::Charge, errors::Refusal},
-    core::Core,
-    http::request::Request,
-    known::accounts::Who,
-};
+use crate::{core::Core, http::request::Request};
+use fairlead_base::{budget::Charge, errors::Refusal};
+use fairlead_known::accounts::Who;
 
 /// Most timers on a page.
 const PAGE_MAX: u64 = 1_000;

@@ -6,15 +6,15 @@ use fairlead_api::{WebhookTest, WebhookView};
 use warp::reply::Response;
 
 use crate::{
-    base::errors::Refusal,
     core::Core,
     http::{
         reply::{done, ok, paged},
         request::Request,
         signed::Signed,
     },
-    known::accounts::Who,
 };
+use fairlead_base::errors::Refusal;
+use fairlead_known::accounts::Who;
 
 pub(super) async fn list(core: Arc<Core>, request: Request, who: Who) -> Result<Response, Refusal> {
     // Newest first.

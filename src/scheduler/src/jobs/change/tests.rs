@@ -4,11 +4,9 @@ use fairlead_api::ErrorCode;
 use fairlead_store::Version;
 use futures_util::FutureExt;
 
-use crate::{
-    base::mailbox::Message,
-    known::{live_jobs::LiveJobs, open_requests::KnownClaim},
-    testing::{core, sight_at, state, store_job, until},
-};
+use crate::testing::{core, sight_at, state, store_job, until};
+use fairlead_base::mailbox::Message;
+use fairlead_known::{live_jobs::LiveJobs, open_requests::KnownClaim};
 
 use fairlead_dispatch::{Event, Millis};
 use fairlead_job::{Health, Stage};
@@ -111,7 +109,7 @@ async fn a_job_that_was_put_back_comes_again_whoever_wrote_it() {
     let job = store_job(&core, dispatched()).await;
     core.observe(&job);
     let mut put_back = StoredJob {
-        state: crate::lifecycle::attempt::lost(&job.state, core.clock.wall_ms(), "not heard of")
+        state: fairlead_lifecycle::attempt::lost(&job.state, core.clock.wall_ms(), "not heard of")
             .set_alarm(),
         ..job.clone()
     };
@@ -185,7 +183,7 @@ async fn what_somebody_else_did_to_a_held_job_is_seen_at_the_next_change() {
     let (_data, core) = core().await;
     let job = store_job(&core, dispatched()).await;
     core.jobs.live.put(job.clone(), core.sight());
-    let elsewhere = crate::lifecycle::attempt::given_back(&job.state, 5, "by another replica");
+    let elsewhere = fairlead_lifecycle::attempt::given_back(&job.state, 5, "by another replica");
     let set = StatePatch::between(&job.state, &elsewhere);
     let patch = Patch {
         id: job.state.job_id,

@@ -143,7 +143,7 @@ async fn two_replicas_that_note_a_success_and_a_failure_at_once_lose_neither() {
     let good = accepted(&core, &job).await;
     // Nobody knows that it runs: the second one runs, too.
     let key = read(&core, good).await.reuse.unwrap().key;
-    let forgets = async |_| Ok::<_, crate::base::errors::Refusal>(Entry::default());
+    let forgets = async |_| Ok::<_, fairlead_base::errors::Refusal>(Entry::default());
     let doc = entry_id(&key, Some("ann"));
     core.docs.change(&doc, forgets).await.unwrap();
     let failed = accepted(&beside, &job).await;

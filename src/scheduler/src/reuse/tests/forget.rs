@@ -3,7 +3,7 @@
 use fairlead_api::ReuseForgotten;
 
 use super::*;
-use crate::base::errors::Refusal;
+use fairlead_base::errors::Refusal;
 
 /// A key whose job failed once, and passed at the second try; the second job.
 async fn flaky(core: &Arc<Core>, more: &Value) -> JobId {

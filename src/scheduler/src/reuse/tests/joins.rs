@@ -1,7 +1,7 @@
 //! Tests of joins, audits, defaults of suites, and what two replicas do with one key.
 
 use super::*;
-use crate::lifecycle::reuse::reused;
+use fairlead_lifecycle::reuse::reused;
 
 /// What became of a job that joined one which ended so.
 async fn joined_after(end: impl Fn(&mut JobState) + Send + Sync) -> (Arc<Core>, JobId, JobState) {
@@ -53,7 +53,7 @@ async fn a_job_that_waits_takes_nothing_when_the_same_thing_failed_meanwhile() {
     let fails = async |entry: Option<Entry>| {
         let mut entry = entry.unwrap_or_default();
         entry.is_bad("it is flaky");
-        Ok::<_, crate::base::errors::Refusal>(entry)
+        Ok::<_, fairlead_base::errors::Refusal>(entry)
     };
     let doc = entry_id(&key, Some("ann"));
     core.docs.change(&doc, fails).await.unwrap();
@@ -304,7 +304,7 @@ async fn old_entries_are_forgotten() {
             at_ms: 1,
             ..entry.unwrap_or_default()
         };
-        Ok::<_, crate::base::errors::Refusal>(entry)
+        Ok::<_, fairlead_base::errors::Refusal>(entry)
     };
     core.docs.change(&doc, aged).await.unwrap();
     core.sweep_results().await.unwrap();

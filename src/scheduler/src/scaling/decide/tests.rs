@@ -181,7 +181,7 @@ fn a_worn_machine_ends_once_its_successor_can_run_jobs() {
     }
     // The law `seed` decides once a minute, and yet asks for a successor at once.
     let mut seed = old(&[IDLE]);
-    seed.pool.law = crate::known::pools::SEED.to_owned();
+    seed.pool.law = fairlead_known::pools::SEED.to_owned();
     seed.is_minute = false;
     let plan = one(seed);
     assert_eq!((plan.add, plan.retire.len()), (1, 0), "{plan:?}");
@@ -219,7 +219,7 @@ fn cooldown_rounds_and_threshold_hold_for_the_usual_law_too() {
 fn the_law_seed_obeys_the_target() {
     let of = |target_s| {
         let mut pool = picture("a", &[], 20);
-        (pool.pool.law, pool.pool.max) = (crate::known::pools::SEED.to_owned(), 50);
+        (pool.pool.law, pool.pool.max) = (fairlead_known::pools::SEED.to_owned(), 50);
         (pool.pool.target_s, pool.waiting.mean_ms) = (target_s, Some(300_000));
         one(pool)
     };

@@ -3,7 +3,8 @@
 use fairlead_api::SubmitItem;
 
 use super::*;
-use crate::{known::accounts::Who, shards::rerun::Again};
+use crate::shards::rerun::Again;
+use fairlead_known::accounts::Who;
 
 /// A build, a test that takes its outputs, and a report, which need each other; their ids.
 async fn submit_graph(core: &Arc<Core>) -> Vec<JobId> {

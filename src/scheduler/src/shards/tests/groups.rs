@@ -3,12 +3,10 @@
 use fairlead_api::SubmitItem;
 
 use super::*;
-use crate::{
-    lifecycle::{
-        parent::{closed, counted},
-        shards::{Next, next},
-    },
-    shards::rerun::Again,
+use crate::shards::rerun::Again;
+use fairlead_lifecycle::{
+    parent::{closed, counted},
+    shards::{Next, next},
 };
 
 /// Submits a job into the group; what came of it.

@@ -5,14 +5,11 @@ use fairlead_job::{Spec, Stage};
 use fairlead_store::{DocKind, DocWrite, Expect, JobState};
 use serde_json::{Value, json};
 
-use crate::{
-    Access, Clock, Config,
-    known::{
-        accounts::Credentials,
-        queue_users::{USERS, USERS_MAX, check_users},
-        queues::Set,
-    },
-    testing,
+use crate::{Access, Clock, Config, testing};
+use fairlead_known::{
+    accounts::Credentials,
+    queue_users::{USERS, USERS_MAX, check_users},
+    queues::Set,
 };
 
 use super::*;

@@ -7,14 +7,12 @@ use fairlead_job::{JobId, Stage};
 use fairlead_store::{ClusterPlace, JobState};
 
 use super::of;
-use crate::{
-    base::{
-        budget::Identity,
-        errors::{JobError, Refusal},
-    },
-    core::Core,
-    lifecycle::{after_report::Speaker, report::Report},
+use crate::core::Core;
+use fairlead_base::{
+    budget::Identity,
+    errors::{JobError, Refusal},
 };
+use fairlead_lifecycle::{after_report::Speaker, report::Report};
 
 /// How long a request is held, less than anybody waits for an answer; the testbox asks again.
 const WAIT_MS: u64 = 8_000;

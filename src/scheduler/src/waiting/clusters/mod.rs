@@ -13,12 +13,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{StoredJob, Version};
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    known::clusters::of,
-    lifecycle::cluster::{View, next_of},
-};
+use crate::core::Core;
+use fairlead_base::errors::Refusal;
+use fairlead_known::clusters::of;
+use fairlead_lifecycle::cluster::{View, next_of};
 
 mod barrier;
 

@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 
 use crate::{
     Clock, Config, Pause,
-    base::errors::Refusal,
     core::Core,
-    known::accounts::Credentials,
-    lifecycle::{
-        after_report::{Speaker, after_report},
-        alarm::at_alarm,
-        attempt::{given_back, lost},
-        report::Report,
-    },
     submission::{built_jobs::Ids, submit::SubmitOptions},
     testing::{core_beside, core_over, embedded, state, store_job},
+};
+use fairlead_base::errors::Refusal;
+use fairlead_known::accounts::Credentials;
+use fairlead_lifecycle::{
+    after_report::{Speaker, after_report},
+    alarm::at_alarm,
+    attempt::{given_back, lost},
+    report::Report,
 };
 
 mod rounds;
@@ -342,7 +342,7 @@ async fn one_that_ends_badly_ends_all() {
     lab.dispatch(2, Stage::WaitPeer).await;
     let now_ms = lab.core.clock.wall_ms();
     let cancel = |state: &JobState| {
-        Ok(Some(crate::lifecycle::attempt::cancelled(
+        Ok(Some(fairlead_lifecycle::attempt::cancelled(
             state, now_ms, "by ann",
         )))
     };

@@ -15,12 +15,9 @@ use std::{collections::BTreeSet, sync::Arc};
 use fairlead_job::JobId;
 use fairlead_store::{DocKind, DocWrite, Expect, JobState};
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    known::sequences::{Key, SequenceTurn},
-    waiting::sequences::turns::Looked,
-};
+use crate::{core::Core, waiting::sequences::turns::Looked};
+use fairlead_base::errors::Refusal;
+use fairlead_known::sequences::{Key, SequenceTurn};
 
 /// How often one look begins anew because somebody else was faster or the store did not say.
 const TRIES_MAX: usize = 8;

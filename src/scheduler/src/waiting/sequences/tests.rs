@@ -5,14 +5,12 @@ use fairlead_store::{JobState, NewJob};
 use serde_json::json;
 
 use super::*;
-use crate::{
-    lifecycle::{
-        alarm::at_alarm,
-        attempt::ended,
-        hold::{held, let_go},
-        sequence::kept_on,
-    },
-    testing::{core, core_beside, state, store_job, waits},
+use crate::testing::{core, core_beside, state, store_job, waits};
+use fairlead_lifecycle::{
+    alarm::at_alarm,
+    attempt::ended,
+    hold::{held, let_go},
+    sequence::kept_on,
 };
 
 fn member(n: u64) -> JobState {

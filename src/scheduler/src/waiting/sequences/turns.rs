@@ -5,16 +5,16 @@ use std::{collections::BTreeMap, sync::Arc};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{ItemError, JobState, Search, SearchOrder, StoredJob};
 
-use crate::{
-    base::errors::Refusal,
-    core::Core,
-    known::sequences::{Key, SequenceTurn},
-    lifecycle::{
-        alarm::is_ripe,
-        sequence::{Open, is_recent, replaced_by, with_turn, without_turn},
-        stages::HELD,
-    },
+use crate::core::Core;
+use fairlead_base::{
+    errors::Refusal,
     storage::small_doc::{DocError, Stored},
+};
+use fairlead_known::sequences::{Key, SequenceTurn};
+use fairlead_lifecycle::{
+    alarm::is_ripe,
+    sequence::{Open, is_recent, replaced_by, with_turn, without_turn},
+    stages::HELD,
 };
 
 /// Members of one page, and as many with a place are enough: the oldest ones. Those behind them are looked at later.

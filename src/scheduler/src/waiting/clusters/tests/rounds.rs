@@ -13,7 +13,7 @@ async fn a_round_that_is_given_up_is_not_opened_and_the_other_way_round() {
         let read = lab.core.store.get(&lab.jobs).await.unwrap();
         let now_ms = lab.core.clock.wall_ms();
         let view = |read: &[Option<StoredJob>]| {
-            let view = crate::lifecycle::cluster::View::of(&lab.jobs, read, now_ms);
+            let view = fairlead_lifecycle::cluster::View::of(&lab.jobs, read, now_ms);
             lab.core
                 .waiting
                 .clusters
@@ -31,7 +31,7 @@ async fn a_round_that_is_given_up_is_not_opened_and_the_other_way_round() {
         };
         for view in both {
             let next =
-                |state: &JobState| Ok(crate::lifecycle::cluster::next_of(state, view, now_ms));
+                |state: &JobState| Ok(fairlead_lifecycle::cluster::next_of(state, view, now_ms));
             lab.core.change(JobId::new(1), next).await.unwrap();
         }
         let head = lab.job(1).await;

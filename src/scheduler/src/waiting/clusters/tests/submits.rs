@@ -65,11 +65,11 @@ async fn a_submit_makes_a_job_of_each_node_all_or_none_and_once() {
 async fn that_there_are_fewer_machines_than_nodes_is_said() {
     let lab = lab(1).await;
     let host = |n: u8| {
-        let host = crate::known::hosts::Host {
+        let host = fairlead_known::hosts::Host {
             kinds: vec![TboxType::Hw],
             arch: "x86_64".to_owned(),
             memory_mb: 8_192,
-            ..crate::known::hosts::Host::default()
+            ..fairlead_known::hosts::Host::default()
         };
         let known = lab
             .core

@@ -1,0 +1,227 @@
+//! The replica's clocks. Only this module asks the system for the time.
+//!
+//! [`Clock::now`] is monotonic. All decisions use it: leases, waits and the engine. [`Clock::wall_ms`] is for people
+//! and for documents. While [`Clock::off_ms`] says that it is off, the replica writes nothing (`storage/timed_store`) and
+//! serves nobody (`http/routes`).
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicI64, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use fairlead_dispatch::Millis;
+use parking_lot::Mutex;
+use tokio::{sync::Notify, time::Instant};
+
+use super::lab_clock::{LabClock, Witness};
+
+pub use fairlead_job::utc_text;
+
+/// How often work waits for a clock that is off, ms.
+const OFF_LOOK: Duration = Duration::from_secs(1);
+
+/// Both clocks of a replica.
+#[derive(Debug, Clone)]
+pub struct Clock {
+    started: Instant,
+    started_wall_ms: u64,
+    /// Of a clock that a simulation made.
+    simulated: Option<Arc<Pause>>,
+    /// What the other replicas' clocks allow.
+    lab: Arc<Mutex<Option<LabClock>>>,
+}
+
+/// A simulated process that is stopped for a while: then nothing of it wakes up. And its wall clock, which may step.
+#[derive(Debug, Default)]
+pub struct Pause {
+    is_on: AtomicBool,
+    ended: Notify,
+    stepped_ms: AtomicI64,
+}
+
+impl Pause {
+    /// Stops the process.
+    pub fn begin(&self) {
+        self.is_on.store(true, Ordering::Relaxed);
+    }
+
+    /// Lets it go on: whoever waits wakes up, in the order in which they came.
+    pub fn end(&self) {
+        self.is_on.store(false, Ordering::Relaxed);
+        self.ended.notify_waiters();
+    }
+
+    /// Its wall clock steps.
+    pub fn step_wall(&self, by_ms: i64) {
+        self.stepped_ms.fetch_add(by_ms, Ordering::Relaxed);
+    }
+
+    /// Whether the process is stopped.
+    pub fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+
+    /// Waits while the process is stopped.
+    pub async fn over(&self) {
+        loop {
+            // Made before the look: an end in between is not missed.
+            let ended = self.ended.notified();
+            if !self.is_on() {
+                return;
+            }
+            ended.await;
+        }
+    }
+}
+
+impl Clock {
+    /// The system's clocks, counted from now.
+    pub fn system() -> Self {
+        Self {
+            started: Instant::now(),
+            started_wall_ms: wall_ms(),
+            simulated: None,
+            lab: Arc::default(),
+        }
+    }
+
+    /// A clock for a simulation: its wall clock says `wall_ms` (UTC epoch milliseconds) now and goes on
+    /// with the runtime's time, and during `pause` nobody's sleep on it ends.
+    pub fn simulated(wall_ms: u64, pause: Arc<Pause>) -> Self {
+        // What it stepped before this clock was there is in `wall_ms`.
+        pause.stepped_ms.store(0, Ordering::Relaxed);
+        Self {
+            started: Instant::now(),
+            started_wall_ms: wall_ms,
+            simulated: Some(pause),
+            lab: Arc::default(),
+        }
+    }
+
+    /// Monotonic time, as Unix milliseconds counted on from the start of the process.
+    pub fn now(&self) -> Millis {
+        let elapsed = Instant::now().saturating_duration_since(self.started);
+        Millis(self.started_wall_ms.saturating_add(saturating_ms(elapsed)))
+    }
+
+    /// How long this clock has been there, ms.
+    pub fn age_ms(&self) -> u64 {
+        saturating_ms(self.started.elapsed())
+    }
+
+    /// UTC epoch milliseconds, as the system's clock has them: may step.
+    pub fn wall_ms(&self) -> u64 {
+        match &self.simulated {
+            Some(pause) => {
+                let stepped_ms = pause.stepped_ms.load(Ordering::Relaxed);
+                self.now().0.saturating_add_signed(stepped_ms)
+            }
+            None => wall_ms(),
+        }
+    }
+
+    /// What the wall clock is ahead of [`Self::now`], ms: changes only when it steps or is slewed.
+    pub fn ahead_ms(&self) -> i64 {
+        let (wall_ms, now) = (self.wall_ms(), self.now());
+        let apart = i64::try_from(wall_ms.abs_diff(now.0)).unwrap_or(i64::MAX);
+        if wall_ms < now.0 { -apart } else { apart }
+    }
+
+    /// Compares the wall clock with others.
+    pub fn compare(&self, witnesses: &[Witness]) {
+        let is_off = self.off_ms().is_some();
+        let lab = LabClock::of(witnesses);
+        // A clock that most found wrong is wrong until most find it right, and not when they are gone.
+        if !is_off || lab.is_some_and(LabClock::is_sure) {
+            *self.lab.lock() = lab;
+        }
+    }
+
+    /// What the wall clock is ahead of the median of those that it was compared with, ms; none: there are none.
+    pub fn offset_ms(&self) -> Option<i64> {
+        let lab = *self.lab.lock();
+        lab.map(|lab| lab.offset_ms(self.ahead_ms()))
+    }
+
+    /// The same if the wall clock is off now: more than half of the lab's clocks are more than 5 s on one side of it.
+    pub fn off_ms(&self) -> Option<i64> {
+        let lab = *self.lab.lock();
+        lab.and_then(|lab| lab.off_ms(self.ahead_ms()))
+    }
+
+    /// UTC epoch seconds.
+    pub fn wall_s(&self) -> u64 {
+        self.wall_ms() / 1000
+    }
+
+    /// Waits. The only place of the replica that sleeps; a timer, never a substitute for a condition.
+    #[expect(clippy::disallowed_methods, reason = "the clock module")]
+    pub async fn sleep(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+        if let Some(pause) = &self.simulated {
+            pause.over().await;
+        }
+    }
+
+    /// Waits, and goes on waiting while the wall clock is off: for work that time decides.
+    pub async fn rest(&self, time: Duration) {
+        self.sleep(time).await;
+        while self.off_ms().is_some() {
+            self.sleep(OFF_LOOK).await;
+        }
+    }
+
+    /// Waits until `then`, or not at all when it is past.
+    pub async fn sleep_until(&self, then: Millis) {
+        let left = then.0.saturating_sub(self.now().0);
+        self.sleep(Duration::from_millis(left)).await;
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the clock module")]
+fn wall_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, saturating_ms)
+}
+
+/// Measures how long something takes, finer than a millisecond: for metrics alone.
+#[derive(Debug, Clone, Copy)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// From now on.
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Since it was made.
+    pub fn elapsed(self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+fn saturating_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// `2026-11-21`.
+pub fn utc_date(ms: u64) -> String {
+    let moment = jiff::Timestamp::from_millisecond(i64::try_from(ms).unwrap_or(0));
+    let text = moment.map(|moment| moment.strftime("%Y-%m-%d").to_string());
+    text.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_utc() {
+        assert_eq!(utc_text(1_795_228_571_999), "2026-11-21T02:36:11+0000");
+        assert_eq!(utc_date(1_795_228_571_999), "2026-11-21");
+    }
+}

@@ -1,0 +1,178 @@
+//! Judges this replica's wall clock by the clocks of others.
+//!
+//! Others are compared with this replica's monotonic clock. So a step of its own wall clock shows at once, and neither a
+//! slow store nor a pause makes a good clock look bad: delays only widen what is known of another clock.
+
+use fairlead_dispatch::Millis;
+
+/// How far a wall clock may be from the median of all, ms.
+pub const OFF_MS: i64 = 5_000;
+
+/// What another wall clock is ahead of this replica's monotonic clock, ms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Witness {
+    /// At least: it said so, and was heard later.
+    pub least_ms: i64,
+    /// At most: it said so after it had heard of this replica.
+    pub most_ms: i64,
+}
+
+impl Witness {
+    /// A clock that was asked, and told this UTC epoch time in ms between these moments.
+    pub fn between(wall_ms: u64, asked: Millis, told: Millis) -> Self {
+        let signed = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
+        Self {
+            least_ms: signed(wall_ms).saturating_sub(signed(told.0)),
+            most_ms: signed(wall_ms).saturating_sub(signed(asked.0)),
+        }
+    }
+
+    fn middle_ms(self) -> i64 {
+        let apart_ms = self.most_ms.saturating_sub(self.least_ms);
+        self.least_ms.saturating_add(apart_ms / 2)
+    }
+
+    /// What this replica's wall clock is ahead of its monotonic one at least, if both agree.
+    fn lowest_ms(self) -> i64 {
+        let lowest_ms = self.middle_ms().saturating_sub(OFF_MS);
+        lowest_ms.min(self.least_ms)
+    }
+
+    /// The same at most.
+    fn highest_ms(self) -> i64 {
+        let highest_ms = self.middle_ms().saturating_add(OFF_MS);
+        highest_ms.max(self.most_ms)
+    }
+}
+
+/// Whether at least half of all clocks seem to contradict one that is `ahead_ms` ahead of this replica's monotonic one, and
+/// is counted, too.
+pub fn is_doubted(witnesses: &[Witness], ahead_ms: i64) -> bool {
+    let agrees = |one: &&Witness| (one.lowest_ms()..=one.highest_ms()).contains(&ahead_ms);
+    let agree = witnesses.iter().filter(agrees).count();
+    // With itself, those who agree must be more.
+    witnesses.len() > 2 * agree
+}
+
+/// What the clocks of the others allow to this replica's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LabClock {
+    /// What it may be ahead, least and most.
+    allowed_ms: (i64, i64),
+    /// The median of the others, or the two in the middle.
+    median_ms: (i64, i64),
+}
+
+impl LabClock {
+    /// What these allow; none: there is nobody to compare with.
+    pub fn of(witnesses: &[Witness]) -> Option<Self> {
+        // With this clock they are an odd or even number. More than half of all must be on one side of it.
+        let half = witnesses.len().div_ceil(2);
+        let sorted = |bound: fn(Witness) -> i64| {
+            let mut bounds: Vec<i64> = witnesses.iter().copied().map(bound).collect();
+            bounds.sort_unstable();
+            bounds
+        };
+        let (lows, middles, highs) = (
+            sorted(Witness::lowest_ms),
+            sorted(Witness::middle_ms),
+            sorted(Witness::highest_ms),
+        );
+        let last = middles.len().checked_sub(1)?;
+        let (below, above) = (middles.get(last / 2)?, middles.get(middles.len() / 2)?);
+        Some(Self {
+            allowed_ms: (
+                lows.iter().rev().nth(half).copied().unwrap_or(i64::MIN),
+                highs.get(half).copied().unwrap_or(i64::MAX),
+            ),
+            median_ms: (*below, *above),
+        })
+    }
+
+    /// What a wall clock is ahead of the others' median, ms, that is `ahead_ms` ahead of this replica's monotonic one.
+    pub fn offset_ms(self, ahead_ms: i64) -> i64 {
+        let (below_ms, above_ms) = self.median_ms;
+        ahead_ms.saturating_sub(ahead_ms.clamp(below_ms, above_ms))
+    }
+
+    /// The same of a clock that is off by the word of most.
+    pub fn off_ms(self, ahead_ms: i64) -> Option<i64> {
+        let (least_ms, most_ms) = self.allowed_ms;
+        let agrees = (least_ms..=most_ms).contains(&ahead_ms);
+        (!agrees).then(|| self.offset_ms(ahead_ms))
+    }
+
+    /// Whether enough others were heard to find any clock wrong, and so to find one right.
+    pub fn is_sure(self) -> bool {
+        let (least_ms, most_ms) = self.allowed_ms;
+        least_ms > i64::MIN && most_ms < i64::MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR_MS: i64 = 3_600_000;
+
+    /// Others that are so far ahead, each known within a second or two.
+    fn lab(others: &[i64]) -> Option<LabClock> {
+        let witness = |ahead_ms: &i64| Witness {
+            least_ms: ahead_ms - 1_500,
+            most_ms: ahead_ms + 1_500,
+        };
+        LabClock::of(&others.iter().map(witness).collect::<Vec<_>>())
+    }
+
+    fn off(others: &[i64], own_ms: i64) -> Option<i64> {
+        lab(others).and_then(|lab| lab.off_ms(own_ms))
+    }
+
+    #[test]
+    fn one_of_three_that_is_off_is_the_bad_one_and_the_others_are_not() {
+        for by_ms in [HOUR_MS, -HOUR_MS, 5_001, -5_001] {
+            assert_eq!(off(&[0, 0], by_ms), Some(by_ms));
+            assert_eq!(off(&[0, by_ms], 0), None, "{by_ms}");
+        }
+        for by_ms in [0, 5_000, -5_000] {
+            assert_eq!(off(&[0, 0], by_ms), None, "{by_ms}");
+        }
+    }
+
+    #[test]
+    fn one_of_five_is_off_by_the_median_of_the_others() {
+        assert_eq!(off(&[0, 100, 200, HOUR_MS], 150), None);
+        assert_eq!(off(&[0, 100, 200, 300], -HOUR_MS), Some(-HOUR_MS - 100));
+        assert_eq!(off(&[0, 0, HOUR_MS, HOUR_MS], 0), None);
+        assert_eq!(off(&[0, 0, 0, HOUR_MS], HOUR_MS), Some(HOUR_MS));
+    }
+
+    /// Else an alert names a replica whose clock is right.
+    #[test]
+    fn who_agrees_with_one_of_two_that_differ_is_not_far_from_them() {
+        assert_eq!(lab(&[0, HOUR_MS]).unwrap().offset_ms(0), 0);
+        assert_eq!(lab(&[0, 0]).unwrap().offset_ms(HOUR_MS), HOUR_MS);
+    }
+
+    #[test]
+    fn without_a_majority_nobody_is_off() {
+        assert_eq!(lab(&[]), None);
+        assert_eq!(off(&[HOUR_MS], 0), None);
+        assert_eq!(lab(&[HOUR_MS]).unwrap().offset_ms(0), -HOUR_MS);
+        assert_eq!(off(&[0, HOUR_MS, HOUR_MS], 0), None);
+        assert!(!lab(&[0]).unwrap().is_sure() && lab(&[0, 0]).unwrap().is_sure());
+    }
+
+    /// Replicas that heard each other a minute late: the store was slow.
+    #[test]
+    fn delays_make_no_clock_look_bad() {
+        let late = Witness {
+            least_ms: -60_000,
+            most_ms: 2_000,
+        };
+        let lab = LabClock::of(&[late, late]).unwrap();
+        assert_eq!(lab.off_ms(0), None);
+        assert_eq!(lab.off_ms(-60_000), None);
+        assert!(lab.off_ms(HOUR_MS).is_some() && lab.off_ms(-HOUR_MS).is_some());
+    }
+}

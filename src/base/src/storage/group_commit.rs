@@ -1,0 +1,408 @@
+//! Group commit: writes that are ready together go to the store in one batch.
+//!
+//! The first write goes at once. While its batch is in flight, the next batch collects. Another batch starts beside it
+//! when it is large enough for its own request, or has waited for `PATIENCE_MS`. At most `IN_FLIGHT_MAX` batches of one
+//! kind are in flight, each with at most `BATCH_MAX` items. A stuck batch does not count. Items that were given
+//! together stay in one batch.
+
+use std::{collections::VecDeque, fmt, future::Future, pin::Pin, sync::Arc};
+
+use fairlead_dispatch::Millis;
+use fairlead_store::{
+    Created, DocKind, DocWrite, ItemError, JobStore, NewJob, Patch, StoredJob, Version,
+};
+use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::{Notify, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::{clock::Clock, tasks::Tasks};
+
+/// More batches at once gain little (measured on Elasticsearch: 2 to 4 is the knee).
+const IN_FLIGHT_MAX: usize = 4;
+/// Larger batches gain little and wait longer.
+const BATCH_MAX: usize = 500;
+/// What collects goes beside `n` batches in flight when it has `n` times so many items. A request alone costs the store
+/// as much as several items do.
+const COMPANY: usize = 32;
+/// Or when it has collected for so long: the store is slow, not busy.
+const PATIENCE_MS: u64 = 20;
+/// A batch that is in flight for so long is stuck, ms. Where a node of Elasticsearch hangs, the others hold on to writes
+/// that went on to it until the request times out, also when they do without it by then; what comes later is written.
+const STUCK_MS: u64 = 2_000;
+
+type Outcome<O = Version> = Result<O, ItemError>;
+type Work<I, O> =
+    Box<dyn Fn(Vec<I>) -> Pin<Box<dyn Future<Output = Vec<Outcome<O>>> + Send>> + Send + Sync>;
+
+/// Collects items of one kind and writes them in batches; each is answered with an `O`.
+pub struct GroupCommit<I, O = Version> {
+    waiting: Mutex<Line<I, O>>,
+    /// Something waits, or a batch is back.
+    ready: Notify,
+    /// When each batch in flight was sent.
+    in_flight: Mutex<Vec<Millis>>,
+    clock: Clock,
+    work: Work<I, O>,
+}
+
+/// Items that were given together.
+struct Group<I, O> {
+    items: Vec<I>,
+    tell: oneshot::Sender<Vec<Outcome<O>>>,
+}
+
+/// Groups that wait, first come first.
+struct Line<I, O> {
+    groups: VecDeque<Group<I, O>>,
+    /// Items of all of them.
+    items: usize,
+}
+
+impl<I, O> Line<I, O> {
+    fn push(&mut self, group: Group<I, O>) {
+        self.items += group.items.len();
+        self.groups.push_back(group);
+    }
+
+    /// The next batch: whole groups, and at least one.
+    fn take(&mut self) -> Vec<Group<I, O>> {
+        let mut batch = Vec::new();
+        let mut size = 0;
+        while let Some(group) = self.groups.pop_front_if(|group| {
+            size += group.items.len();
+            size <= BATCH_MAX
+        }) {
+            self.items -= group.items.len();
+            batch.push(group);
+        }
+        batch
+    }
+}
+
+impl<I, O> fmt::Debug for GroupCommit<I, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GroupCommit")
+            .field("waiting", &lock(&self.waiting).items)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
+    pub(super) fn new(clock: &Clock, work: Work<I, O>) -> Arc<Self> {
+        Arc::new(Self {
+            waiting: Mutex::new(Line {
+                groups: VecDeque::new(),
+                items: 0,
+            }),
+            ready: Notify::new(),
+            in_flight: Mutex::default(),
+            clock: clock.clone(),
+            work,
+        })
+    }
+
+    /// Writes `items` and waits for the outcome of each, in order.
+    pub async fn write(&self, items: Vec<I>) -> Vec<Outcome<O>> {
+        let mut outcomes = Vec::with_capacity(items.len());
+        let mut answers = Vec::new();
+        let mut rest = items;
+        while !rest.is_empty() {
+            let after = rest.split_off(rest.len().min(BATCH_MAX));
+            let items = std::mem::replace(&mut rest, after);
+            let (tell, told) = oneshot::channel();
+            answers.push((items.len(), told));
+            lock(&self.waiting).push(Group { items, tell });
+        }
+        self.ready.notify_one();
+        for (many, told) in answers {
+            let mut told = told.await.unwrap_or_default();
+            told.resize_with(many, || {
+                Err(ItemError::Unknown {
+                    reason: "the writer gave no outcome".to_owned(),
+                })
+            });
+            outcomes.append(&mut told);
+        }
+        outcomes
+    }
+
+    /// Starts a task that writes until `stop` is cancelled and nothing waits.
+    pub(super) fn start(
+        self: &Arc<Self>,
+        name: &'static str,
+        stop: &CancellationToken,
+        tasks: &Tasks,
+    ) {
+        tasks.run(name, Arc::clone(self).run(stop.clone(), tasks.clone()));
+    }
+
+    /// Takes batches until `stop`, then writes what still waits.
+    async fn run(self: Arc<Self>, stop: CancellationToken, tasks: Tasks) {
+        // When what waits has waited long enough.
+        let mut patience = None;
+        loop {
+            let (waiting, now) = (lock(&self.waiting).items, self.clock.now());
+            let (busy, stuck_at) = self.busy(now);
+            let is_late = patience.is_some_and(|until| until <= now);
+            if waiting > 0 && busy < IN_FLIGHT_MAX && (waiting >= busy * COMPANY || is_late) {
+                patience = None;
+                lock(&self.in_flight).push(now);
+                let batch = lock(&self.waiting).take();
+                tasks.spawn(Arc::clone(&self).send(batch, now));
+                continue;
+            }
+            if waiting == 0 && stop.is_cancelled() {
+                return;
+            }
+            if waiting == 0 {
+                patience = None;
+            } else if patience.is_none() {
+                patience = Some(Millis(now.0.saturating_add(PATIENCE_MS)));
+            }
+            let wake = if busy < IN_FLIGHT_MAX {
+                patience
+            } else {
+                stuck_at
+            };
+            let late = async {
+                match wake {
+                    Some(at) if waiting > 0 => self.clock.sleep_until(at).await,
+                    _ => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.ready.notified() => {}
+                () = stop.cancelled(), if waiting == 0 => {}
+                () = late => {}
+            }
+        }
+    }
+
+    /// How many batches are in flight and not stuck, and when the first of these is.
+    fn busy(&self, now: Millis) -> (usize, Option<Millis>) {
+        let sent = lock(&self.in_flight);
+        let stuck_at = sent.iter().map(|at| Millis(at.0.saturating_add(STUCK_MS)));
+        let moving = stuck_at.filter(|at| *at > now);
+        (moving.clone().count(), moving.min())
+    }
+
+    /// Writes a batch of what waits.
+    async fn send(self: Arc<Self>, batch: Vec<Group<I, O>>, sent: Millis) {
+        let _back = Back(&self.in_flight, sent, &self.ready);
+        let (mut items, mut tells) = (Vec::new(), Vec::with_capacity(batch.len()));
+        for mut group in batch {
+            tells.push((group.items.len(), group.tell));
+            items.append(&mut group.items);
+        }
+        let outcomes = (self.work)(items).await;
+        warn_of(&outcomes);
+        let mut outcomes = outcomes.into_iter();
+        for (many, tell) in tells {
+            // Whoever asked may have hung up; the write is in all the same.
+            let _ = tell.send(outcomes.by_ref().take(many).collect());
+        }
+    }
+}
+
+/// A batch in flight; back when this is dropped.
+struct Back<'a>(&'a Mutex<Vec<Millis>>, Millis, &'a Notify);
+
+impl Drop for Back<'_> {
+    fn drop(&mut self) {
+        let mut sent = lock(self.0);
+        if let Some(mine) = sent.iter().position(|at| *at == self.1) {
+            sent.remove(mine);
+        }
+        drop(sent);
+        self.2.notify_one();
+    }
+}
+
+/// One line for all that a batch lost to a store in trouble.
+fn warn_of<O>(outcomes: &[Outcome<O>]) {
+    let in_trouble = |outcome: &&Outcome<O>| {
+        matches!(
+            outcome,
+            Err(ItemError::NotTaken { .. } | ItemError::Unknown { .. })
+        )
+    };
+    let writes = outcomes.iter().filter(in_trouble).count();
+    if let Some(Err(error)) = outcomes.iter().find(in_trouble) {
+        tracing::warn!(writes, of = outcomes.len(), %error, "the store did not accept writes");
+    }
+}
+
+/// The writers of a replica.
+#[derive(Debug, Clone)]
+pub struct Writer {
+    submits: Arc<GroupCommit<NewJob, Created>>,
+    claims: Arc<GroupCommit<Patch, Arc<StoredJob>>>,
+    patches: Arc<GroupCommit<Patch>>,
+    sessions: Arc<GroupCommit<DocWrite>>,
+    leases: Arc<GroupCommit<DocWrite>>,
+}
+
+impl Writer {
+    /// Starts all writers; they end when `stop` is cancelled and nothing waits.
+    pub fn start(
+        store: &Arc<dyn JobStore>,
+        clock: &Clock,
+        stop: &CancellationToken,
+        tasks: &Tasks,
+    ) -> Self {
+        let (for_submits, for_claims) = (Arc::clone(store), Arc::clone(store));
+        let for_patches = Arc::clone(store);
+        let submits = GroupCommit::new(
+            clock,
+            Box::new(move |jobs| {
+                let store = Arc::clone(&for_submits);
+                Box::pin(async move { store.submit(jobs).await })
+            }),
+        );
+        let claims = GroupCommit::new(
+            clock,
+            Box::new(move |patches| {
+                let store = Arc::clone(&for_claims);
+                Box::pin(async move {
+                    let written = store.patch_and_get(patches).await.into_iter();
+                    written.map(|job| job.map(Arc::new)).collect()
+                })
+            }),
+        );
+        let patches = GroupCommit::new(
+            clock,
+            Box::new(move |patches| {
+                let store = Arc::clone(&for_patches);
+                Box::pin(async move { store.patch(patches).await })
+            }),
+        );
+        let (sessions, leases) = (
+            docs(store, clock, DocKind::Session),
+            docs(store, clock, DocKind::Lease),
+        );
+        submits.start("write_submits", stop, tasks);
+        claims.start("write_claims", stop, tasks);
+        patches.start("write_patches", stop, tasks);
+        sessions.start("write_sessions", stop, tasks);
+        leases.start("write_leases", stop, tasks);
+        Self {
+            submits,
+            claims,
+            patches,
+            sessions,
+            leases,
+        }
+    }
+
+    /// Creates jobs.
+    pub async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Outcome<Created>> {
+        self.submits.write(jobs).await
+    }
+
+    /// Compare-and-set of states by claims, answered with the jobs as they are then.
+    pub async fn claim(&self, patches: Vec<Patch>) -> Vec<Outcome<Arc<StoredJob>>> {
+        self.claims.write(patches).await
+    }
+
+    /// Compare-and-set of one state.
+    pub async fn patch(&self, patch: Patch) -> Outcome {
+        only(self.patches.write(vec![patch]).await)
+    }
+
+    /// Compare-and-set of one host's session document.
+    pub async fn session(&self, write: DocWrite) -> Outcome {
+        only(self.sessions.write(vec![write]).await)
+    }
+
+    /// Compare-and-set of one host's lease document.
+    pub async fn lease(&self, write: DocWrite) -> Outcome {
+        only(self.leases.write(vec![write]).await)
+    }
+}
+
+fn docs(store: &Arc<dyn JobStore>, clock: &Clock, kind: DocKind) -> Arc<GroupCommit<DocWrite>> {
+    let store = Arc::clone(store);
+    GroupCommit::new(
+        clock,
+        Box::new(move |writes| {
+            let store = Arc::clone(&store);
+            Box::pin(async move { store.put_docs(kind, writes).await })
+        }),
+    )
+}
+
+/// The outcome of a batch of one.
+pub fn only<O>(outcomes: Vec<Outcome<O>>) -> Outcome<O> {
+    outcomes.into_iter().next().unwrap_or_else(|| {
+        Err(ItemError::Unknown {
+            reason: "the store gave no outcome".to_owned(),
+        })
+    })
+}
+
+/// Only ever held for a few pushes or one batch.
+fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
+    it.lock()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_given_together_is_written_together_up_to_a_batch() {
+        let sizes = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&sizes);
+        let work = move |items: Vec<u32>| -> Pin<Box<dyn Future<Output = _> + Send>> {
+            lock(&seen).push(items.len());
+            Box::pin(async move { items.into_iter().map(Ok).collect() })
+        };
+        let commit: Arc<GroupCommit<u32, u32>> = GroupCommit::new(&Clock::system(), Box::new(work));
+        let tasks = Tasks::default();
+        tasks.spawn(Arc::clone(&commit).run(CancellationToken::new(), tasks.clone()));
+        let many = |count: u32| (0..count).collect::<Vec<_>>();
+        let all = |count: u32| (0..count).map(Ok).collect::<Vec<_>>();
+        let (a, b, c, none) = tokio::join!(
+            commit.write(many(300)),
+            commit.write(many(300)),
+            commit.write(many(1_100)),
+            commit.write(Vec::new()),
+        );
+        assert_eq!((a, b, c), (all(300), all(300), all(1_100)));
+        assert_eq!(none, []);
+        assert_eq!(*lock(&sizes), [300, 300, 500, 500, 100]);
+        assert_eq!(lock(&commit.waiting).items, 0);
+    }
+
+    /// Batches that a hung node held kept all others from a store that was well again.
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_after_batches_that_are_stuck_is_written() {
+        let stuck = u32::try_from(IN_FLIGHT_MAX).unwrap();
+        let work = move |items: Vec<u32>| -> Pin<Box<dyn Future<Output = _> + Send>> {
+            Box::pin(async move {
+                if items[0] < stuck {
+                    std::future::pending::<()>().await;
+                }
+                items.into_iter().map(Ok).collect()
+            })
+        };
+        let clock = Clock::system();
+        let commit: Arc<GroupCommit<u32, u32>> = GroupCommit::new(&clock, Box::new(work));
+        let tasks = Tasks::default();
+        tasks.spawn(Arc::clone(&commit).run(CancellationToken::new(), tasks.clone()));
+        for n in 0..stuck {
+            // Each in a batch of its own.
+            let held = commit.write(vec![n]);
+            let held = tokio::time::timeout(Duration::from_millis(2 * PATIENCE_MS), held);
+            assert!(held.await.is_err(), "it is stuck");
+        }
+        assert_eq!(lock(&commit.in_flight).len(), IN_FLIGHT_MAX);
+        // Before requests time out.
+        let next = tokio::time::timeout(Duration::from_secs(9), commit.write(vec![stuck]));
+        assert_eq!(next.await.unwrap(), [Ok(stuck)]);
+        assert_eq!(lock(&commit.in_flight).len(), IN_FLIGHT_MAX);
+    }
+}

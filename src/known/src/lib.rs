@@ -1,0 +1,59 @@
+//! Facts: what this replica believes, as structs without a clock of their own. Accounts, hosts and queues also read
+//! their documents from the store. Nothing here writes.
+
+#![expect(missing_docs, reason = "a field has a plain name")]
+
+pub mod account_doc;
+pub mod account_notify;
+pub mod accounts;
+pub mod alarms;
+pub mod board;
+pub mod changes;
+pub mod clusters;
+pub mod content;
+pub mod controllers;
+pub mod cordons;
+pub mod data_room;
+pub mod dependants;
+pub mod facts;
+pub mod feasibility;
+pub mod feed;
+pub mod host_evidence;
+pub mod host_turns;
+pub mod hosts;
+pub mod ids;
+pub mod instances;
+pub mod leases;
+pub mod limits;
+pub mod live_jobs;
+pub mod log_sizes;
+pub mod lost_hosts;
+pub mod open_requests;
+pub mod outbox;
+pub mod parents;
+pub mod pending;
+pub mod plans;
+pub mod pools;
+pub mod previews;
+pub mod queue_users;
+pub mod queues;
+pub mod replicas;
+pub mod reservations;
+pub mod reuse;
+pub mod reuse_settings;
+pub mod rules;
+pub mod run_times;
+pub mod samples;
+pub mod seen_versions;
+pub mod sequences;
+pub mod starts;
+pub mod test_times;
+pub mod timers;
+pub mod tokens;
+pub mod unknown_machines;
+pub mod uploads;
+pub mod usage;
+pub mod vanished_writes;
+pub mod webhook_places;
+pub mod webhooks;
+pub mod work_request;
