@@ -92,7 +92,7 @@ fn seconds(minutes: f64) -> Result<u64, LaunchError> {
     })
 }
 
-/// What a kind needs and this machine lacks, and what to do then.
+/// A thing that a kind needs and this machine lacks, and the remedy.
 type Lack = (&'static str, &'static str);
 
 fn lacks(kind: Kind) -> Option<Lack> {

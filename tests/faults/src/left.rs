@@ -1,4 +1,4 @@
-//! What a run leaves behind: jobs in the store, files, and the replicas' logs.
+//! Evidence that a run leaves behind: jobs in the store, files, and the replicas' logs.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,4 +1,4 @@
-//! What of the replicas' machine a run can spoil: their clocks, and the disk of their data folder.
+//! Parts of the replicas' machine that a run can spoil: their clocks, and the disk of their data folder.
 
 use std::{fs, io, os::unix::fs::PermissionsExt, path::Path, path::PathBuf};
 

@@ -288,7 +288,8 @@ impl Request {
             let piece = next_piece(&core, &mut body).await?;
             Some((piece, (body, core)))
         });
-        Some(Box::pin(pieces))
+        // A refusal may come of its end: the rest is read then, too.
+        Some(Box::pin(pieces.fuse()))
     }
 
     /// The body, as long as nobody takes it.

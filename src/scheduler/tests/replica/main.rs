@@ -106,6 +106,34 @@ async fn a_job_goes_from_submit_to_its_result() {
     assert_eq!(fetched.text().await.unwrap(), "result");
 }
 
+/// The rest of a body that had ended was read, and the handler panicked: 500.
+#[tokio::test]
+async fn a_file_that_is_refused_behind_its_last_byte_is_refused_by_its_cause() {
+    let lab = Lab::start().await;
+    let id = lab.submit(job()).await;
+    let answer = lab.consume(&ask("s", 1)).await;
+    let grant = &answer.jobs[0];
+    let path = format!(
+        "{}/out.txt?job_id={id}&job_token={}",
+        grant.result_root, grant.job_token
+    );
+    let address = lab.server.as_ref().unwrap().url().replace("http://", "");
+    let mut connection = TcpStream::connect(&address).await.unwrap();
+    let head = format!(
+        "PUT {path} HTTP/1.1\r\nhost: {address}\r\ncontent-length: 4\r\nexpect: 100-continue\r\n\r\n"
+    );
+    connection.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = [0; 4_096];
+    let read = connection.read(&mut answer).await.unwrap();
+    assert!(answer[..read].starts_with(b"HTTP/1.1 100"));
+    // Its name is taken only now.
+    let other = lab.http.put(lab.url(&path)).body("other").send().await;
+    assert_eq!(other.unwrap().status(), 200);
+    connection.write_all(b"late").await.unwrap();
+    let read = connection.read(&mut answer).await.unwrap();
+    assert!(answer[..read].starts_with(b"HTTP/1.1 409"));
+}
+
 #[tokio::test]
 async fn a_waiting_host_gets_a_job_the_moment_it_comes() {
     let lab = Lab::start().await;
