@@ -116,6 +116,8 @@ mod tests {
         let named = [(id, job.state.claim_token.clone())];
         a.renew("h", &named).await.unwrap();
         for core in [&a, &b] {
+            core.jobs.live.put(job.clone(), sight_at(core.clock.now()));
+            // Nobody has heard of it since.
             core.jobs.live.put(job.clone(), sight_at(Millis(1)));
         }
         put(&a, DocKind::Lease, json!({"jobs": "none"})).await;
