@@ -8,9 +8,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// A word of an axis such as the stage. A newer scheduler may say one that this version does not know.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Word<T> {
-    /// This version knows it.
+    /// A word that this version knows.
     Known(T),
-    /// It is another one; empty: nothing was said.
+    /// A word that this version does not know. Empty: the answer had none.
     Other(String),
 }
 
@@ -47,7 +47,7 @@ impl<T: AsRef<str>> Word<T> {
 }
 
 impl<T> Default for Word<T> {
-    /// Nothing was said.
+    /// No word.
     fn default() -> Self {
         Self::Other(String::new())
     }

@@ -112,7 +112,7 @@ impl Core {
         });
         match outcome {
             Ok(stored) => self.claimed(claim, &stored),
-            Err(ref error @ (ItemError::Conflict { .. } | ItemError::Unknown { .. })) => {
+            Err(error @ (ItemError::Conflict { .. } | ItemError::Unknown { .. })) => {
                 let may_land = matches!(error, ItemError::Unknown { .. });
                 let core = Arc::clone(self);
                 self.tasks.spawn(async move {
