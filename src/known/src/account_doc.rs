@@ -13,29 +13,29 @@ use fairlead_base::{
     storage::{doc_fields::no_null, small_doc::SmallDoc},
 };
 
-/// An account's document. One that cannot be read is nobody's: its token is unknown.
+/// Stored document of an account. The token of an unreadable document is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AccountDoc {
-    /// A newer version may have others than [`Role`] has.
+    /// Name of the role. Newer versions may write roles that [`Role`] lacks.
     pub role: String,
     pub vip: bool,
-    /// Of its newest token, as hexadecimal digits: all that a version before two tokens reads.
+    /// Hash of the newest token, hexadecimal digits. Versions with one token per account read only this field.
     pub token_hash: Option<String>,
     /// All tokens, the newest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tokens: Vec<TokenDoc>,
     pub limits: Limits,
-    /// Patterns of the hosts of a testbox account; `None`: nobody said so.
+    /// Patterns of the hosts of a testbox account. `None`: not specified.
     #[serde(deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<String>>,
-    /// The same of the groups that they may be in.
+    /// Patterns of the groups of its hosts. `None`: not specified.
     #[serde(deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<String>>,
-    /// Whether jobs of all accounts may take results of its jobs.
+    /// True if jobs of all accounts may reuse results of its jobs.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub share_results: bool,
-    /// Who is told of its jobs that do not say so themselves; `None`: nobody.
+    /// Receiver of messages about its jobs, unless a job names its own. `None`: none.
     #[serde(deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
     pub notify: Option<AccountNotify>,
     /// Logins of browsers before this time have ended, UTC epoch ms.
@@ -65,12 +65,12 @@ impl SmallDoc for AccountDoc {
 }
 
 impl AccountDoc {
-    /// Its tokens.
+    /// Returns its tokens.
     pub fn tokens(&self) -> Tokens {
         Tokens::of(self.token_hash.as_ref(), &self.tokens)
     }
 
-    /// Gives it these.
+    /// Replaces its tokens.
     pub fn set_tokens(&mut self, tokens: Tokens) {
         self.token_hash = tokens.newest().cloned();
         self.tokens = tokens.0;

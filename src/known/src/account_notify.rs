@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use fairlead_base::sealing::Sealer;
 
-/// Who is told of the jobs of an account.
+/// Receiver of messages about the jobs of an account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountNotify {
     pub on: CallbackEvents,
-    /// In which words, for people.
+    /// Kind of the receiver, for people. It decides the format of the messages.
     pub kind: String,
-    /// The address for people: no more of it than its host.
+    /// Address for people. It shows only the host.
     pub shown: String,
-    /// The receiver and its secret, as a job says them.
+    /// Receiver and its secret, in the form of a job field, sealed.
     sealed: String,
 }
 
 impl AccountNotify {
-    /// Seals what a job would say. `None`: the lab has no key.
+    /// Seals the receiver as a job names it. `None`: the lab has no key.
     pub fn seal(
         (on, kind, shown): (CallbackEvents, &str, String),
         said: &Spec,
@@ -35,18 +35,18 @@ impl AccountNotify {
         })
     }
 
-    /// What a job would say. `None`: it was sealed with a key that this lab does not have, or for another account.
+    /// Returns the receiver as a job names it. `None`: it was sealed with an unknown key, or for another account.
     pub fn open(&self, account: &str, sealer: &Sealer) -> Option<Spec> {
         let text = sealer.open_text(&Self::purpose(account), &self.sealed)?;
         serde_json::from_str(&text).ok()
     }
 
-    /// What its text is sealed for.
+    /// Returns the purpose with which the receiver of this account is sealed.
     pub fn purpose(account: &str) -> String {
         format!("notify/{account}")
     }
 
-    /// For people.
+    /// Returns the view for people.
     pub fn view(&self) -> NotifyView {
         NotifyView {
             url: self.shown.clone(),

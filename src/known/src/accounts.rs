@@ -22,22 +22,22 @@ use fairlead_base::{
     storage::{doc_cache::DocCache, small_doc::SmallDocs},
 };
 
-/// Who asks.
+/// Account that sends a request, with its rights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Who {
-    /// The account's name; empty: the operator of an open replica.
+    /// Name of the account. Empty: the operator of an open replica.
     pub name: String,
     pub role: Role,
-    /// Of a testbox: for which hosts it acts.
+    /// Hosts that a testbox account may act for.
     pub hosts: HostNames,
-    /// Of a testbox: in which groups its hosts may be.
+    /// Groups that the hosts of a testbox account may be in.
     pub groups: HostNames,
     pub vip: bool,
     open: bool,
 }
 
 impl Who {
-    /// Who the account of this name is.
+    /// Returns the account of this name with the rights of its document.
     pub fn of(name: &str, doc: &AccountDoc) -> Self {
         Self {
             name: name.to_owned(),
@@ -60,7 +60,7 @@ impl Who {
         }
     }
 
-    /// The account of health checks that the site itself submits, into any queue.
+    /// Returns the account of the site's own health checks. It may use every queue.
     pub fn health_checks() -> Self {
         Self {
             name: HEALTH_CHECK.to_owned(),
@@ -72,7 +72,7 @@ impl Who {
         }
     }
 
-    /// The name for people.
+    /// Returns the name for people.
     pub fn shown(&self) -> &str {
         if self.name.is_empty() {
             "the operator"
@@ -81,22 +81,22 @@ impl Who {
         }
     }
 
-    /// Whether the account may do what admins do.
+    /// Returns true if the account has the rights of an admin.
     pub fn is_admin(&self) -> bool {
         self.role == Role::Admin
     }
 
-    /// Whether the account may use queue `vip`.
+    /// Returns true if the account may use queue `vip`.
     pub fn may_use_vip(&self) -> bool {
         self.vip || self.role == Role::Admin
     }
 
-    /// Whether the account may use every queue that is for some, `vip` aside. In the open each account keeps to its own.
+    /// Returns true if the account may use every restricted queue except `vip`. In an open lab no account may.
     pub fn may_use_every_queue(&self) -> bool {
         !self.open && (self.is_admin() || self.name == HEALTH_CHECK)
     }
 
-    /// Refuses what only the owner of a job, or an admin, may do.
+    /// Fails unless the account owns the job or is an admin.
     pub fn check_owns(&self, state: &JobState) -> Result<(), JobError> {
         if self.may_act_for(&state.account) {
             return Ok(());
@@ -108,7 +108,7 @@ impl Who {
         })
     }
 
-    /// Whether the account may act on jobs of `account`.
+    /// Returns true if the account may act on jobs of `account`.
     pub fn may_act_for(&self, account: &str) -> bool {
         if self.open {
             self.name.is_empty() || self.name == account
@@ -117,7 +117,7 @@ impl Who {
         }
     }
 
-    /// Whether the account may act on jobs of all accounts. In the open that is the operator without a name.
+    /// Returns true if the account may act on jobs of all accounts. In an open lab only the nameless operator may.
     pub fn acts_for_all(&self) -> bool {
         if self.open {
             self.name.is_empty()
@@ -126,7 +126,7 @@ impl Who {
         }
     }
 
-    /// Refuses all but admins.
+    /// Fails unless the account is an admin.
     pub fn require_admin(&self) -> Result<(), PeopleError> {
         if self.is_admin() {
             return Ok(());
@@ -134,7 +134,7 @@ impl Who {
         Err(PeopleError::NotAdmin(self.name.clone()))
     }
 
-    /// Refuses all but testboxes and admins.
+    /// Fails unless the account is a testbox or an admin.
     pub fn require_testbox(&self) -> Result<(), PeopleError> {
         if matches!(self.role, Role::Admin | Role::Testbox) {
             return Ok(());
@@ -142,7 +142,8 @@ impl Who {
         Err(PeopleError::NotTestbox(self.name.clone()))
     }
 
-    /// Refuses all but testboxes: whoever gets work reads the secrets of jobs. In an open lab everybody is trusted.
+    /// Fails unless the account is a testbox, because job requests return secrets of jobs. An open lab trusts
+    /// everybody.
     pub fn require_worker(&self) -> Result<(), PeopleError> {
         if self.open || self.role == Role::Testbox {
             return Ok(());
@@ -150,7 +151,7 @@ impl Who {
         Err(PeopleError::NotTestbox(self.name.clone()))
     }
 
-    /// Whether the account may act for this host.
+    /// Returns true if the account may act for this host.
     pub fn may_be_host(&self, host: &str) -> bool {
         match self.role {
             Role::Admin => true,
@@ -159,7 +160,7 @@ impl Who {
         }
     }
 
-    /// Refuses all but admins and testboxes that name this host.
+    /// Fails unless the account is an admin or a testbox account of this host.
     pub fn require_host(&self, host: &str) -> Result<(), PeopleError> {
         self.require_testbox()?;
         if self.may_be_host(host) {
@@ -172,21 +173,22 @@ impl Who {
     }
 }
 
-/// What a request says of its sender.
+/// Sender of a request, as the request names it.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials {
-    /// From `Authorization: Bearer`, `my_token` or `token=`.
+    /// Token from `Authorization: Bearer`, `my_token` or `token=`.
     pub token: Option<String>,
-    /// From `my_account`.
+    /// Account name from `my_account`.
     pub account: Option<String>,
-    /// Nobody sends it: the account asked for this before, and was known then.
+    /// Name of an account that was identified earlier and asked for this in advance. Requests cannot set it.
     pub vouched: Option<String>,
-    /// What is asked is for people: a testbox runs code of others, and its token is good for nothing else than its work.
+    /// True if the request is reserved for people. A testbox runs untrusted code, so its token is good for its work
+    /// only.
     pub is_for_people: bool,
 }
 
 impl Credentials {
-    /// Of an account that asked for something before.
+    /// Returns the credentials of an account that was identified earlier.
     pub fn vouched(name: &str) -> Self {
         Self {
             vouched: Some(name.to_owned()),
@@ -200,48 +202,48 @@ impl Credentials {
 pub struct Accounts {
     access: Access,
     known: Mutex<DocCache<AccountDoc>>,
-    /// By hash of the token, made of `known`. Its places are chosen with a random key, and [`Hash`] compares in constant
-    /// time: how long a look takes says nothing of what is stored.
+    /// Rights and token by hash of the token, derived from `known`. The map hashes with a random key, and [`Hash`]
+    /// compares in constant time. So the time of a lookup reveals nothing about stored tokens.
     by_hash: RwLock<HashMap<Hash, (Who, GoodToken)>>,
     built_in: Option<(Hash, Who)>,
     clock: Clock,
-    /// As `logins_since_ms` of an account: of the built-in one, which is not stored.
+    /// Time before which logins of the built-in account have ended, UTC epoch ms. The store has no document of it.
     built_in_since_ms: AtomicU64,
 }
 
 impl Accounts {
-    /// Whether an account names exactly this host as its own.
+    /// Returns true if an account names exactly this host as its own.
     pub fn name_host(&self, host: &str) -> bool {
         let known = self.known.lock();
         let mut hosts = known.iter().filter_map(|(_, doc)| doc.hosts.as_ref());
         hosts.any(|hosts| hosts.iter().any(|name| name == host))
     }
 
-    /// Logins of the account before this time have ended, UTC epoch ms.
+    /// Returns the time before which logins of the account have ended, UTC epoch ms.
     pub fn logins_since_ms(&self, name: &str) -> u64 {
         let known = self.known.lock();
         let stored = known.get(name).map(|doc| doc.logins_since_ms.unwrap_or(0));
         stored.unwrap_or_else(|| self.built_in_since_ms.load(Ordering::Relaxed))
     }
 
-    /// Ends the logins of the account of the configuration before this time.
+    /// Ends the logins of the built-in account before this time, UTC epoch ms.
     pub fn end_built_in_logins(&self, since_ms: u64) {
         self.built_in_since_ms.store(since_ms, Ordering::Relaxed);
     }
 
-    /// Whether jobs of all accounts may take results of this account's jobs.
+    /// Returns true if jobs of all accounts may reuse results of this account's jobs.
     pub fn shares_results(&self, name: &str) -> bool {
         let known = self.known.lock();
         known.get(name).is_some_and(|doc| doc.share_results)
     }
 
-    /// Of which events of its jobs the account lets somebody be told, where they do not say so themselves.
+    /// Returns the events that the account's receiver is told of, for jobs without their own. `None`: no receiver.
     pub fn notify_of(&self, name: &str) -> Option<CallbackEvents> {
         let known = self.known.lock();
         Some(known.get(name)?.notify.as_ref()?.on)
     }
 
-    /// With the built-in admin of the configuration, if it has one.
+    /// Returns the accounts, with the built-in admin of the configuration if there is one.
     pub fn new(access: Access, admin: Option<&(String, String)>, clock: Clock) -> Self {
         let built_in = admin.map(|(name, token)| {
             let who = Who {
@@ -260,14 +262,14 @@ impl Accounts {
         }
     }
 
-    /// Reads all accounts anew.
+    /// Reads all accounts from the store.
     pub async fn reload(&self, docs: &SmallDocs) -> Result<(), StoreError> {
         let read = docs.list().await?;
         self.update(|known| known.listed(read));
         Ok(())
     }
 
-    /// The limits of one.
+    /// Returns the limits of one account.
     pub fn limits_of(&self, account: &str) -> Limits {
         let known = self.known.lock();
         known
@@ -276,7 +278,7 @@ impl Accounts {
             .unwrap_or_default()
     }
 
-    /// The limits of those that have any.
+    /// Returns the limits of all accounts that have limits.
     pub fn limits(&self) -> BTreeMap<String, Limits> {
         let known = self.known.lock();
         let limits = known.iter().map(|(name, known)| (name, known.limits));
@@ -286,12 +288,12 @@ impl Accounts {
             .collect()
     }
 
-    /// Takes over what this replica wrote, at once.
+    /// Adopts an account that this replica wrote, without waiting for the next read.
     pub fn wrote(&self, name: &str, version: Version, doc: AccountDoc) {
         self.update(|all| all.wrote(name, version, Some(doc)));
     }
 
-    /// The same of an account that this replica deleted.
+    /// Removes an account that this replica deleted.
     pub fn deleted(&self, name: &str, version: Version) {
         self.update(|all| all.wrote(name, version, None));
     }
@@ -310,7 +312,7 @@ impl Accounts {
         *by_hash = next;
     }
 
-    /// Who sent this.
+    /// Returns the account that sent the request.
     pub fn identify(&self, credentials: &Credentials) -> Result<Who, PeopleError> {
         let who = self.find(credentials)?;
         if credentials.is_for_people && who.role == Role::Testbox {
@@ -360,7 +362,7 @@ impl Accounts {
         }
     }
 
-    /// Whose token this is, now that somebody uses it.
+    /// Returns the holder of a token, and notes that the token was used.
     fn holder_of(&self, hash: &Hash) -> Result<Who, PeopleError> {
         let by_hash = self.by_hash.read();
         let (who, token) = by_hash.get(hash).ok_or(PeopleError::UnknownToken)?;
@@ -370,13 +372,13 @@ impl Accounts {
         Err(PeopleError::TokenOver(who.name.clone()))
     }
 
-    /// When a token was used last here, UTC epoch ms; 0: not since this replica began.
+    /// Returns the time of a token's last use on this replica, UTC epoch ms. 0: unused since the replica started.
     pub fn used_ms(&self, token: &Hash) -> u64 {
         let by_hash = self.by_hash.read();
         by_hash.get(token).map_or(0, |(_, token)| token.used_ms())
     }
 
-    /// The accounts of whose tokens it is to be written that they were used.
+    /// Returns the accounts with token uses that are not yet stored.
     pub fn used_since_written(&self) -> Vec<String> {
         let known = self.known.lock();
         let due = known.iter().filter(|(_, doc)| {
@@ -387,7 +389,7 @@ impl Accounts {
         due.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Whose token these credentials have; in an open lab all are the operator's.
+    /// Returns the account of the token. In an open lab every request has the operator's rights.
     pub fn known(&self, credentials: &Credentials) -> Option<Who> {
         let token = Credentials {
             token: credentials.token.clone(),
@@ -396,12 +398,12 @@ impl Accounts {
         self.identify(&token).ok()
     }
 
-    /// Whether who asks may see names of queues and groups of hosts: anybody in an open lab, else who has a token.
+    /// Returns true if the sender may see names of queues and host groups: in an open lab, or with a valid token.
     pub fn sees_names(&self, credentials: &Credentials) -> bool {
         self.access == Access::Open || self.known(credentials).is_some()
     }
 
-    /// Who an account is, as it is now; for what it asked for before. `None`: there is no such account any more.
+    /// Returns the present rights of an account, for requests that it made earlier. `None`: the account is gone.
     pub fn named(&self, name: &str) -> Option<Who> {
         if self.access == Access::Open {
             return Some(Who::open(name));
@@ -415,7 +417,7 @@ impl Accounts {
         built_in.or_else(known)
     }
 
-    /// Says of each testbox account that names no hosts what that means.
+    /// Warns about each testbox account that names no hosts.
     pub fn warn_of_unnamed_hosts(&self) {
         if !self.tokens_needed() {
             return;
@@ -431,7 +433,7 @@ impl Accounts {
         }
     }
 
-    /// What is known of who asks, for itself.
+    /// Returns the view that an account gets of itself.
     pub fn view_of(&self, who: &Who) -> AccountView {
         let notify = {
             let known = self.known.lock();
@@ -448,7 +450,7 @@ impl Accounts {
         }
     }
 
-    /// Whether tokens are needed.
+    /// Returns true if requests need a token.
     pub fn tokens_needed(&self) -> bool {
         self.access == Access::Tokens
     }

@@ -5,5 +5,5 @@ use fairlead_store::StoredJob;
 
 use fairlead_base::storage::controller::Controller;
 
-/// Alarms that ring soon, by when this replica looks, UTC epoch ms.
+/// Alarms that ring soon, ordered by the time of this replica's next look, UTC epoch ms.
 pub type Alarms = Controller<JobId, StoredJob>;

@@ -16,19 +16,19 @@ use tokio::sync::{Notify, broadcast};
 
 use fairlead_base::gzip;
 
-/// Changes that a stream may miss and still go on, one a second at most.
+/// Number of recent changes kept for streams that reconnect. There is at most one change a second.
 const FRAMES_KEPT: usize = 64;
-/// A slow stream that falls this far behind begins again.
+/// Number of changes that a stream may lag behind before it must start again.
 const FRAMES_BEHIND: usize = 32;
 
-/// What changed, as it is sent to all who look.
+/// One change of the dashboard, as sent to all streams.
 #[derive(Debug, Clone)]
 pub struct Frame {
-    /// The number of the snapshot that it leads to.
+    /// Number of the snapshot that it leads to.
     pub seq: u64,
-    /// A server-sent event.
+    /// Text of a server-sent event.
     text: Bytes,
-    /// The same as a piece of a gzip stream, once somebody takes it so.
+    /// The same text as a piece of a gzip stream, made on first use.
     packed: Arc<OnceLock<Bytes>>,
 }
 
@@ -41,7 +41,7 @@ impl Frame {
         }
     }
 
-    /// As it is sent: compressed once for all who take it so.
+    /// Returns the bytes to send. They are compressed once for all compressed streams.
     pub fn bytes(&self, is_packed: bool) -> Bytes {
         if !is_packed {
             return self.text.clone();
@@ -50,29 +50,29 @@ impl Frame {
     }
 }
 
-/// What was worked out, and when on this replica's clock, ms.
+/// A computed value, with the time of its computation on this replica's clock, ms.
 type Kept<T> = Option<(u64, Arc<T>)>;
 
-/// Jobs that wait, as last counted.
+/// Waiting jobs, as last counted.
 #[derive(Debug, Clone, Default)]
 pub struct Waiting {
-    /// When, on this replica's clock, ms.
+    /// Time of the count on this replica's clock, ms.
     pub at_ms: u64,
-    /// By stored queue.
+    /// Number of jobs by stored queue.
     pub queues: Vec<(String, u64)>,
 }
 
-/// What people look at.
+/// Data of the dashboard, shared by all its viewers.
 #[derive(Debug)]
 pub struct Board {
     latest: Mutex<Kept<Snapshot>>,
-    /// The last snapshot that somebody took as an event.
+    /// Last snapshot that a stream took as an event.
     whole: Mutex<Option<Frame>>,
     frames: Mutex<VecDeque<Frame>>,
     news: broadcast::Sender<Frame>,
-    /// Somebody began to look.
+    /// Notified when somebody opens the dashboard.
     pub looked: Notify,
-    /// One makes a snapshot at a time.
+    /// Lock of the task that makes the next snapshot.
     pub making: tokio::sync::Mutex<()>,
     seq: AtomicU64,
     waiting: Mutex<Option<Waiting>>,
@@ -98,29 +98,29 @@ impl Default for Board {
 }
 
 impl Board {
-    /// Whether any stream is open.
+    /// Returns true if any stream is open.
     pub fn is_watched(&self) -> bool {
         self.news.receiver_count() > 0
     }
 
-    /// Listens to what changes from now on.
+    /// Returns a receiver of all later changes.
     pub fn listen(&self) -> broadcast::Receiver<Frame> {
         let news = self.news.subscribe();
         self.looked.notify_one();
         news
     }
 
-    /// The last snapshot, if it was made at this time of this replica's clock or later.
+    /// Returns the last snapshot, if it was made at or after this time of this replica's clock, ms.
     pub fn since(&self, ms: u64) -> Option<Arc<Snapshot>> {
         since(&self.latest, ms)
     }
 
-    /// A number for the next snapshot, from 1.
+    /// Returns the number of the next snapshot. Numbers begin at 1.
     pub fn next_seq(&self) -> u64 {
         self.seq.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Keeps a snapshot, and tells what changed since the one before.
+    /// Keeps a snapshot, and sends the change since the previous one to all streams.
     pub fn keep(&self, at_ms: u64, snapshot: Arc<Snapshot>, frame: Option<Frame>) {
         *self.latest.lock() = Some((at_ms, snapshot));
         let Some(frame) = frame else { return };
@@ -134,7 +134,7 @@ impl Board {
         let _ = self.news.send(frame);
     }
 
-    /// A snapshot as an event: those who come together share it.
+    /// Returns a snapshot as an event. Streams that open together share it.
     pub fn whole(&self, snapshot: &Snapshot, text: impl FnOnce() -> Bytes) -> Frame {
         let mut whole = self.whole.lock();
         let known = whole.as_ref().filter(|frame| frame.seq == snapshot.seq);
@@ -146,7 +146,7 @@ impl Board {
         frame
     }
 
-    /// What changed behind a number; `None`: that is too long ago, or was never a number of this run.
+    /// Returns the changes after a snapshot number. `None`: too old, or no number of this run.
     pub fn behind(&self, seq: u64) -> Option<Vec<Frame>> {
         let latest = self.latest.lock().as_ref().map(|(_, it)| it.seq)?;
         let frames = self.frames.lock();
@@ -156,18 +156,18 @@ impl Board {
         (is_latest || is_kept).then(|| later().collect())
     }
 
-    /// The waiting jobs were counted.
+    /// Keeps a count of the waiting jobs.
     pub fn counted(&self, waiting: Waiting) {
         *self.waiting.lock() = Some(waiting);
     }
 
-    /// The last count, if it was made at this time or later.
+    /// Returns the last count, if it was made at or after this time, ms.
     pub fn counted_since(&self, ms: u64) -> Option<Waiting> {
         let known = self.waiting.lock();
         known.clone().filter(|known| known.at_ms >= ms)
     }
 
-    /// Stages as counted at this time or later.
+    /// Returns the stage counts, if they were made at or after this time, ms.
     pub fn stages_since(&self, ms: u64) -> Option<Arc<StageCounts>> {
         since(&self.stages, ms)
     }
@@ -176,7 +176,7 @@ impl Board {
         *self.stages.lock() = Some((at_ms, counts));
     }
 
-    /// The shares of a week, as worked out at this time or later.
+    /// Returns the shares of a week, if they were computed at or after this time, ms.
     pub fn week_since(&self, ms: u64) -> Option<Arc<BTreeMap<String, u32>>> {
         since(&self.week, ms)
     }

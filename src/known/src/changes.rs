@@ -3,11 +3,11 @@
 use fairlead_job::JobId;
 use tokio::sync::broadcast;
 
-/// Tells whoever waits that a job changed.
+/// Broadcasts the ids of changed jobs to waiting requests.
 #[derive(Debug)]
 pub struct Changes(broadcast::Sender<JobId>);
 
-/// A slow listener that falls this far behind looks at everything again.
+/// Number of changes that a listener may lag behind before it must check everything again.
 const CHANGES_KEPT: usize = 4096;
 
 impl Default for Changes {

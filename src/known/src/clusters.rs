@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use fairlead_base::storage::controller::Controller;
 use fairlead_lifecycle::cluster::View;
 
-/// Clusters to look at now: the head, and all jobs.
+/// Clusters to check now: the head, and all jobs.
 #[derive(Debug)]
 pub struct Clusters {
     pub looks: Arc<Controller<JobId, Vec<JobId>>>,
@@ -18,7 +18,7 @@ pub struct Clusters {
 }
 
 impl Clusters {
-    /// A job's state was written by this replica: its peers may have something to do.
+    /// Queues the cluster of a job whose state this replica wrote, because its other jobs may need a step.
     pub fn stirred(&self, state: &JobState) {
         let matters = matches!(state.stage, Stage::Submit | Stage::WaitPeer);
         if !matters && !state.stage.is_terminal() {
@@ -30,25 +30,25 @@ impl Clusters {
     }
 }
 
-/// The head and the jobs of the cluster that a job belongs to.
+/// Returns the head and the jobs of a job's cluster.
 pub fn of(state: &JobState) -> Option<(JobId, Vec<JobId>)> {
     let place = state.cluster.as_ref()?;
     Some((place.head()?, place.jobs.clone()))
 }
 
-/// Since when clusters of which some nodes have a testbox and others none are so, as this replica sees it and by its own
-/// clock: those of the replicas differ. By head: the round, and when it was first seen so.
+/// Clusters of which only some nodes have a testbox: the round and the time of its first sighting, by head. Times are
+/// of this replica's clock, so they differ between replicas.
 #[derive(Debug, Default)]
 pub struct PartialClusters(Mutex<BTreeMap<JobId, (u32, Millis)>>);
 
 impl PartialClusters {
-    /// What all jobs of a cluster are, with how long its missing jobs have been waited for.
+    /// Adds to the view of a cluster since when its missing jobs are waited for.
     pub fn complete(&self, view: View, now: Millis) -> View {
         let (head, round) = view.partial_round();
         view.waiting_since(self.since(head, round, now), now)
     }
 
-    /// Since when this round was seen so; no round: it is not.
+    /// Returns the time of the first sighting of this round. `None`: no round is partial.
     fn since(&self, head: JobId, half: Option<u32>, now: Millis) -> Option<Millis> {
         let mut all = self.0.lock();
         let Some(round) = half else {
@@ -62,7 +62,7 @@ impl PartialClusters {
         Some(known.1)
     }
 
-    /// Forgets all clusters but these: no testbox has a job of the others.
+    /// Forgets all clusters except these, because no testbox has a job of the others.
     pub fn keep(&self, held: &BTreeMap<JobId, Vec<JobId>>) {
         let mut all = self.0.lock();
         all.retain(|head, _| held.contains_key(head));

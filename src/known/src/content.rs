@@ -7,55 +7,55 @@ use fairlead_content::Digest;
 use fairlead_dispatch::Millis;
 use parking_lot::Mutex;
 
-/// Most memory of the chunk sets that are remembered, bytes.
+/// Memory limit of the remembered chunk sets, bytes.
 const SETS_BYTES_MAX: usize = 64 << 20;
 
-/// So long an input that was found and pinned for a submit is not asked for again, ms. The pin lasts longer.
+/// Time for which an input that a submit found and pinned is not checked again, ms. The pin lasts longer.
 pub const FOUND_MS: u64 = 3_600_000;
 /// Most inputs that are remembered as found.
 const FOUND_MAX: usize = 65_536;
 
-/// What is remembered of manifests.
+/// Cached facts about manifests.
 #[derive(Debug)]
 pub struct KnownContent {
-    /// The chunks of manifests, sorted.
+    /// Chunks of manifests, sorted.
     pub sets: Mutex<Recent<Arc<[Digest]>>>,
-    /// Inputs of submits.
+    /// Inputs of recent submits.
     pub found: Mutex<FoundInputs>,
-    /// What accounts with a limit have, and when it was summed up.
+    /// Amounts of content by account with a limit, with the time of the sum.
     pub used: Mutex<BTreeMap<String, (Millis, ContentUsed)>>,
 }
 
-/// What an account has.
+/// Amount of content of an account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ContentUsed {
-    /// Bytes of all.
+    /// Bytes of all its content.
     pub kept: u64,
-    /// Bytes of what was put within a day.
+    /// Bytes that it stored within a day.
     pub day: u64,
 }
 
-/// What a submit must know of an input.
+/// Facts about an input that a submit needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FoundInput {
-    /// Bytes of its files.
+    /// Total size of its files, bytes.
     pub bytes: u64,
-    /// Words of its chunks.
+    /// Words of its chunks, by which hosts with these chunks are preferred.
     pub words: Arc<[String]>,
 }
 
-/// Inputs that accounts have and that are pinned.
+/// Inputs that accounts have and that are pinned, by digest and account.
 #[derive(Debug, Default)]
 pub struct FoundInputs(BTreeMap<(Digest, String), (Millis, FoundInput)>);
 
 impl FoundInputs {
-    /// What was found lately under this id for an account.
+    /// Returns an input that was recently found under this id for an account.
     pub fn get(&self, id: Digest, account: &str, now: Millis) -> Option<FoundInput> {
         let (since, found) = self.0.get(&(id, account.to_owned()))?;
         (now.0 < since.0.saturating_add(FOUND_MS)).then(|| found.clone())
     }
 
-    /// It was found and pinned now.
+    /// Remembers an input that was just found and pinned.
     pub fn add(&mut self, id: Digest, account: &str, found: FoundInput, now: Millis) {
         if self.0.len() >= FOUND_MAX {
             self.0
@@ -77,15 +77,15 @@ impl Default for KnownContent {
     }
 }
 
-/// Values by digest; those that were used least lately are forgotten when all weigh too much.
+/// Cache of values by digest, with a limit of weight. It drops the least recently used values first.
 #[derive(Debug)]
 pub struct Recent<T> {
     weight_max: usize,
     weight: usize,
-    /// Counts uses.
+    /// Counter of uses.
     now: u64,
     values: BTreeMap<Digest, Remembered<T>>,
-    /// Which was used when.
+    /// Digests by the counter at their last use.
     order: BTreeMap<u64, Digest>,
 }
 
@@ -107,7 +107,7 @@ impl<T: Clone> Recent<T> {
         }
     }
 
-    /// The value of a digest, used now.
+    /// Returns the value of a digest and counts this as a use.
     pub fn get(&mut self, digest: Digest) -> Option<T> {
         self.now += 1;
         let found = self.values.get_mut(&digest)?;
@@ -117,7 +117,7 @@ impl<T: Clone> Recent<T> {
         Some(found.value.clone())
     }
 
-    /// Remembers a value, unless it alone weighs too much.
+    /// Caches a value, unless it alone exceeds the limit.
     pub fn put(&mut self, digest: Digest, value: T, weight: usize) {
         self.forget(digest);
         if weight > self.weight_max {
@@ -141,7 +141,7 @@ impl<T: Clone> Recent<T> {
         }
     }
 
-    /// Forgets a value.
+    /// Removes a value.
     pub fn forget(&mut self, digest: Digest) {
         if let Some(gone) = self.values.remove(&digest) {
             self.order.remove(&gone.used);

@@ -2,11 +2,11 @@
 
 use fairlead_base::storage::controller::{By, Row};
 
-/// How far ahead alarms, timers and webhooks are known, ms: more than two seconds between reads of the store and a search
-/// that lags by another.
+/// Time by which alarms, timers and webhooks are known in advance, ms. It covers the 2 s between reads of the store and
+/// the lag of a search.
 pub const AHEAD_MS: u64 = 5_000;
 
-/// What rows have in common.
+/// Defaults of the rows.
 const ROW: Row = Row {
     name: "",
     by: By::Own,
@@ -46,7 +46,7 @@ pub static WEBHOOKS: Row = Row {
     ..ROW
 };
 
-/// Parents of shards, as many as there may be.
+/// Parents of shards. The row has room for the maximum number of parents.
 pub static PARENTS: Row = Row {
     name: "parents",
     keys_max: 1_000_000,
@@ -54,7 +54,8 @@ pub static PARENTS: Row = Row {
     ..ROW
 };
 
-/// Sequences. One refresh of the store serves a batch. Those of a sweep leave room for one in which a job has just ended.
+/// Sequences. One refresh of the store serves a batch. Batches of a sweep leave room for a sequence in which a job has
+/// just ended.
 pub static SEQUENCES: Row = Row {
     name: "sequences",
     by: By::Wall,
@@ -71,7 +72,7 @@ pub static CLUSTERS: Row = Row {
     ..ROW
 };
 
-/// Results that other jobs may take. Beyond so many a result is forgotten: its job runs once more.
+/// Results that other jobs may reuse. Results over the limit are forgotten, so those jobs run once more.
 pub static RESULTS: Row = Row {
     name: "results",
     keys_max: 20_000,

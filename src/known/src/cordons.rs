@@ -18,18 +18,18 @@ use fairlead_base::{
     storage::{doc_cache::DocCache, small_doc::SmallDoc},
 };
 
-/// Longest reason kept, characters.
+/// Maximum length of a stored reason, characters.
 pub const REASON_MAX: usize = 300;
 
-/// Why a host gets no new job.
+/// Reason why a host gets no new jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CordonKind {
-    /// An admin closed it.
+    /// An admin closed the host.
     Cordon,
-    /// An admin empties it: the same, and people are told when it is empty.
+    /// An admin empties the host. It is closed like a cordoned one, and reported when it is empty.
     Drain,
-    /// It failed jobs of several accounts in a row.
+    /// The host failed jobs of several accounts in a row.
     Suspect,
 }
 
@@ -40,7 +40,7 @@ pub struct Cordon {
     pub reason: String,
     pub by: String,
     pub at_ms: u64,
-    /// Of a suspect host: the health check that was made last.
+    /// Latest health check of a suspect host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<Check>,
 }
@@ -60,17 +60,17 @@ impl SmallDoc for Cordon {
 }
 
 impl Cordon {
-    /// Whether its host gets no job at all.
+    /// Returns true if the host gets no jobs, not even health checks.
     pub fn is_shut(&self) -> bool {
         self.how != CordonKind::Suspect
     }
 
-    /// Whether its host gets jobs of this account all the same.
+    /// Returns true if the host still gets jobs of this account.
     pub fn serves(&self, account: &str) -> bool {
         !self.is_shut() && account == HEALTH_CHECK
     }
 
-    /// The word for its host's state, with so many jobs left on it.
+    /// Returns the word for the host's state, with this number of jobs left on it.
     pub fn state(&self, jobs: usize) -> &'static str {
         match (self.how, jobs) {
             (CordonKind::Cordon, _) => "cordoned",
@@ -80,7 +80,7 @@ impl Cordon {
         }
     }
 
-    /// Why its host gets no job, in one sentence.
+    /// Returns the reason why the host gets no jobs, as a sentence.
     pub fn words(&self) -> String {
         let why = if self.reason.is_empty() {
             String::new()
@@ -113,45 +113,45 @@ impl Cordon {
     }
 }
 
-/// Failures of a host in a row that were the machine's.
+/// Consecutive failures of a host that were the machine's fault.
 #[derive(Debug, Default)]
 pub struct Streak {
     pub failures: u32,
     pub accounts: BTreeSet<String>,
-    /// When the last of them was over: what began before is the same trouble.
+    /// End time of the last failure, UTC epoch ms. Attempts that began before it do not count again.
     pub over_ms: u64,
 }
 
-/// Closed hosts, and what may become one.
+/// Closed hosts, and hosts with failures in a row.
 #[derive(Debug, Default)]
 pub struct Cordons {
     known: Mutex<DocCache<Cordon>>,
-    /// Raised when any changes.
+    /// Notified when any cordon changes.
     pub changes: Notify,
     pub streaks: DashMap<String, Streak>,
     pub evidence: Mutex<HostEvidence>,
-    /// Hosts that this replica found suspect, and why. Their cordons are not written yet.
+    /// Hosts that this replica found suspect, with the reason, until their cordons are written.
     pub found_suspect: Mutex<BTreeMap<String, String>>,
 }
 
 impl Cordons {
-    /// How a host is closed, if it is.
+    /// Returns the cordon of a host, if it is closed.
     pub fn of(&self, host: &str) -> Option<Cordon> {
         self.with(|known| known.get(host).cloned())
     }
 
-    /// Whether a host gets no job at all.
+    /// Returns true if a host gets no jobs, not even health checks.
     pub fn is_shut(&self, host: &str) -> bool {
         self.with(|known| known.get(host).is_some_and(Cordon::is_shut))
     }
 
-    /// Whether a host gets health checks alone.
+    /// Returns true if a host gets only health checks.
     pub fn is_suspect(&self, host: &str) -> bool {
         self.found_suspect.lock().contains_key(host)
             || self.with(|known| known.get(host).is_some_and(|known| !known.is_shut()))
     }
 
-    /// The hosts that get health checks alone.
+    /// Returns the hosts that get only health checks.
     pub fn suspects(&self) -> Vec<String> {
         self.with(|known| {
             let suspects = known.iter().filter(|(_, closure)| !closure.is_shut());
@@ -159,7 +159,7 @@ impl Cordons {
         })
     }
 
-    /// Names of the hosts that an admin closed.
+    /// Returns the names of hosts that an admin closed.
     pub fn shut(&self) -> Vec<String> {
         self.with(|known| {
             let shut = known.iter().filter(|(_, cordon)| cordon.is_shut());
@@ -176,10 +176,10 @@ impl Cordons {
     }
 }
 
-/// The health check that was made last for a suspect host.
+/// Latest health check of a suspect host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     pub job_id: JobId,
-    /// Which it is of this host, from 1.
+    /// Number of this check of the host, from 1.
     pub number: u32,
 }

@@ -4,14 +4,14 @@ use fairlead_api::{DataView, StoreProblem};
 use fairlead_dispatch::Millis;
 use parking_lot::Mutex;
 
-/// A refused file is told of for so long, ms: small files may fit where a large one did not.
+/// Time for which a refused file is reported, ms. Small files may still fit after a large one did not.
 const TOLD_MS: u64 = 600_000;
-/// Less room than this is little, in parts of all of it.
+/// Free space below this fraction (1/N) of the total counts as little.
 const LITTLE_PART: u64 = 20;
-/// More room than this is never little, bytes.
+/// Free space above this is never little, bytes.
 const LITTLE_BYTES_MAX: u64 = 10 << 30;
 
-/// What the file system says. No inodes at all: it does not count them.
+/// Space of the data folder's file system. Zero inodes in total: the file system does not count them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Room {
     pub free_bytes: u64,
@@ -21,7 +21,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// What there is little of, in words.
+    /// Returns a sentence that names the scarce resource.
     fn little(&self) -> Option<String> {
         let bytes = (self.bytes / LITTLE_PART).min(LITTLE_BYTES_MAX);
         if self.free_bytes < bytes {
@@ -34,16 +34,16 @@ impl Room {
     }
 }
 
-/// Files that could not be stored.
+/// Failed writes of files.
 #[derive(Debug, Clone)]
 struct Refused {
-    /// The first, and the last.
+    /// Times of the first and the last failure.
     since: Millis,
     last: Millis,
     problem: String,
 }
 
-/// What is known of the data folder.
+/// Known state of the data folder.
 #[derive(Debug, Default)]
 pub struct DataRoom {
     room: Mutex<Option<Room>>,
@@ -51,7 +51,7 @@ pub struct DataRoom {
 }
 
 impl DataRoom {
-    /// What the file system said last.
+    /// Returns the latest space of the file system.
     pub fn room(&self) -> Option<Room> {
         *self.room.lock()
     }
@@ -60,7 +60,7 @@ impl DataRoom {
         *self.room.lock() = Some(room);
     }
 
-    /// A file could not be stored. Whether it is the first one for a while.
+    /// Notes that a file could not be stored. Returns true for the first failure in a while.
     pub fn refused(&self, problem: &str, now: Millis) -> bool {
         let mut refused = self.refused.lock();
         let known = refused.take().filter(|known| known.is_told(now));
@@ -73,7 +73,7 @@ impl DataRoom {
         is_first
     }
 
-    /// For people; `None`: it was not looked at yet.
+    /// Returns the view for people. `None`: the file system was not read yet.
     pub fn view(&self, now: Millis) -> Option<DataView> {
         let room = self.room()?;
         let refused = self.refused.lock().clone();

@@ -10,22 +10,22 @@ use parking_lot::Mutex;
 
 use fairlead_lifecycle::wait_on::waits_for;
 
-/// A job that was read as one that waits no more is looked at again for so long, ms: a write that the store never
-/// acknowledged can be read for a while, and vanish.
+/// Time for which a dependant that seems to wait no more is checked again, ms. A write that the store never
+/// acknowledged can be read for a while and then vanish.
 pub const VANISHES_MS: u64 = 60_000;
 
-/// How a dependant was found.
+/// Result of a check of a dependant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Looked {
-    /// It waits on.
+    /// It still waits.
     Waits,
-    /// It was read as one that does not.
+    /// It was read as waiting no more.
     SeemsOver,
-    /// It does not: the store acknowledged that.
+    /// It waits no more, and the store acknowledged that.
     Over,
 }
 
-/// By what is waited for: who waits, and since when it seems that it does not.
+/// Waiting jobs by the job that they wait for, each with the time since it seems to wait no more.
 type Known = BTreeMap<JobId, BTreeMap<JobId, Option<Millis>>>;
 
 /// Jobs that wait for others.
@@ -37,7 +37,7 @@ impl Dependants {
         work(&mut self.0.lock())
     }
 
-    /// Remembers a job that waits, if it does.
+    /// Adds a job if it waits for others.
     pub fn add(&self, child: &JobState) {
         let on = waits_for(child).map(|on| on.conditions.as_slice());
         for condition in on.unwrap_or_default() {
@@ -48,7 +48,7 @@ impl Dependants {
         }
     }
 
-    /// Those to look at when this job has changed, or when it is time to.
+    /// Returns the jobs to check after this job changed, or after the time for another check.
     pub fn of(&self, parent: JobId) -> Vec<JobId> {
         self.with(|known| {
             let children = known.get(&parent);
@@ -56,12 +56,12 @@ impl Dependants {
         })
     }
 
-    /// All that is waited for.
+    /// Returns all jobs that others wait for.
     pub fn parents(&self) -> Vec<JobId> {
         self.with(|known| known.keys().copied().collect())
     }
 
-    /// One of those was looked at.
+    /// Notes the result of a check of one dependant.
     pub fn looked(&self, parent: JobId, child: JobId, how: Looked, now: Millis) {
         self.with(|known| {
             let Some(children) = known.get_mut(&parent) else {
@@ -112,7 +112,7 @@ mod tests {
             all.of(parent)
         };
         assert_eq!(looked(Looked::SeemsOver, 10), [child]);
-        // What was read has vanished: it waits.
+        // The earlier read has vanished: the job waits.
         assert_eq!(looked(Looked::Waits, 20), [child]);
         assert_eq!(looked(Looked::SeemsOver, 40), [child]);
         assert_eq!(looked(Looked::SeemsOver, 39 + VANISHES_MS), [child]);

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use fairlead_base::errors::{HostError, excerpt};
 
-/// Values by family.
+/// Values of facts, by family.
 pub type Facts = BTreeMap<String, Vec<String>>;
 
-/// Most families of one host.
+/// Maximum number of families of one host.
 const FAMILIES_MAX: usize = 16;
-/// Most values of one host, of all families.
+/// Maximum number of values of one host, over all families.
 const VALUES_MAX: usize = 1_000;
-/// Longest name of a family, bytes.
+/// Maximum length of a family's name, bytes.
 const FAMILY_BYTES_MAX: usize = 32;
-/// Longest value, bytes; with its family it is no longer than a tag of a job.
+/// Maximum length of a value, bytes. With its family it fits into a tag of a job.
 const VALUE_BYTES_MAX: usize = 128 - FAMILY_BYTES_MAX - 1;
 
-/// Refuses what is too much, and names that would give misleading tags.
+/// Fails if there are too many facts, or if names would give misleading tags.
 pub fn check(facts: &Facts) -> Result<(), HostError> {
     let bad = |shown: String, expected| {
         let field = "facts";
@@ -50,7 +50,7 @@ pub fn check(facts: &Facts) -> Result<(), HostError> {
     Ok(())
 }
 
-/// The tags of facts: `family:value`, and of a number `family:n+` for each n up to it.
+/// Returns the tags of facts: `family:value`, and for a number also `family:n+` for each n up to it.
 pub fn tags<'f>(
     facts: impl Iterator<Item = (&'f String, &'f Vec<String>)>,
 ) -> impl Iterator<Item = String> {

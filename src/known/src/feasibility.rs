@@ -8,13 +8,13 @@ use parking_lot::Mutex;
 
 use fairlead_lifecycle::engine_facts::alternatives;
 
-/// How long it is remembered that some host could run jobs of a shape, ms: hosts seldom go.
+/// Time for which a shape is remembered as feasible, ms. It is long, because hosts seldom disappear.
 pub const REMEMBER_MS: u64 = 60_000;
 
-/// Most shapes that are remembered.
+/// Maximum number of remembered shapes.
 pub const SHAPES_MAX: usize = 10_000;
 
-/// What a job wants of a host: jobs that want the same share an answer.
+/// Requirements of a job for its host. Jobs with equal requirements share an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Wants {
     pub keys: Vec<String>,
@@ -28,7 +28,7 @@ pub struct Wants {
 }
 
 impl Wants {
-    /// What it wants in the end: its `else` counts, too.
+    /// Returns the weakest requirements that the job may reach, including its `else`.
     pub fn of(state: &JobState) -> Self {
         Self {
             keys: state.host_keys.clone(),
@@ -42,12 +42,12 @@ impl Wants {
         }
     }
 
-    /// Whether tags of a host decide anything.
+    /// Returns true if host tags matter.
     pub fn asks_for_tags(&self) -> bool {
         !(self.tags.is_empty() && self.not_tags.is_empty() && self.any_of.is_empty())
     }
 
-    /// The same as requirements, whosever job it is and wherever it failed before.
+    /// Returns these requirements for the engine, without the job's account and the hosts on which it failed.
     pub fn requirements(&self) -> JobRequirements<'_, String> {
         JobRequirements {
             account: None,
@@ -64,7 +64,7 @@ impl Wants {
     }
 }
 
-/// Shapes of jobs that some host could run, and since when that is known.
+/// Shapes of jobs that some host could run, with the time of that finding.
 #[derive(Debug, Default)]
 pub struct Feasibility(Mutex<HashMap<Wants, Millis>>);
 

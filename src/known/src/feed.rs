@@ -16,20 +16,19 @@ use fairlead_dispatch::Millis;
 use fairlead_store::{ChangeMark, ChangeRanges, Version};
 use parking_lot::Mutex;
 
-/// Numbers that are missing are read once more when they have been missing for this long, ms. A change may become visible
-/// long after a later one.
+/// Delay before missing numbers are read for the last time, ms. A change may become visible long after a later one.
 const AGAIN_MS: u64 = 10_000;
-/// How often missing numbers are read: when they are found missing, in the next round, and after [`AGAIN_MS`].
+/// Number of reads of missing numbers: at once, in the next round, and after [`AGAIN_MS`].
 const READS: u8 = 3;
-/// Most ranges of missing numbers that are kept apart. Beyond it, known numbers between them are read, too.
+/// Maximum number of separate ranges of missing numbers. Beyond it, known numbers between them are read as well.
 const RANGES_MAX: usize = 200;
 
-/// Ranges of numbers, by their first one.
+/// Ranges of numbers, by their first number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Ranges(BTreeMap<u64, u64>);
 
 impl Ranges {
-    /// Adds a range that lies behind all others.
+    /// Adds a range behind all others.
     fn push(&mut self, first: u64, last: u64) {
         if self.0.len() >= RANGES_MAX
             && let Some(mut final_one) = self.0.last_entry()
@@ -40,7 +39,7 @@ impl Ranges {
         }
     }
 
-    /// Takes a number out, if there is room for what that leaves.
+    /// Removes a number, unless splitting its range would exceed the limit of ranges.
     fn remove(&mut self, number: u64) {
         let Some((&first, &last)) = self.0.range(..=number).next_back() else {
             return;
@@ -58,7 +57,7 @@ impl Ranges {
         }
     }
 
-    /// Takes out what is not greater than `most`.
+    /// Removes and returns all numbers up to `most`.
     fn take_until(&mut self, most: u64) -> Self {
         let behind = match most.checked_add(1) {
             Some(next) => self.0.split_off(&next),
@@ -92,20 +91,20 @@ impl Missing {
 /// The changes of one place.
 #[derive(Debug, Default)]
 struct Track {
-    /// The greatest term of an acknowledged write.
+    /// Greatest term of an acknowledged write.
     term: u64,
-    /// The greatest number of an acknowledged write.
+    /// Greatest number of an acknowledged write.
     acknowledged: Option<u64>,
-    /// The first number of which nothing is known.
+    /// First number of which nothing is known.
     next: u64,
     /// Missing numbers that no search can find yet.
     ahead: Ranges,
-    /// Those that must be read, oldest first.
+    /// Missing numbers that must be read, oldest first.
     missing: VecDeque<Missing>,
 }
 
 impl Track {
-    /// A number is known, from a write or a search.
+    /// Marks a number as known, from a write or a search.
     fn know(&mut self, number: u64) {
         if number >= self.next {
             if number > self.next {
@@ -120,7 +119,7 @@ impl Track {
         }
     }
 
-    /// The store acknowledged a write, here or to a peer.
+    /// Notes a write that the store acknowledged to this replica or to a peer.
     fn acknowledge(&mut self, version: Version) {
         if version.primary_term > self.term {
             if self.term > 0 {
@@ -132,8 +131,8 @@ impl Track {
         self.acknowledged = self.acknowledged.max(Some(version.seq_no));
     }
 
-    /// Another primary numbers the changes now. It has all that was acknowledged. Greater numbers it uses anew, whatever a
-    /// search saw under them.
+    /// Notes that another primary numbers the changes from now on. It has every acknowledged write, but reuses greater
+    /// numbers, even those that a search saw.
     fn promoted(&mut self) {
         let kept = self.acknowledged.map_or(0, |number| number + 1);
         self.next = self.next.min(kept);
@@ -145,7 +144,7 @@ impl Track {
         }
     }
 
-    /// Searches see changes up to `last`.
+    /// Notes that searches see changes up to `last`.
     fn visible(&mut self, last: u64, now: Millis) {
         if last >= self.next {
             self.ahead.push(self.next, last);
@@ -162,7 +161,7 @@ impl Track {
         self.missing.retain(|missing| !missing.ranges.0.is_empty());
     }
 
-    /// What is to be read now.
+    /// Returns the ranges to read now.
     fn due(&self, now: Millis) -> Vec<(u64, u64)> {
         let due = self.missing.iter().filter(|missing| missing.is_due(now));
         let mut ranges: Vec<(u64, u64)> = due
@@ -172,7 +171,7 @@ impl Track {
         ranges
     }
 
-    /// What was due has been read, if there is an end up to there.
+    /// Notes that the due ranges were read, completely or up to `end`.
     fn was_read(&mut self, now: Millis, end: Option<u64>) {
         let mut unread = Vec::new();
         for missing in self.missing.iter_mut().filter(|one| one.is_due(now)) {
@@ -195,12 +194,12 @@ impl Track {
 #[derive(Debug, Default)]
 pub struct Feed {
     tracks: Mutex<BTreeMap<Arc<str>, Track>>,
-    /// On this replica's clock; 0: never.
+    /// Time of the last complete read on this replica's clock, ms. 0: never.
     caught_up_ms: AtomicU64,
 }
 
 impl Feed {
-    /// What is not behind these marks is known, or need not be.
+    /// Marks all numbers up to these marks as known or irrelevant.
     pub fn begin(&self, marks: &ChangeMark) {
         let mut all = self.tracks.lock();
         for (place, last) in &marks.0 {
@@ -208,7 +207,7 @@ impl Feed {
         }
     }
 
-    /// The store acknowledged a write in this place, here or to a peer, and its effects are known here.
+    /// Notes a write that the store acknowledged in this place, to this replica or a peer. Its effects are known here.
     pub fn acknowledge(&self, place: &Arc<str>, version: Version) {
         let mut all = self.tracks.lock();
         let track = match all.get_mut(place) {
@@ -218,18 +217,18 @@ impl Feed {
         track.acknowledge(version);
     }
 
-    /// All changes that searches saw at this time are known here.
+    /// Notes that all changes visible to searches at this time are known here.
     pub fn caught_up(&self, at: Millis) {
         self.caught_up_ms.fetch_max(at.0, Ordering::Relaxed);
     }
 
-    /// For how long nobody knows that all changes are known here, ms; `None`: they never were.
+    /// Returns the time since all changes were known here, ms. `None`: they never were.
     pub fn lag_ms(&self, now: Millis) -> Option<u64> {
         let at_ms = self.caught_up_ms.load(Ordering::Relaxed);
         (at_ms > 0).then(|| now.0.saturating_sub(at_ms))
     }
 
-    /// Changes that must be read now, where searches see changes up to these marks.
+    /// Returns the changes to read now, given that searches see changes up to these marks.
     pub fn due(&self, visible: &ChangeMark, now: Millis) -> ChangeRanges {
         let mut all = self.tracks.lock();
         all.retain(|place, _| visible.0.contains_key(&**place));
@@ -241,7 +240,7 @@ impl Feed {
         each.filter(|(_, ranges)| !ranges.is_empty()).collect()
     }
 
-    /// What [`Self::due`] answered at this time has been read: all of it, or up to these marks.
+    /// Notes that the answer of [`Self::due`] at this time was read, completely or up to these marks.
     pub fn was_read(&self, now: Millis, ends: Option<&ChangeMark>) {
         let mut all = self.tracks.lock();
         for (place, track) in &mut *all {
@@ -372,7 +371,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is told, and in which order: a change that was not told is read after it became visible.
+        /// Checks that a change that was not told is read after it became visible, for any changes told in any order.
         #[test]
         fn every_change_is_told_or_read(
             told in proptest::collection::vec((0..200_u64, any::<bool>()), 0..300),

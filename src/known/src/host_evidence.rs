@@ -5,33 +5,33 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// How many accounts must have had failures on a host before it is suspect: one may have broken jobs.
+/// Minimum number of accounts with failures before a host is suspect. One account alone may have broken jobs.
 pub const ACCOUNTS_MIN: usize = 2;
-/// Failures in a row that make a host suspect.
+/// Number of consecutive failures that make a host suspect.
 const FAILURES_MIN: u32 = 6;
-/// Of so many suites.
+/// Minimum number of suites among these failures.
 const SUITES_MIN: usize = 3;
-/// Failures whose suites and accounts are kept of one host.
+/// Maximum number of (suite, account) pairs kept for one host.
 const KEPT_MAX: usize = 64;
-/// How long an end elsewhere says something, ms: a day.
+/// Time for which the result on another host counts, ms: a day.
 const TELLS_MS: u64 = 86_400_000;
-/// Hosts of which the last end of a suite is kept.
+/// Number of hosts for which a suite's last result is kept.
 const HOSTS_MAX: usize = 4;
-/// Suites, and hosts with failures, that are remembered.
+/// Maximum number of remembered suites, and of hosts with failures.
 const NAMES_MAX: usize = 10_000;
 
-/// How an attempt ended.
+/// Result of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended<'a> {
     pub host: &'a str,
     pub suite: &'a str,
     pub account: &'a str,
     pub passed: bool,
-    /// UTC epoch ms.
+    /// End time, UTC epoch ms.
     pub at_ms: u64,
 }
 
-/// The last end of a suite on a host.
+/// Last result of a suite on a host.
 #[derive(Debug)]
 struct Last {
     host: String,
@@ -39,15 +39,15 @@ struct Last {
     at_ms: u64,
 }
 
-/// Failures of one host in a row.
+/// Consecutive failures of one host.
 #[derive(Debug, Default)]
 struct Row {
     failures: u32,
-    /// Suites and accounts of the first ones.
+    /// Suites and accounts of the first failures.
     of: BTreeSet<(String, String)>,
 }
 
-/// All that is known of it.
+/// Results of suites, and consecutive failures of hosts.
 #[derive(Debug, Default)]
 pub struct HostEvidence {
     suites: BTreeMap<String, VecDeque<Last>>,
@@ -55,7 +55,7 @@ pub struct HostEvidence {
 }
 
 impl HostEvidence {
-    /// Takes an end in. Says why its host is suspect, if it became so.
+    /// Takes in a result. Returns a reason if the host became suspect.
     pub fn note(&mut self, ended: Ended<'_>) -> Option<String> {
         self.note_suite(ended);
         if ended.passed {
@@ -110,7 +110,7 @@ impl HostEvidence {
         }
     }
 
-    /// Whether the last run of a suite elsewhere passed.
+    /// Returns true if the last run of a suite on another host passed.
     fn passes_elsewhere(&self, suite: &str, ended: Ended<'_>) -> bool {
         let mut lasts = self.suites.get(suite).into_iter().flatten();
         let last = lasts.rfind(|last| last.host != ended.host);
@@ -122,7 +122,7 @@ impl HostEvidence {
 mod tests {
     use super::*;
 
-    /// Who runs what in turn.
+    /// Suite and account of each job, in order.
     const JOBS: [(&str, &str); 6] = [
         ("boot", "ann"),
         ("disk", "bob"),
@@ -148,7 +148,7 @@ mod tests {
         all.note(ended).is_some()
     }
 
-    /// Whether the host is suspect after these failures there.
+    /// Returns true if the host is suspect after these failures.
     fn fails(all: &mut HostEvidence, jobs: &[(&str, &str)]) -> bool {
         let said: Vec<bool> = jobs
             .iter()

@@ -11,37 +11,37 @@ use fairlead_base::storage::{
     small_doc::{SmallDoc, Stored},
 };
 
-/// The document.
+/// Stored session document of a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnDoc {
     pub session: String,
     pub request: u64,
-    /// Names this very turn: a request that is repeated has another one.
+    /// Name of this turn. A repeated request has another name.
     pub turn: String,
-    /// The run of the replica that serves it.
+    /// Run of the replica that serves the turn.
     pub replica: String,
-    /// Whether jobs were handed out for this very request: then it is repeated, and gets no others.
+    /// True if this request was already answered with jobs. A repeated request gets the same jobs.
     #[serde(default)]
     pub answered: bool,
-    /// The last request of this session for which jobs were handed out; 0: none.
+    /// Number of the session's last request that was answered with jobs. 0: none.
     #[serde(default)]
     pub handed: u64,
-    /// Jobs that were handed out and may still be the host's.
+    /// Jobs that were handed out and that the host may still have.
     #[serde(default)]
     pub jobs: Vec<JobId>,
     /// Earlier sessions, newest last.
     #[serde(default)]
     pub past: Vec<String>,
-    /// Until when the host is heard of again if it lives, UTC epoch ms.
+    /// Time by which a living host is heard of again, UTC epoch ms.
     #[serde(default)]
     pub alive_ms: u64,
-    /// Which agent has the host; empty: it did not say.
+    /// Agent instance that has the host. Empty: not reported.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instance: String,
-    /// Whether the machine goes for good: no request takes its turn any more.
+    /// True if the machine retires for good, so that no request takes its turn any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retired: bool,
-    /// When that is forgotten, UTC epoch ms; 0: never.
+    /// Time at which the document is deleted, UTC epoch ms. 0: never.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub at_ms: u64,
 }
@@ -55,43 +55,42 @@ impl SmallDoc for TurnDoc {
 pub struct HostTurn {
     pub host: String,
     pub known: Stored<TurnDoc>,
-    /// Whether the host began a new session with it.
+    /// True if the host began a new session with this request.
     pub new_session: bool,
 }
 
 impl HostTurn {
-    /// The version of the host's document with which it was taken.
+    /// Returns the version of the host's document with which the turn was taken.
     pub fn version(&self) -> Version {
         self.known.version
     }
 
-    /// Whose turn it is.
+    /// Returns the host that has the turn.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// In which session of the host.
+    /// Returns the host's session.
     pub fn session(&self) -> &str {
         &self.known.doc.session
     }
 
-    /// Whether jobs were handed out for this very request before.
+    /// Returns true if this request was already answered with jobs.
     pub fn is_repeated(&self) -> bool {
         self.known.doc.answered
     }
 
-    /// Jobs that were handed to the host, as far as its document says.
+    /// Returns the jobs that were handed to the host, as its document lists them.
     pub fn jobs(&self) -> &[JobId] {
         &self.known.doc.jobs
     }
 
-    /// Whether jobs were handed out in an answer that the host had not read when it asked: its last one was the
-    /// `seen`th.
+    /// Returns true if jobs were handed out after the host's last read answer, number `seen`.
     pub fn has_unread(&self, seen: u64) -> bool {
         self.known.doc.handed > seen
     }
 
-    /// The store keeps no history: these lines do, of who got what, when and from which replica.
+    /// Logs each grant with host, time and replica, because the store keeps no history.
     pub fn log(&self, grants: &[Grant]) {
         let TurnDoc {
             session, request, ..
@@ -111,7 +110,7 @@ impl HostTurn {
     }
 }
 
-/// What this replica wrote last, by host.
+/// Session documents that this replica wrote last, by host.
 #[derive(Debug, Default)]
 pub struct HostTurns(pub DashMap<String, Stored<TurnDoc>>);
 

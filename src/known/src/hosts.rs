@@ -22,22 +22,22 @@ use fairlead_base::{
     },
 };
 
-/// A host that was heard of so lately is not gone, ms. Jobs of one that is gone are lost sooner.
+/// Time without a sign of life after which a host is gone, ms. Its jobs are lost earlier.
 pub const GONE_MS: u64 = 120_000;
-/// Most hosts a replica keeps in mind.
+/// Maximum number of known hosts.
 const HOSTS_MAX: usize = 50_000;
 
-/// Most that the tags, devices, facts and executors of a host take, bytes. Cache folders get what is left of it.
+/// Memory limit for the tags, devices, facts and executors of a host, bytes. Cache folders get the remainder.
 pub const SAID_BYTES_MAX: u64 = 64 << 10;
-/// What one text of a list takes beside itself, bytes.
+/// Memory overhead of one text of a list, bytes.
 const TEXT_BYTES: u64 = 32;
-/// What a host takes that says nothing, bytes.
+/// Memory of a host without any texts, bytes.
 const HOST_BYTES: u64 = 1 << 10;
 
-/// Memory of a hw box that never said how much it has, MB.
+/// Assumed memory of a hw box that never reported it, MB.
 pub const UNKNOWN_MEMORY_MB: u32 = 16 * 1024;
 
-/// One host. Its document has what a replica that starts must know.
+/// One host. Its document has all that a starting replica must know.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Host {
@@ -47,7 +47,7 @@ pub struct Host {
     pub memory_mb: u32,
     #[serde(skip)]
     pub free_memory_mb: u32,
-    /// None: it did not say, so they are not checked.
+    /// Number of CPUs. `None`: not reported, so not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u32>,
     #[serde(skip)]
@@ -56,61 +56,61 @@ pub struct Host {
     pub devices: Vec<String>,
     #[serde(skip)]
     pub cache_dirs: Vec<String>,
-    /// How its agent keeps jobs apart, as it said.
+    /// Isolation of jobs, as the agent reported it.
     pub isolation: String,
-    /// What it can run jobs in, as it said.
+    /// Executors for jobs, as the agent reported them.
     pub executors: Vec<ExecutorSaid>,
-    /// What the machine is, by family, as it said.
+    /// Facts about the machine, by family, as the agent reported them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: Facts,
-    /// What was registered for it, which counts beside what it says.
+    /// Registration of the host, which counts in addition to the agent's report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registered: Option<Registered>,
-    /// How loaded it is, as it said last. None: not said here.
+    /// Load, as reported last. `None`: not reported to this replica.
     #[serde(skip)]
     pub load: Option<HostLoad>,
-    /// Which agent it is, as it said.
+    /// Agent instance, as reported.
     #[serde(skip)]
     pub instance: String,
-    /// Whose token it had when it asked or was registered; empty: an admin registered it, or an open lab has no tokens.
+    /// Account of the token with which it asked or was registered. Empty: an admin registered it, or the lab is open.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub account: String,
-    /// What it takes here, charged to that account. None: it did not ask here.
+    /// Memory of this entry, charged to that account. `None`: it did not ask here.
     #[serde(skip)]
     pub charge: Option<Arc<Charge>>,
-    /// MAC addresses, lower case, colons.
+    /// MAC addresses, in lower case with colons.
     #[serde(rename = "mac_addr")]
     pub macs: Vec<String>,
-    /// The system that it booted last for a job, as a tag that jobs for it prefer; empty: not known here.
+    /// System that it last booted for a job, as a tag that jobs prefer. Empty: not known here.
     #[serde(skip)]
     pub booted: Option<String>,
-    /// How many of its requests wait now.
+    /// Number of its requests that wait now.
     #[serde(skip)]
     pub waiting: u32,
-    /// Last heard of, by our own clock; `None` since this replica started.
+    /// Last sign of life, on this replica's clock. `None`: none since this replica started.
     #[serde(skip)]
     pub seen: Option<Millis>,
-    /// The same for people.
+    /// Last sign of life for people, UTC epoch ms.
     pub seen_ms: u64,
-    /// When it first asked for work, UTC epoch ms; 0: not yet, or before that was noted.
+    /// Time of its first request for work, UTC epoch ms. 0: none yet, or older than this field.
     #[serde(skip_serializing_if = "is_zero")]
     pub first_ms: u64,
-    /// What the engine was told of it last.
+    /// Description that the engine got last.
     #[serde(skip)]
     pub about: Arc<About>,
-    /// Whether the store is known to have it as it is here.
+    /// True if the store has this same content.
     #[serde(skip)]
     pub stored: bool,
-    /// The version of its document that was taken in or written here; `None`: none was.
+    /// Version of its document that was read or written here. `None`: none.
     #[serde(skip)]
     pub version: Option<Version>,
 }
 
-/// What a registration says that jobs may ask for.
+/// Facts from a registration that jobs may ask for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Registered {
-    /// Whether it names the architecture; else that of the site is assumed until the machine says.
+    /// True if it names the architecture. Otherwise the site's default holds until the machine reports its own.
     pub names_arch: bool,
     pub tags: Vec<String>,
     pub devices: Vec<String>,
@@ -121,7 +121,7 @@ impl SmallDoc for Host {
     const KIND: DocKind = DocKind::Host;
 }
 
-/// What texts take in memory, bytes.
+/// Returns the memory of texts, bytes.
 fn bytes_of<'t>(texts: impl IntoIterator<Item = &'t String>) -> u64 {
     let bytes = texts.into_iter().map(|text| text_bytes(text));
     bytes.sum()
@@ -132,7 +132,7 @@ fn text_bytes(text: &str) -> u64 {
 }
 
 impl Registered {
-    /// Refuses what takes too much memory.
+    /// Fails if the registration takes too much memory.
     pub fn check_said(&self) -> Result<(), HostError> {
         let said = self.tags.iter().chain(&self.devices);
         let given = bytes_of(said.chain(self.facts.values().flatten()));
@@ -149,8 +149,8 @@ fn within(given: u64) -> Result<(), HostError> {
 }
 
 impl Host {
-    /// Refuses a host that says too much, and passes over cache folders for which there is no room: they only say where
-    /// jobs run faster.
+    /// Fails if a host reports too much. Cache folders without room are ignored, because they only show where jobs run
+    /// faster.
     pub fn check_said(&mut self) -> Result<(), HostError> {
         let given = self.said_bytes();
         within(given)?;
@@ -167,7 +167,7 @@ impl Host {
         Ok(())
     }
 
-    /// What it says that no job may miss, as it takes memory, bytes.
+    /// Returns the memory of everything reported that jobs depend on, bytes.
     fn said_bytes(&self) -> u64 {
         let said = self.tags.iter().chain(&self.devices);
         let said = said.chain(self.facts.values().flatten());
@@ -176,13 +176,13 @@ impl Host {
         bytes_of(said.chain(executors))
     }
 
-    /// What it takes in memory, here and in the engine, bytes, roughly.
+    /// Returns the approximate memory of the host in this replica and the engine, bytes.
     pub fn bytes(&self) -> u64 {
         let said = self.said_bytes().saturating_add(bytes_of(&self.cache_dirs));
         copies(HOST_BYTES.saturating_add(said))
     }
 
-    /// Host keys that it offers.
+    /// Returns the host keys that it offers.
     pub fn keys(&self, name: &str) -> Vec<String> {
         let mut keys = Vec::new();
         for kind in &self.kinds {
@@ -202,24 +202,24 @@ impl Host {
         keys
     }
 
-    /// Whether it was heard of lately. `now_ms`: UTC epoch ms.
+    /// Returns true if the host was heard of lately. `now_ms`: UTC epoch ms.
     pub fn is_heard(&self, now_ms: u64) -> bool {
         self.waiting > 0 || self.seen_ms.saturating_add(GONE_MS) > now_ms
     }
 
-    /// The tags that it was given, by its agent and its registration.
+    /// Returns the tags from its agent and its registration.
     pub fn given_tags(&self) -> Vec<String> {
         let registered = self.registered.iter().flat_map(|known| &known.tags);
         union(&self.tags, registered)
     }
 
-    /// Its devices, as it and its registration say.
+    /// Returns the devices from its agent and its registration.
     pub fn all_devices(&self) -> Vec<String> {
         let registered = self.registered.iter().flat_map(|known| &known.devices);
         union(&self.devices, registered)
     }
 
-    /// Its facts: where it says nothing of a family, what is registered.
+    /// Returns its facts. A family that the agent does not report comes from the registration.
     pub fn all_facts(&self) -> Facts {
         let mut all = self.facts.clone();
         for (family, values) in self.registered.iter().flat_map(|known| &known.facts) {
@@ -228,13 +228,13 @@ impl Host {
         all
     }
 
-    /// Whether it is loaded: such a machine is no supply, whatever is free there.
+    /// Returns true if it is loaded. Such a machine does not count as supply.
     pub fn is_loaded(&self) -> bool {
         self.load.is_some_and(|load| load.loaded)
     }
 
-    /// Memory that jobs may take there, MB. Of a loaded host, what no job was promised: it gets jobs only where all are
-    /// loaded, and then there is nothing better.
+    /// Returns the memory available to jobs, MB. On a loaded host this is the memory that no job was promised, because
+    /// it gets jobs only if all hosts are loaded.
     pub fn room_mb(&self) -> u32 {
         match self.load.filter(|load| load.loaded) {
             Some(load) => load.unpromised_memory_mb.min(self.memory_mb),
@@ -242,7 +242,7 @@ impl Host {
         }
     }
 
-    /// Tags that jobs may ask for: those that it was given, and those of its facts.
+    /// Returns the tags that jobs may ask for: its own tags, and those of its facts.
     pub fn all_tags(&self) -> Vec<String> {
         let more = self.registered.iter().flat_map(|known| &known.facts);
         let more = more.filter(|(family, _)| !self.facts.contains_key(*family));
@@ -252,7 +252,7 @@ impl Host {
     }
 }
 
-/// The earlier one of two times, of which 0 is none.
+/// Returns the earlier of two times. 0 means none.
 fn earlier(one: u64, other: u64) -> u64 {
     match one.min(other) {
         0 => one.max(other),
@@ -260,7 +260,7 @@ fn earlier(one: u64, other: u64) -> u64 {
     }
 }
 
-/// Both, each text once.
+/// Returns the union, each text once.
 fn union<'t>(said: &[String], more: impl Iterator<Item = &'t String>) -> Vec<String> {
     let mut all = said.to_vec();
     for text in more {
@@ -271,7 +271,7 @@ fn union<'t>(said: &[String], more: impl Iterator<Item = &'t String>) -> Vec<Str
     all
 }
 
-/// The group of a host that names none: its name up to `--`.
+/// Returns the default group of a host: its name up to `--`.
 pub fn group_of(name: &str) -> &str {
     name.split_once("--").map_or(name, |(group, _)| group)
 }
@@ -281,7 +281,7 @@ pub fn group_of(name: &str) -> &str {
 pub struct Hosts(pub DashMap<String, Host>);
 
 impl Hosts {
-    /// What is counted: names that somebody invents are not, beyond a bound.
+    /// Returns the counts to request: jobs by host key, with a bound on names, because anybody can invent names.
     pub fn count_of(&self) -> CountOf {
         // Sorted: replicas that know the same hosts ask the same, and the store counts once.
         CountOf {
@@ -290,17 +290,17 @@ impl Hosts {
         }
     }
 
-    /// The host keys that any host offers.
+    /// Returns the host keys that any host offers.
     pub fn all_keys(&self) -> BTreeSet<String> {
         let mut keys = BTreeSet::new();
         self.each(|name, host| keys.extend(host.keys(name)));
         keys
     }
 
-    /// Reads what is registered; what a host said here itself is newer.
+    /// Reads the registered hosts. A report that a host made here is newer and stays.
     ///
-    /// A host that another replica forgot is forgotten here, too: none that was heard of after `gone_ms`, UTC epoch ms,
-    /// for a list lags behind.
+    /// Hosts that another replica forgot are forgotten here as well, unless they were heard of after `gone_ms` (UTC
+    /// epoch ms). The exception exists because lists lag behind.
     pub async fn load(&self, docs: &SmallDocs, gone_ms: u64) -> Result<(), StoreError> {
         let listed = docs.list::<Host>().await?;
         let names: BTreeSet<&String> = listed.iter().map(|(name, _)| name).collect();
@@ -321,8 +321,8 @@ impl Hosts {
         Ok(())
     }
 
-    /// What the engine is told of a host: the same reference as long as it is the same, so that the engine need
-    /// not compare it.
+    /// Returns the description of a host for the engine. An unchanged description keeps its reference, so the engine
+    /// need not compare it.
     pub fn about(&self, name: &str, about: About) -> Arc<About> {
         let Some(mut known) = self.0.get_mut(name) else {
             return Arc::new(about);
@@ -333,7 +333,7 @@ impl Hosts {
         Arc::clone(&known.about)
     }
 
-    /// What another replica knows of a host is news here.
+    /// Adopts the knowledge of another replica about a host.
     pub fn update_known(&self, name: &str, version: Version, registered: Host) {
         let mut known = self.0.entry(name.to_owned()).or_default();
         *known = Host {
@@ -355,7 +355,7 @@ impl Hosts {
         self.0.get(name).map(|host| host.clone())
     }
 
-    /// Refuses a host too many.
+    /// Fails if the host would exceed the limit of hosts.
     pub fn check_room(&self, name: &str) -> Result<(), HostError> {
         if self.0.len() < HOSTS_MAX || self.0.contains_key(name) {
             return Ok(());
@@ -363,7 +363,7 @@ impl Hosts {
         Err(HostError::TooMany(HOSTS_MAX))
     }
 
-    /// Refuses a host too many of an account that may have so many.
+    /// Fails if the host would exceed its account's limit of `max` hosts.
     pub fn check_room_of(&self, account: &str, name: &str, max: usize) -> Result<(), HostError> {
         if self.0.contains_key(name) {
             return Ok(());
@@ -376,13 +376,13 @@ impl Hosts {
         Err(HostError::TooManyOfAccount { account, max })
     }
 
-    /// Changes what is known; makes it known if there is room.
+    /// Changes a host. An unknown host is added if there is room.
     pub fn update<R>(&self, name: &str, work: impl FnOnce(&mut Host) -> R) -> Result<R, HostError> {
         self.check_room(name)?;
         Ok(work(&mut self.0.entry(name.to_owned()).or_default()))
     }
 
-    /// Counts a waiting request of it up (`true`) or down.
+    /// Counts one waiting request of the host up (`true`) or down.
     pub fn count_waiting(&self, name: &str, up: bool) {
         if let Some(mut host) = self.0.get_mut(name) {
             host.waiting = if up {
@@ -393,7 +393,7 @@ impl Hosts {
         }
     }
 
-    /// The host with this MAC address.
+    /// Returns the host with this MAC address.
     pub fn by_mac(&self, mac: &str) -> Option<String> {
         let mac = canonical_mac(mac);
         self.0
@@ -402,7 +402,7 @@ impl Hosts {
             .map(|host| host.key().clone())
     }
 
-    /// Another host that has one of these addresses.
+    /// Returns another host that has one of these addresses, and the address.
     pub fn owner_of(&self, macs: &[String], but: &str) -> Option<(String, String)> {
         self.0
             .iter()
@@ -413,7 +413,7 @@ impl Hosts {
             })
     }
 
-    /// How many of them are loaded, of those that are not gone.
+    /// Returns the number of loaded hosts that are not gone.
     pub fn count_loaded(&self, now: Millis) -> usize {
         let is_here = |host: &Host| {
             let heard = |seen: Millis| now.0.saturating_sub(seen.0) <= GONE_MS;
@@ -426,7 +426,7 @@ impl Hosts {
         loaded.count()
     }
 
-    /// Looks at each of them.
+    /// Calls `look` for each host.
     pub fn each(&self, mut look: impl FnMut(&str, &Host)) {
         let all = self.0.iter();
         all.for_each(|host| look(host.key(), host.value()));
@@ -439,12 +439,12 @@ impl Hosts {
     }
 }
 
-/// `52:54:00:12:34:56` for any common spelling.
+/// Converts any common spelling of a MAC address to the form `52:54:00:12:34:56`.
 pub fn canonical_mac(text: &str) -> String {
     text.to_ascii_lowercase().replace('-', ":")
 }
 
-/// Reads kinds: `hw` alone, or `vm` and/or `dc`.
+/// Parses kinds: `hw` alone, or `vm` and/or `dc`.
 pub fn kinds(items: &[String]) -> Result<Vec<TboxType>, HostError> {
     let mut kinds = Vec::new();
     for item in items {

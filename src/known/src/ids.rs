@@ -1,6 +1,6 @@
 //! Ids of documents that are found by several texts.
 
-/// 64 hexadecimal digits: the same for the same texts in this order. No two lists run into each other.
+/// Returns 64 hexadecimal digits for a list of texts. Different lists give different input to the hash.
 pub fn id_of_texts(texts: &[&str]) -> String {
     let mut hasher = blake3::Hasher::new();
     for text in texts {

@@ -3,26 +3,26 @@
 use dashmap::DashMap;
 use fairlead_dispatch::Millis;
 
-/// After so many heartbeats that did not come another instance may have the host.
+/// Number of missed heartbeats after which another instance may take the host.
 pub const MISSED_BEATS: u64 = 2;
 
-/// Sessions of one host that are remembered.
+/// Maximum number of remembered sessions of one host.
 pub const SESSIONS_MAX: usize = 4;
 
-/// How long a host shows that another instance was refused, ms: longer than that one's pauses.
+/// Time for which a host shows that another instance was refused, ms. It exceeds the pauses of that instance.
 pub const SHOWN_MS: u64 = 60_000;
 
-/// When a session of a host was heard of.
+/// Last sign of life of a host's session.
 #[derive(Debug, Clone)]
 pub struct Heard {
     pub session: String,
-    /// Its requests that are open now.
+    /// Number of its open requests.
     open: u32,
-    /// When one began or ended last.
+    /// Time at which a request last began or ended.
     pub at: Millis,
 }
 
-/// An instance that was refused.
+/// Instance that was refused.
 #[derive(Debug, Clone)]
 pub struct Refused {
     pub instance: String,
@@ -30,21 +30,21 @@ pub struct Refused {
     pub at_ms: u64,
 }
 
-/// What this replica heard of agents, by host.
+/// Sessions and refused instances of agents, by host.
 #[derive(Debug, Default)]
 pub struct Instances {
     pub heard: DashMap<String, Vec<Heard>>,
     pub refused: DashMap<String, Refused>,
 }
 
-/// Who has a host, as its session document says.
+/// Holder of a host, according to its session document.
 #[derive(Debug)]
 pub struct Holder<'a> {
     pub instance: &'a str,
     pub session: &'a str,
-    /// Whether this replica serves it.
+    /// True if this replica serves it.
     pub is_here: bool,
-    /// When its request ends at the latest, UTC epoch ms.
+    /// Latest end of its request, UTC epoch ms.
     pub asks_until_ms: u64,
 }
 
@@ -77,7 +77,7 @@ impl Instances {
         }
     }
 
-    /// Whether this session is connected now, or was heard of within `patience_ms`.
+    /// Returns true if this session is connected now, or was heard of within `patience_ms`.
     pub fn is_heard(&self, host: &str, session: &str, now: Millis, patience_ms: u64) -> bool {
         self.heard.get(host).is_some_and(|sessions| {
             let mut its = sessions.iter().filter(|heard| heard.session == session);

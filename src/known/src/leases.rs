@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use fairlead_base::storage::small_doc::{SmallDoc, Stored};
 
-/// Most lost leases that a document names.
+/// Maximum number of lost leases in a document.
 pub const LOST_MAX: usize = 256;
 
-/// The document.
+/// Stored document of a host's lease renewals.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseDoc {
-    /// Jobs that the host said it has.
+    /// Jobs that the host reported as its own.
     #[serde(default)]
     pub jobs: Vec<JobId>,
-    /// Claim tokens of leases that were lost.
+    /// Claim tokens of lost leases.
     #[serde(default)]
     pub lost: Vec<String>,
-    /// Who wrote it and when, for people.
+    /// Replica that wrote it, for people.
     #[serde(default)]
     pub replica: String,
     #[serde(default)]
@@ -30,7 +30,7 @@ impl SmallDoc for LeaseDoc {
     const KIND: DocKind = DocKind::Lease;
 }
 
-/// The documents as this replica knows them, by host.
+/// Documents as this replica knows them, by host.
 #[derive(Debug, Default)]
 pub struct Renewals(pub DashMap<String, Stored<LeaseDoc>>);
 
@@ -39,7 +39,7 @@ impl Renewals {
         self.0.get(host).map(|known| known.clone())
     }
 
-    /// A document was read: is it newer than what was known?
+    /// Returns true if a document that was read is newer than the known one.
     pub fn is_news(&self, host: &str, read: &Stored<LeaseDoc>) -> bool {
         let known = self.0.get(host).map(|known| known.version);
         let is_news = known < Some(read.version);
@@ -50,5 +50,5 @@ impl Renewals {
     }
 }
 
-/// A job that a host has, as it says: the job and its claim's token.
+/// A job that a host reports as its own: the id and its claim token.
 pub type Held = (JobId, String);

@@ -7,7 +7,7 @@ use fairlead_base::errors::PeopleError;
 /// Largest limit.
 pub const LIMIT_MAX: u64 = 1_000_000_000;
 
-/// The limits after a change of them.
+/// Returns the limits after a change.
 pub fn changed(before: Limits, change: &LimitsChange) -> Result<Limits, PeopleError> {
     let after = Limits {
         waiting: change.waiting.unwrap_or(before.waiting),

@@ -10,30 +10,30 @@ use fairlead_store::StoredJob;
 /// A job that a testbox holds.
 #[derive(Debug, Clone)]
 pub struct Live {
-    /// Its state, as last known.
+    /// Its latest known state.
     pub stored: Arc<StoredJob>,
-    /// When its agent was last heard to have it, on this replica's own clock.
+    /// Time at which its agent was last heard to have it, on this replica's clock.
     pub renewed: Millis,
-    /// Since when it is known here that it was told to stop, on the same clock.
+    /// Time since which its order to stop is known here, on the same clock.
     pub stop_seen: Option<Millis>,
-    /// Since when it is in its stage, on the same clock: when that was heard of, or at start as its document says.
+    /// Time since which it is in its stage, on the same clock. At start it comes from the document.
     pub stage_since: Millis,
-    /// What the wall clock was ahead of that clock, ms, when its claim was first seen.
+    /// Offset of the wall clock ahead of that clock when its claim was first seen, ms.
     pub ahead_ms: i64,
 }
 
-/// When a job is seen.
+/// Time at which a job is seen.
 #[derive(Debug, Clone, Copy)]
 pub struct Sight {
     pub now: Millis,
-    /// Since when it is in its stage, if nothing was known of that.
+    /// Time since which it is in its stage, if no earlier time is known.
     pub stage_since: Millis,
-    /// What the wall clock is ahead of the monotonic one, ms.
+    /// Offset of the wall clock ahead of the monotonic clock, ms.
     pub ahead_ms: i64,
 }
 
-/// All jobs that testboxes hold, also by host. A job's entry stays locked until both maps agree, and it is locked first:
-/// so each change of one job is one step for all others.
+/// All jobs that testboxes hold, also by host. A job's entry is locked first, and stays locked until both maps agree.
+/// So each change of a job is one step for all others.
 #[derive(Debug, Default)]
 pub struct LiveJobs {
     pub jobs: DashMap<JobId, Live>,
@@ -45,7 +45,7 @@ impl LiveJobs {
         self.jobs.get(&id).map(|live| live.clone())
     }
 
-    /// Adds it or brings it up to date; an older state than the known one is ignored.
+    /// Adds or updates a job. A state older than the known one is ignored.
     pub fn put(&self, stored: impl Into<Arc<StoredJob>>, sight: Sight) {
         let (stored, now) = (stored.into(), sight.now);
         let (id, host) = (stored.state.job_id, stored.state.host.clone());
@@ -98,14 +98,14 @@ impl LiveJobs {
         }
     }
 
-    /// Marks it as heard of.
+    /// Notes a sign of life of a job.
     pub fn renew(&self, id: JobId, now: Millis) {
         if let Some(mut live) = self.jobs.get_mut(&id) {
             live.renewed = live.renewed.max(now);
         }
     }
 
-    /// Marks it as heard of, if it is this host's.
+    /// Notes a sign of life of a job, if this host has it.
     pub fn renew_of(&self, id: JobId, host: &str, now: Millis) {
         let is_its = self
             .get(id)
@@ -115,20 +115,20 @@ impl LiveJobs {
         }
     }
 
-    /// Time passed that must not count against anybody.
+    /// Moves all times forward by `ms`, so that this time counts against nobody.
     pub fn forgive(&self, ms: u64) {
         for mut live in self.jobs.iter_mut() {
             live.renewed.0 = live.renewed.0.saturating_add(ms);
         }
     }
 
-    /// What a host holds, oldest first.
+    /// Returns the jobs of a host, oldest first.
     pub fn of_host(&self, host: &str) -> Vec<Live> {
         let ids = self.ids_of_host(host).into_iter();
         ids.filter_map(|id| self.get(id)).collect()
     }
 
-    /// The ids of that.
+    /// Returns the ids of a host's jobs.
     pub fn ids_of_host(&self, host: &str) -> Vec<JobId> {
         self.by_host
             .get(host)
@@ -136,12 +136,12 @@ impl LiveJobs {
             .unwrap_or_default()
     }
 
-    /// Their ids.
+    /// Returns the ids of all jobs.
     pub fn ids(&self) -> BTreeSet<JobId> {
         self.jobs.iter().map(|live| *live.key()).collect()
     }
 
-    /// Jobs that testboxes hold.
+    /// Returns the number of jobs that testboxes hold.
     pub fn count(&self) -> usize {
         self.jobs.len()
     }

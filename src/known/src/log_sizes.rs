@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use fairlead_job::JobId;
 use parking_lot::Mutex;
 
-/// Logs whose size is remembered.
+/// Maximum number of remembered log sizes.
 const SIZES_MAX: usize = 10_000;
 
-/// Sizes by job and attempt, bytes.
+/// Sizes of logs by job and attempt, bytes.
 #[derive(Debug, Default)]
 pub struct LogSizes(Mutex<HashMap<(JobId, u16), u64>>);
 

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
-/// Most hosts that are remembered: more are not told of when they are back.
+/// Maximum number of remembered hosts. The return of others is not reported.
 const LOST_HOSTS_MAX: usize = 10_000;
 
-/// Hosts that were lost, with when, UTC epoch ms.
+/// Lost hosts with the time of the loss, UTC epoch ms.
 #[derive(Debug, Default)]
 pub struct LostHosts(Mutex<BTreeMap<String, u64>>);
 
 impl LostHosts {
-    /// A host was lost. False: it was lost before, and is not back.
+    /// Notes the loss of a host. Returns false if it was lost before and has not returned.
     pub fn lost(&self, host: &str, at_ms: u64) -> bool {
         let mut lost = self.0.lock();
         if lost.contains_key(host) {
@@ -24,7 +24,8 @@ impl LostHosts {
         true
     }
 
-    /// Takes out those that were heard of since, each with when it was lost. `heard_ms`: when a host was heard of last.
+    /// Removes and returns the hosts that returned, each with the time of its loss. `heard_ms` returns the time of a
+    /// host's last sign of life.
     pub fn back(&self, heard_ms: impl Fn(&str) -> u64) -> Vec<(String, u64)> {
         let mut lost = self.0.lock();
         let back = lost.iter().filter(|(host, at_ms)| heard_ms(host) > **at_ms);

@@ -33,19 +33,19 @@ impl Claimed {
 pub struct Waiter {
     pub offerer: Requester,
     pub offer: Offer,
-    /// Rings when the host should hear something else before there is work.
+    /// Notified if the host should be answered before there is work.
     pub hurry: Arc<Notify>,
-    /// What was claimed for it.
+    /// Jobs that were claimed for it.
     pub claimed: Claimed,
     pub answer: oneshot::Sender<Vec<JobId>>,
 }
 
-/// All of them.
+/// All waiting requests.
 #[derive(Debug, Default)]
 pub struct Waiters {
     by_offer: DashMap<OfferKey, Waiter>,
     by_host: DashMap<String, Vec<OfferKey>>,
-    /// By host, from when a request comes until it has its answer; the last one stays.
+    /// Open requests by host, from arrival to answer. The latest one stays.
     unanswered: DashMap<String, Vec<OpenRequest>>,
 }
 
@@ -54,14 +54,14 @@ pub struct Waiters {
 pub struct OpenRequest {
     session: String,
     request: u64,
-    /// Rings when it is to be answered now.
+    /// Notified if it is to be answered now.
     pub hurry: Arc<Notify>,
-    /// Cancelled when it has its answer.
+    /// Cancelled after its answer.
     pub over: CancellationToken,
 }
 
 impl Waiters {
-    /// Requests that wait.
+    /// Returns the number of waiting requests.
     pub fn count(&self) -> usize {
         self.by_offer.len()
     }
@@ -86,7 +86,7 @@ impl Waiters {
         Some(waiter)
     }
 
-    /// A request comes. Also those of its session that it replaces: they are to be answered first.
+    /// Adds a request. Also returns the session's earlier requests that it replaces, which are to be answered first.
     pub fn open(&self, asker: &Requester) -> (OpenRequest, Vec<OpenRequest>) {
         let open = OpenRequest {
             session: asker.session.clone(),
@@ -107,7 +107,7 @@ impl Waiters {
         (open, older)
     }
 
-    /// This host's requests are answered now, whether or not there is work.
+    /// Has this host's selected requests answered now, with or without work.
     pub fn hurry_host(&self, host: &str, which: impl Fn(&Requester) -> bool) {
         let offers = self.by_host.get(host).map(|offers| offers.clone());
         for offer in offers.unwrap_or_default() {
@@ -117,7 +117,7 @@ impl Waiters {
         }
     }
 
-    /// The same for all hosts, in the order of their offers.
+    /// Has the selected requests of all hosts answered now, in the order of their offers.
     pub fn hurry(&self, which: impl Fn(&Waiter) -> bool) {
         let these = self.by_offer.iter();
         let these = these.filter(|waiter| which(waiter));
@@ -131,23 +131,23 @@ impl Waiters {
     }
 }
 
-/// Who asks, as a claim records it.
+/// Host that asks, as a claim records it.
 #[derive(Debug, Clone)]
 pub struct Requester {
     pub host: String,
     pub group: String,
     pub memory_mb: u32,
-    /// None: it did not say.
+    /// Number of CPUs. `None`: not reported.
     pub cpus: Option<u32>,
-    /// What kind of machine it is, as jobs keep it; empty: it does not say.
+    /// Class of the machine, as jobs keep it. Empty: not reported.
     pub class: String,
     pub session: String,
     pub request: u64,
-    /// Which turn of the host it has.
+    /// Turn of the host that the request has.
     pub turn: Version,
 }
 
-/// A claim as it was known: the job, its token, and how often it was made sure of.
+/// A claim as it was known: the job, its token, and the number of its confirmations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownClaim {
     pub id: JobId,

@@ -14,26 +14,26 @@ use tokio::sync::Notify;
 
 use crate::replicas::Peer;
 
-/// Most states, hosts and queues of each kind that wait to be told to one replica. Of states beyond it, only the versions
-/// are told.
+/// Maximum number of states, hosts and queues of each kind that wait for one replica. Beyond it, only versions of
+/// states are sent.
 pub const WAITING_MAX: usize = 4_000;
 
-/// Most versions that wait to be told to one replica. What is beyond it is found in the store.
+/// Maximum number of versions that wait for one replica. The replica finds later ones in the store.
 pub const BARE_MAX: usize = 50_000;
 
-/// Most states in one message, and most versions.
+/// Maximum number of states in one message, and of versions.
 pub const BATCH_MAX: usize = 500;
 
-/// Of one submit so many jobs are told: the others find the rest by the numbers that are missing.
+/// Maximum number of jobs of one submit that are sent. Replicas find the others by the missing numbers.
 pub const SUBMITTED_MAX: usize = 500;
 
-/// Of one submit the bodies of so many jobs are told: others of it wait for longer than bodies are kept.
+/// Maximum number of bodies of one submit that are sent. Its later jobs wait for longer than bodies are cached.
 pub const BODIES_MAX: usize = 100;
 
-/// Longest document of a body that is told, bytes: an ordinary one has 1,000 to 4,000.
+/// Maximum length of a body that is sent, bytes. Typical bodies have 1,000 to 4,000.
 const BODY_MAX: usize = 4_096;
 
-/// The layout of messages.
+/// Version of the message layout.
 const FORMAT: u16 = 4;
 
 /// One message.
@@ -41,19 +41,19 @@ const FORMAT: u16 = 4;
 pub struct Message<J = HintedJob> {
     format: u16,
     pub from: Peer,
-    /// Jobs as they are stored: `primary_term`, `seq_no`, `state`.
+    /// Jobs in their stored form: `primary_term`, `seq_no`, `state`.
     #[serde(default = "Vec::new")]
     pub jobs: Vec<J>,
-    /// Jobs of which there were too many to tell their states.
+    /// Versions of the jobs whose states exceeded the limits.
     #[serde(default)]
     pub bare: Vec<BareJob>,
-    /// The versions of bodies of new jobs, which take numbers among the changes. Nothing is to be read.
+    /// Versions of bodies of new jobs. Bodies take numbers among the changes, and there is nothing to read.
     #[serde(default)]
     pub bodies: Vec<BareJob>,
-    /// Queues whose policy was changed.
+    /// Queues with a changed policy.
     #[serde(default)]
     pub queues: Vec<String>,
-    /// Hosts that ask here now, and with which turn.
+    /// Hosts that ask at this replica now, with their turns.
     #[serde(default)]
     pub hosts: Vec<HintedHost>,
 }
@@ -76,24 +76,24 @@ impl<'a> Message<&'a HintedJob> {
 pub struct HintedJob {
     pub primary_term: u64,
     pub seq_no: u64,
-    /// The sender created it: the state has all fields that are stored.
+    /// True if the sender created the job, so that the state has all stored fields.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub created: bool,
     pub state: Box<RawValue>,
-    /// Of a job that was created: its body, as the store of this kind has it.
+    /// Body of a newly created job, as the store keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Box<RawValue>>,
 }
 
-/// How a state came to be.
+/// Origin of a written state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Written {
-    /// With the body, if it is told, too.
+    /// A new job, with its body if that is sent as well.
     Created(Option<String>),
     Changed,
 }
 
-/// The version of a job's state or body.
+/// Version of a job's state or body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BareJob {
     pub job_id: JobId,
@@ -135,7 +135,8 @@ impl HintedHost {
         }
     }
 
-    /// The version of its session document: every later turn, one of a repeated request too, has a greater one.
+    /// Returns the version of its session document. Every later turn has a greater version, even that of a repeated
+    /// request.
     pub fn turn(&self) -> Version {
         Version {
             primary_term: self.primary_term,
@@ -144,25 +145,25 @@ impl HintedHost {
     }
 }
 
-/// What waits to be told, by replica.
+/// Messages that wait, by replica.
 #[derive(Debug, Default)]
 pub struct Outbox {
     queues: Mutex<BTreeMap<String, Queue>>,
-    /// There are replicas that were not there before.
+    /// Notified when a new replica appears.
     pub joined: Notify,
 }
 
-/// What waits to be told to one replica.
+/// Messages that wait for one replica.
 #[derive(Debug)]
 struct Queue {
     peer: Peer,
-    /// Somebody sends it.
+    /// True if a task sends them.
     is_served: bool,
     waiting: Waiting,
     ready: Arc<Notify>,
 }
 
-/// What waits to be told.
+/// Contents of the next message.
 #[derive(Debug, Default)]
 pub struct Waiting {
     pub jobs: VecDeque<Arc<HintedJob>>,
@@ -172,26 +173,26 @@ pub struct Waiting {
     pub hosts: VecDeque<HintedHost>,
 }
 
-/// One replica's queue, for its sender.
+/// Queue of one replica, for its sender.
 #[derive(Debug)]
 pub struct Served {
     pub peer: Peer,
-    /// There is something to send, or the replica is gone.
+    /// Notified if there is something to send, or if the replica is gone.
     pub ready: Arc<Notify>,
 }
 
-/// What the sender of one replica's queue does next.
+/// Next step of the sender of one replica's queue.
 #[derive(Debug)]
 pub enum Next {
     Send(Waiting),
-    /// Nothing waits.
+    /// The queue is empty.
     Wait,
-    /// The replica is gone. One of the same name that came later has another sender.
+    /// The replica is gone. A later one of the same name has another sender.
     Gone,
 }
 
 impl Outbox {
-    /// These replicas are told from now on, and no others.
+    /// Sends to exactly these replicas from now on.
     pub fn follow(&self, peers: Vec<Peer>) {
         let mut queues = self.queues.lock();
         let mut before = std::mem::take(&mut *queues);
@@ -216,7 +217,7 @@ impl Outbox {
         }
     }
 
-    /// Replicas that nobody serves yet; who asks does from now on.
+    /// Returns the replicas without a sender. The caller sends to them from now on.
     pub fn unserved(&self) -> Vec<Served> {
         let mut queues = self.queues.lock();
         let unserved = queues.values_mut().filter(|queue| !queue.is_served);
@@ -231,12 +232,12 @@ impl Outbox {
             .collect()
     }
 
-    /// Whether there is anybody to be told.
+    /// Returns true if there is any replica to send to.
     pub fn has_readers(&self) -> bool {
         !self.queues.lock().is_empty()
     }
 
-    /// A job was written.
+    /// Queues the state of a job that was written.
     pub fn job(&self, job: &StoredJob, written: Written) {
         let (mut encoded, mut written): (Option<Arc<HintedJob>>, _) = (None, Some(written));
         self.with_each(|waiting| {
@@ -252,7 +253,7 @@ impl Outbox {
         });
     }
 
-    /// The body of a new job was written, in the place of its state.
+    /// Queues the version of a new job's body. It was written in the same place as the state.
     pub fn body(&self, id: JobId, version: Version) {
         self.with_each(|waiting| {
             if waiting.bodies.len() < BARE_MAX {
@@ -261,7 +262,7 @@ impl Outbox {
         });
     }
 
-    /// A queue's policy was written.
+    /// Queues the name of a queue whose policy was written.
     pub fn queue(&self, name: &str) {
         self.with_each(|waiting| {
             if waiting.queues.len() < WAITING_MAX {
@@ -270,7 +271,7 @@ impl Outbox {
         });
     }
 
-    /// A host asks here.
+    /// Queues a host that asks here.
     pub fn host(&self, host: &HintedHost) {
         self.with_each(|waiting| {
             if waiting.hosts.len() < WAITING_MAX {
@@ -286,7 +287,7 @@ impl Outbox {
         }
     }
 
-    /// What goes into the next message to a replica.
+    /// Returns the contents of the next message to a replica.
     pub fn next(&self, served: &Served) -> Next {
         let mut queues = self.queues.lock();
         let Some(queue) = queues
@@ -338,7 +339,7 @@ fn encode(job: &StoredJob, written: Written) -> Option<Arc<HintedJob>> {
     }))
 }
 
-/// A state that another replica told, as the store has it.
+/// Returns a state from another replica as the store keeps it.
 pub fn stored(state: JobState, primary_term: u64, seq_no: u64) -> StoredJob {
     StoredJob {
         state,

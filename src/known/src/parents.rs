@@ -16,11 +16,11 @@ use super::{controllers::PARENTS, dependants::VANISHES_MS};
 use fairlead_base::storage::controller::Controller;
 use fairlead_lifecycle::shards::{DATA_COMES_MS, has_failed, is_data_due};
 
-/// A parent of which nothing was heard for so long is looked at, ms.
+/// Time without news after which a parent is checked, ms.
 const SILENT_MS: u64 = 60_000;
-/// Most such parents at one time.
+/// Maximum number of such parents at one time.
 const SILENT_MAX: usize = 100;
-/// Specs of parents that are kept, because each grant of a shard needs its parent's.
+/// Maximum number of cached specs of parents. Each grant of a shard needs its parent's spec.
 const SPECS_MAX: usize = 64;
 
 /// Numbers from 1 to 1,000.
@@ -31,7 +31,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// False: it was in.
+    /// Adds a number. Returns false if it was in the set before.
     fn insert(&mut self, n: u16) -> bool {
         let (word, bit) = (usize::from(n / 64), 1_u64 << (n % 64));
         if self.words.len() <= word {
@@ -46,51 +46,51 @@ impl Numbers {
     }
 }
 
-/// How far a parent is by itself.
+/// Phase of a parent, apart from its shards.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
-    /// It waits, and its shards with it.
+    /// The parent waits, and so do its shards.
     #[default]
     Waits,
-    /// Its shards were released, or jobs may join it.
+    /// The shards were released, or jobs may join the group.
     Released,
-    /// No job may join it any more, and somebody counts its shards.
+    /// No job may join any more, and a replica counts the shards.
     Closed,
-    /// Its shards are counted.
+    /// The shards are counted.
     Counted,
-    /// They are to stop.
+    /// The shards must stop.
     Stops,
 }
 
-/// What is known of one parent.
+/// Known state of one parent.
 #[derive(Debug, Clone, Default)]
 struct Parent {
     count: u16,
     fail_fast: bool,
-    /// Whether somebody is told of the first failure.
+    /// True if somebody is notified of the first failure.
     tells: bool,
     phase: Phase,
-    /// Shards that are over.
+    /// Shards that have ended.
     over: Numbers,
-    /// Those of them whose data is in.
+    /// Ended shards whose data is complete.
     settled: Numbers,
     failed: u16,
-    /// Versions of ends that the store acknowledged.
+    /// Versions of ends that the store acknowledged, by shard.
     sure: BTreeMap<u16, Version>,
-    /// When something was last heard of it or of its shards.
+    /// Time of the last news about it or its shards.
     heard: Millis,
-    /// Since when it was read as one that has ended.
+    /// Time since which it was read as ended.
     over_since: Option<Millis>,
-    /// Of a group: the greatest number that a job has which joined it, as far as is known; `None`: nobody looked.
+    /// Greatest known number of a job that joined the group. `None`: not a group, or not read.
     last: Option<u16>,
-    /// Lower numbers that were taken for jobs that were not stored.
+    /// Lower numbers that were taken for jobs which were then not stored.
     free: Vec<u16>,
-    /// The parent as this replica created it: nobody can have made its shards yet.
+    /// The parent as this replica created it. Its shards cannot exist yet.
     fresh: Option<Box<StoredJob>>,
 }
 
 impl Parent {
-    /// Notes the end of shard `n`. Whether it is news that it failed, and whether it is news that its data is in.
+    /// Notes the end of shard `n`. Returns true twice for news: that it failed, and that its data is complete.
     fn note_end(&mut self, n: u16, state: &JobState) -> (bool, bool) {
         let is_failure = self.over.insert(n) && has_failed(state);
         self.failed = self.failed.saturating_add(u16::from(is_failure));
@@ -104,15 +104,15 @@ struct Known {
     specs: VecDeque<(JobId, Arc<Spec>)>,
 }
 
-/// The parents that have not ended, as far as is known here.
+/// Parents that have not ended, as far as this replica knows.
 #[derive(Debug)]
 pub struct Parents {
     known: Mutex<Known>,
-    /// When to look at some of them, by this replica's own clock.
+    /// Times of the next checks, on this replica's clock.
     pub looks: Arc<Controller<JobId>>,
 }
 
-/// How far the shards of a parent are, as far as is known here.
+/// Progress of the shards of a parent, as far as this replica knows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
     pub over: u16,
@@ -131,7 +131,7 @@ impl Parents {
         work(&mut self.known.lock())
     }
 
-    /// A parent was seen in this state. `turn`: how many replicas come before this one for it.
+    /// Notes the state of a parent. `turn` is the number of replicas that check it before this one.
     pub fn seen(&self, state: &JobState, turn: usize, now: Millis) {
         let Some(sharding) = &state.shards else {
             return;
@@ -142,7 +142,7 @@ impl Parents {
             return;
         }
         self.with(|known| {
-            // How far the shards are of one that is heard of late is not known.
+            // The progress of a parent that was met late is unknown.
             let is_late = sharding.made && !known.parents.contains_key(&id);
             let parent = known.parents.entry(id).or_default();
             parent.count = sharding.count;
@@ -168,7 +168,7 @@ impl Parents {
         });
     }
 
-    /// This replica wrote the state of a parent: it looks at it now.
+    /// Notes the state of a parent that this replica wrote, and checks it at once.
     pub fn stirred(&self, stored: &StoredJob, is_new: bool, now: Millis) {
         self.seen(&stored.state, 0, now);
         self.with(|known| {
@@ -182,7 +182,7 @@ impl Parents {
         });
     }
 
-    /// A shard was seen in this state. True: it is the first that failed, and somebody is to be told.
+    /// Notes the state of a shard. Returns true if it is the first failure and somebody must be notified.
     pub fn shard_seen(&self, state: &JobState, turn: usize, now: Millis) -> bool {
         let Some(place) = state.shard else {
             return false;
@@ -217,7 +217,7 @@ impl Parents {
         })
     }
 
-    /// Shards were read by whoever looks at their parent now: what is over is noted, and nothing follows.
+    /// Notes the ends among shards that were read for a check of their parent. It schedules no further check.
     pub fn shards_read(&self, shards: &[Option<StoredJob>]) {
         self.with(|known| {
             for job in shards.iter().flatten() {
@@ -234,7 +234,7 @@ impl Parents {
         });
     }
 
-    /// The store acknowledged this version of a shard.
+    /// Notes that the store acknowledged this version of a shard.
     pub fn shard_sure(&self, stored: &StoredJob) {
         let Some(place) = stored.state.shard else {
             return;
@@ -248,7 +248,7 @@ impl Parents {
         }
     }
 
-    /// Whether the store acknowledged this version of the end of a shard, as far as is known here.
+    /// Returns true if this replica knows that the store acknowledged this version of a shard's end.
     pub fn is_sure(&self, shard: &StoredJob) -> bool {
         let Some(place) = shard.state.shard else {
             return false;
@@ -259,7 +259,7 @@ impl Parents {
         })
     }
 
-    /// A number for one more shard of a group; `None`: it is not known which numbers are taken.
+    /// Takes a number for one more shard of a group. `None`: the taken numbers are not known.
     pub fn take_number(&self, id: JobId) -> Option<u16> {
         self.with(|known| {
             let parent = known.parents.get_mut(&id)?;
@@ -271,7 +271,7 @@ impl Parents {
         })
     }
 
-    /// A number was taken for a job that was not stored.
+    /// Returns a number to the group, because its job was not stored.
     pub fn give_number_back(&self, id: JobId, n: u16) {
         self.with(|known| {
             if let Some(parent) = known.parents.get_mut(&id) {
@@ -280,7 +280,7 @@ impl Parents {
         });
     }
 
-    /// The numbers of a group are taken up to this one.
+    /// Notes that the numbers of a group are taken up to this one.
     pub fn numbers_taken(&self, id: JobId, last: u16) {
         self.with(|known| {
             if let Some(parent) = known.parents.get_mut(&id) {
@@ -289,21 +289,21 @@ impl Parents {
         });
     }
 
-    /// Looks at a parent at this time, or sooner.
+    /// Schedules a check of a parent at this time or earlier.
     pub fn look_at(&self, id: JobId, at: Millis) {
         if self.with(|known| known.parents.contains_key(&id)) {
             self.look_later(id, at, 0);
         }
     }
 
-    /// Looks at a parent at this time, after the replicas that come before this one.
+    /// Schedules a check of a parent at this time, delayed by its rank among the replicas.
     fn look_later(&self, id: JobId, at: Millis, rank: usize) {
         let at_ms = at.0.saturating_add(PARENTS.later_ms(rank));
         self.looks.look_at(id, at_ms, ());
     }
 
-    /// How many shards a parent has, and its state if nobody can have made them yet; `None`: it is not known here as one
-    /// that has not ended.
+    /// Returns the number of shards, and the parent's state if its shards cannot exist yet. `None`: no such running
+    /// parent is known here.
     pub fn begin(&self, id: JobId) -> Option<(u16, Option<Box<StoredJob>>)> {
         self.with(|known| {
             let parent = known.parents.get_mut(&id)?;
@@ -311,7 +311,7 @@ impl Parents {
         })
     }
 
-    /// Released parents of which nothing was heard for long, the longest first. They count as heard of now.
+    /// Takes the released parents without news, the most silent first. They count as heard of now.
     pub fn take_silent(&self, now: Millis) -> Vec<JobId> {
         self.with(|known| {
             let is_silent = |parent: &Parent| {
@@ -333,7 +333,7 @@ impl Parents {
         })
     }
 
-    /// How far a parent is; `None`: it is not known here as one that has not ended.
+    /// Returns the progress of a parent. `None`: no such running parent is known here.
     pub fn progress(&self, id: JobId) -> Option<Progress> {
         self.with(|known| {
             let parent = known.parents.get(&id)?;
@@ -344,8 +344,8 @@ impl Parents {
         })
     }
 
-    /// It was read as one that has ended. A write that the store never acknowledged can be read for a while, and vanish:
-    /// it is looked at once more before it is forgotten.
+    /// Notes that a parent was read as ended. A write that the store never acknowledged can be read for a while and
+    /// then vanish. So the parent is checked once more before it is forgotten.
     pub fn seems_over(&self, id: JobId, now: Millis) {
         self.with(|known| {
             let Some(parent) = known.parents.get_mut(&id) else {
@@ -363,13 +363,13 @@ impl Parents {
         });
     }
 
-    /// It has ended: the store acknowledged that.
+    /// Forgets a parent whose end the store acknowledged.
     pub fn forget(&self, id: JobId) {
         self.with(|known| known.parents.remove(&id));
         self.looks.forget(&id, Version::default());
     }
 
-    /// The spec of a parent, if it was used lately.
+    /// Returns the cached spec of a parent.
     pub fn spec(&self, id: JobId) -> Option<Arc<Spec>> {
         self.with(|known| {
             let kept = known.specs.iter().find(|(of, _)| *of == id);
@@ -377,7 +377,7 @@ impl Parents {
         })
     }
 
-    /// Keeps the spec of a parent, which never changes.
+    /// Caches the spec of a parent. Specs never change.
     pub fn keep_spec(&self, id: JobId, spec: &Arc<Spec>) {
         self.with(|known| {
             if known.specs.iter().all(|(of, _)| *of != id) {

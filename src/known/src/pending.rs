@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
-/// Most notes that wait.
+/// Maximum number of waiting notes.
 const NOTES_MAX: usize = 100_000;
 
-/// Notes that are not written yet.
+/// Notes that are not stored yet.
 #[derive(Debug)]
 pub struct Pending<K, T>(Mutex<BTreeMap<K, Vec<T>>>);
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use fairlead_base::storage::small_doc::SmallDoc;
 
-/// The tests of each shard, in order.
+/// Tests of each shard, in order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub tests: Vec<Vec<String>>,
@@ -18,7 +18,7 @@ impl SmallDoc for Plan {
 }
 
 impl Plan {
-    /// The name of what it holds.
+    /// Returns the digest of its contents, which is its name.
     pub fn digest(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         for tests in &self.tests {
@@ -33,12 +33,12 @@ impl Plan {
     }
 }
 
-/// The document's id.
+/// Returns the id of the document.
 pub fn id_of(parent: JobId, digest: &str) -> String {
     format!("{parent}.{digest}")
 }
 
-/// The job whose plan this is; `None`: the id is of no plan.
+/// Returns the parent job of a plan. `None`: the id is not that of a plan.
 pub fn parent_of(id: &str) -> Option<JobId> {
     id.split_once('.')?.0.parse().ok()
 }

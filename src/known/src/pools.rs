@@ -19,42 +19,43 @@ use fairlead_base::{
     storage::{doc_cache::DocCache, doc_fields::is_zero, small_doc::SmallDoc},
 };
 
-/// Most pools of a lab.
+/// Maximum number of pools of a lab.
 pub const POOLS_MAX: usize = 100;
-/// Most machines of a pool.
+/// Maximum number of machines of a pool.
 pub const MACHINES_MAX: u32 = 10_000;
-/// How long decisions are kept, ms: 30 days.
+/// Time for which decisions are kept, ms: 30 days.
 pub const DECISIONS_KEPT_MS: u64 = 30 * 86_400_000;
-/// Boots that are measured before they are believed.
+/// Number of measured boots from which the measured times are used.
 const BOOTS_MIN: u32 = 5;
-/// A machine that boots is given at least so long, ms, and else twice what the slowest boots take.
+/// Minimum boot deadline of a machine, ms. Otherwise the deadline is twice the time of the slowest boots.
 const HANGS_MS: u64 = 300_000;
-/// If machines hang again and again, the next ones get twice as long, so often at most: perhaps they are slow.
+/// Maximum number of doublings of the boot deadline. It doubles if machines hang repeatedly, because they may only be
+/// slow.
 const DOUBLED_MAX: u32 = 4;
-/// Hosts whose last job is remembered, at most.
+/// Maximum number of hosts whose last job is remembered.
 const ENDS_MAX: usize = 50_000;
-/// The document of what holds for all pools. No pool has this name.
+/// Name of the document with settings of all pools. No pool has this name.
 pub const ALL_POOLS: &str = "*";
 
-/// The law that is usual.
+/// Name of the default law.
 pub const QUEUE_TIME: &str = "queue_time";
-/// The law of the documents that the project comes from.
+/// Name of the law of the documents that the project comes from.
 pub const SEED: &str = "seed";
 
-/// By the law `queue_time` machines go as soon as they were idle for long enough, where nothing is said.
+/// Default shrinking of law `queue_time`: machines go as soon as their idle time is over.
 const AT_ONCE: Shrinking = Shrinking {
     cooldown_ms: 0,
     rounds: 1,
     low_use: 1_000,
 };
-/// A pool lends idle machines after a minute with little in use, where nothing is said.
+/// Default lending: a pool lends idle machines after a minute with few of them in use.
 const LENDS: Shrinking = Shrinking {
     cooldown_ms: 0,
     rounds: 4,
     low_use: 300,
 };
 
-/// What an admin says of a pool.
+/// Settings of a pool, as an admin made them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PoolDoc {
@@ -69,17 +70,17 @@ pub struct PoolDoc {
     pub max_idle_s: u64,
     pub max_jobs: u32,
     pub max_age_s: u64,
-    /// How long after a change none goes. Absent: as the law has it, like the two below.
+    /// Time after a change during which no machine goes, s. Absent: the law's default, as for the next two fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cooldown_s: Option<u64>,
-    /// In how many decisions in a row little must be in use before machines go.
+    /// Number of consecutive decisions with low use before machines go.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low_rounds: Option<u32>,
-    /// Below which part in use machines go, percent.
+    /// Share of machines in use below which use is low, percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low_use_percent: Option<u32>,
     pub paused: bool,
-    /// Of the document of all pools: most machines of all together. Absent: no limit.
+    /// Maximum number of machines over all pools, only in the document of all pools. Absent: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<u32>,
 }
@@ -89,7 +90,7 @@ impl SmallDoc for PoolDoc {
 }
 
 impl PoolDoc {
-    /// A pool of which nothing is said yet.
+    /// Returns a pool without any settings.
     pub fn unsaid() -> Self {
         Self {
             min: 2,
@@ -101,7 +102,7 @@ impl PoolDoc {
         }
     }
 
-    /// Its limits.
+    /// Returns its limits.
     pub fn limits(&self) -> Pool {
         Pool {
             min: self.min,
@@ -111,12 +112,12 @@ impl PoolDoc {
         }
     }
 
-    /// Whether the law `seed` decides.
+    /// Returns true if law `seed` decides.
     pub fn is_seed(&self) -> bool {
         self.law == SEED
     }
 
-    /// When its machines may go.
+    /// Returns the conditions under which its machines may go.
     pub fn shrinking(&self) -> Shrinking {
         self.said_or(if self.is_seed() {
             SEED_SHRINKING
@@ -125,7 +126,7 @@ impl PoolDoc {
         })
     }
 
-    /// When others may have its idle machines, whatever the law.
+    /// Returns the conditions under which other pools may have its idle machines, under any law.
     pub fn lending(&self) -> Shrinking {
         Shrinking {
             cooldown_ms: LENDS.cooldown_ms,
@@ -143,7 +144,7 @@ impl PoolDoc {
         }
     }
 
-    /// The numbers of the law `seed`.
+    /// Returns the parameters of law `seed`.
     pub fn seed_rules(&self) -> SeedRules {
         SeedRules {
             time_ms: match self.target_s {
@@ -156,7 +157,7 @@ impl PoolDoc {
         }
     }
 
-    /// How far its law looks ahead, ms.
+    /// Returns the time that its law looks ahead, ms.
     pub fn horizon_ms(&self, boots: Boots) -> u64 {
         if self.is_seed() {
             self.seed_rules().time_ms
@@ -165,7 +166,7 @@ impl PoolDoc {
         }
     }
 
-    /// When its machines are replaced.
+    /// Returns the conditions under which its machines are replaced.
     pub fn recycling(&self) -> Recycling {
         Recycling {
             max_idle_ms: self.max_idle_s.saturating_mul(1_000),
@@ -174,12 +175,12 @@ impl PoolDoc {
         }
     }
 
-    /// The kinds of jobs that its machines run.
+    /// Returns the kinds of jobs that its machines run.
     pub fn kinds(&self) -> Vec<TboxType> {
         kinds(&self.machine.kinds).unwrap_or_default()
     }
 
-    /// A host as its machines are, under a name that no host has.
+    /// Returns a typical machine of the pool, under a name that no host has.
     pub fn template(&self, pool: &str) -> Host {
         Host {
             kinds: self.kinds(),
@@ -193,7 +194,7 @@ impl PoolDoc {
         }
     }
 
-    /// As its provider is asked.
+    /// Returns the pool in the form of a request to its provider.
     pub fn asked(&self, pool: &str) -> ProviderPool {
         ProviderPool {
             provider: self.provider.clone(),
@@ -208,27 +209,27 @@ impl PoolDoc {
 #[serde(default)]
 pub struct FleetMachine {
     pub token: String,
-    /// When it was asked for, UTC epoch ms.
+    /// Time of the request to the provider, UTC epoch ms.
     pub asked_ms: u64,
-    /// When its provider last failed to make it; 0: it did not. Its boot began later.
+    /// Time of the provider's last failure to make it, UTC epoch ms. 0: none. Its boot began later.
     #[serde(skip_serializing_if = "is_zero")]
     pub failed_ms: u64,
-    /// When its provider first had it in a list; 0: not yet.
+    /// Time of the provider's first list with it, UTC epoch ms. 0: not yet.
     #[serde(skip_serializing_if = "is_zero")]
     pub listed_ms: u64,
-    /// When it first asked for work; 0: not yet.
+    /// Time of its first request for work, UTC epoch ms. 0: not yet.
     #[serde(skip_serializing_if = "is_zero")]
     pub met_ms: u64,
-    /// When it retired; 0: it does not.
+    /// Time of its retirement, UTC epoch ms. 0: it does not retire.
     #[serde(skip_serializing_if = "is_zero")]
     pub retired_ms: u64,
-    /// Why it retires.
+    /// Reason of its retirement.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub why: String,
-    /// Jobs that it has run.
+    /// Number of jobs that it has run.
     #[serde(skip_serializing_if = "is_none")]
     pub jobs: u32,
-    /// Whether it takes the place of a suspect machine: it passes a health check first.
+    /// True if it replaces a suspect machine. It must pass a health check first.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_tried: bool,
 }
@@ -246,7 +247,7 @@ impl FleetMachine {
         self.retired_ms > 0
     }
 
-    /// Since when it boots, UTC epoch ms: one that its provider has not made yet begins now.
+    /// Returns the start of its boot, UTC epoch ms. The boot of a machine that is not made yet starts now.
     pub fn boots_since(&self, now_ms: u64) -> u64 {
         let is_made = self.listed_ms > 0 || self.met_ms > 0;
         if is_made {
@@ -256,7 +257,7 @@ impl FleetMachine {
         }
     }
 
-    /// How long it had taken to boot when it first asked for work, ms; none: that is not known.
+    /// Returns the time from its request to its first request for work, ms. `None`: unknown.
     pub fn boot_ms(&self, first_ms: u64) -> Option<u64> {
         let began_ms = self.asked_ms.max(self.failed_ms);
         first_ms
@@ -264,7 +265,7 @@ impl FleetMachine {
             .filter(|took_ms| *took_ms > 0)
     }
 
-    /// As its provider knows it.
+    /// Returns the machine as its provider knows it.
     pub fn provided(&self, name: &str) -> ProviderMachine {
         ProviderMachine {
             token: self.token.clone(),
@@ -274,30 +275,30 @@ impl FleetMachine {
     }
 }
 
-/// The machines of a pool. Of the document of all pools: which replica decides.
+/// Machines of a pool. The document of all pools names the replica that decides.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FleetDoc {
-    /// The run of the replica that decides.
+    /// Run of the replica that decides.
     pub holder: String,
-    /// It counts up while that replica lives.
+    /// Counter that the replica increments while it lives.
     pub beat: u64,
-    /// A word that no other pool has, of any lab: tokens are made of it.
+    /// Word that is unique among the pools of all labs. Tokens are derived from it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub word: String,
-    /// The number of the last decision.
+    /// Number of the last decision.
     pub decision: u64,
-    /// By name.
+    /// Machines by name.
     pub machines: BTreeMap<String, FleetMachine>,
-    /// Suspect machines that retired, and whose place no other has taken yet.
+    /// Number of retired suspect machines that are not yet replaced.
     #[serde(skip_serializing_if = "is_none")]
     pub suspects: u32,
-    /// Counts of boot times by bucket.
+    /// Counts of boot times, by bucket.
     pub boots: Vec<(u8, u16)>,
-    /// How often machines were given up that did not boot, since the last one that did.
+    /// Number of machines given up because they did not boot, since the last successful boot.
     #[serde(skip_serializing_if = "is_none")]
     pub hung: u32,
-    /// Why the provider failed last; empty: it did not.
+    /// Last problem of the provider. Empty: none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub problem: String,
 }
@@ -307,7 +308,7 @@ impl SmallDoc for FleetDoc {
 }
 
 impl FleetDoc {
-    /// How long boots take.
+    /// Returns the mean boot time and the boot deadline.
     pub fn boot_times(&self, pool: &PoolDoc) -> Boots {
         let measured = Histogram::from_counts(self.boots.iter().copied());
         let said_ms = pool.boot_s.saturating_mul(1_000);
@@ -325,12 +326,12 @@ impl FleetDoc {
         }
     }
 
-    /// How many boots were measured.
+    /// Returns the number of measured boots.
     pub fn boots_measured(&self) -> u32 {
         Histogram::from_counts(self.boots.iter().copied()).samples()
     }
 
-    /// A machine asked for work for the first time.
+    /// Notes the boot time of a machine that asked for work for the first time.
     pub fn note_boot(&mut self, took_ms: u64) {
         self.hung = 0;
         let mut times = Histogram::from_counts(self.boots.drain(..));
@@ -339,12 +340,12 @@ impl FleetDoc {
     }
 }
 
-/// A decision as it is stored.
+/// Stored decision of a pool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DecisionDoc {
     pub decision: PoolDecision,
-    /// When it is forgotten, UTC epoch ms.
+    /// Time of its deletion, UTC epoch ms.
     pub at_ms: u64,
 }
 
@@ -352,17 +353,17 @@ impl SmallDoc for DecisionDoc {
     const KIND: DocKind = DocKind::Decision;
 }
 
-/// The id of a decision: those of a pool stand together, the newest first.
+/// Returns the id of a decision. The decisions of a pool sort together, newest first.
 pub fn decision_id(pool: &str, number: u64) -> String {
     format!("{pool}/{:020}", u64::MAX.saturating_sub(number))
 }
 
-/// What a host did last.
+/// Last job of a host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LastJob {
-    /// When its last job ended, UTC epoch ms.
+    /// End of its last job, UTC epoch ms.
     pub end_ms: u64,
-    /// How many ended since this replica began.
+    /// Number of its jobs that ended since this replica started.
     pub jobs: u32,
 }
 
@@ -370,19 +371,19 @@ pub struct LastJob {
 #[derive(Debug, Default)]
 pub struct Pools {
     docs: Mutex<DocCache<PoolDoc>>,
-    /// The last job of each host.
+    /// Last job of each host.
     last: DashMap<String, LastJob>,
-    /// Jobs that wait, by host key, as they were counted last.
+    /// Number of waiting jobs by host key, as last counted.
     counted: Mutex<BTreeMap<String, u64>>,
 }
 
 impl Pools {
-    /// Work on what was read or written.
+    /// Calls `work` with the cached documents.
     pub fn with<R>(&self, work: impl FnOnce(&mut DocCache<PoolDoc>) -> R) -> R {
         work(&mut self.docs.lock())
     }
 
-    /// All of them, by name.
+    /// Returns all pools, by name.
     pub fn all(&self) -> Vec<(String, PoolDoc)> {
         self.with(|docs| {
             let named = docs.iter().filter(|(name, _)| *name != ALL_POOLS);
@@ -392,32 +393,32 @@ impl Pools {
         })
     }
 
-    /// Most machines of all pools together.
+    /// Returns the maximum number of machines over all pools.
     pub fn quota(&self) -> u32 {
         let quota = self.with(|docs| docs.get(ALL_POOLS).and_then(|all| all.quota));
         quota.unwrap_or(u32::MAX)
     }
 
-    /// Host keys that machines of the pools would offer.
+    /// Returns the host keys that machines of the pools would offer.
     pub fn keys(&self) -> Vec<String> {
         let pools = self.all().into_iter();
         let keys = pools.flat_map(|(name, pool)| pool.template(&name).keys(&name));
         keys.collect()
     }
 
-    /// The jobs that wait were counted, by host key.
+    /// Keeps a count of the waiting jobs, by host key.
     pub fn counted(&self, host_keys: &[(String, u64)]) {
         *self.counted.lock() = host_keys.iter().cloned().collect();
     }
 
-    /// Jobs that wait for a host with one of these keys, as they were counted last.
+    /// Returns the number of jobs that wait for a host with one of these keys, as last counted.
     pub fn waiting(&self, keys: &[String]) -> u64 {
         let counted = self.counted.lock();
         let many = keys.iter().filter_map(|key| counted.get(key));
         many.fold(0, |sum, many| sum.saturating_add(*many))
     }
 
-    /// A job on this host is over.
+    /// Notes the end of a job on this host.
     pub fn job_over(&self, host: &str, now_ms: u64) {
         if self.last.len() >= ENDS_MAX && !self.last.contains_key(host) {
             return;
@@ -427,18 +428,19 @@ impl Pools {
         last.jobs = last.jobs.saturating_add(1);
     }
 
-    /// What the host did last.
+    /// Returns the last job of the host.
     pub fn last_job(&self, host: &str) -> LastJob {
         self.last.get(host).map(|last| *last).unwrap_or_default()
     }
 
-    /// When the last job of a host ended, UTC epoch ms, if it is a machine of a pool: its group bears the name of one.
+    /// Returns the end of a host's last job, UTC epoch ms. `None`: the host is not in the group of a pool, so it is no
+    /// pool machine.
     pub fn used_last(&self, host: &str, group: &str) -> Option<u64> {
         let is_pool = group != ALL_POOLS && self.with(|docs| docs.get(group).is_some());
         is_pool.then(|| self.last_job(host).end_ms)
     }
 
-    /// The host is gone.
+    /// Forgets a host that is gone.
     pub fn forget_host(&self, host: &str) {
         self.last.remove(host);
     }

@@ -12,31 +12,31 @@ use fairlead_base::{
     storage::small_doc::SmallDoc,
 };
 
-/// A preview, and how far it is done.
+/// A preview, and the progress of its execution.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PreviewDoc {
-    /// When a replica looks at it again, UTC epoch ms; 0: never.
+    /// Time of the next check by a replica, UTC epoch ms. 0: never.
     pub at_ms: u64,
-    /// Whose rights count. Empty: the operator of an open lab.
+    /// Account whose rights count. Empty: the operator of an open lab.
     pub by: String,
-    /// Without `set`, which is sealed.
+    /// The request without `set`, which is sealed.
     pub asked: PreviewRequest,
-    /// The new values of fields of jobs, sealed: there may be secrets among them. Empty: there are none.
+    /// New values of job fields, sealed because they may contain secrets. Empty: none.
     pub set_sealed: String,
     pub made_ms: u64,
     pub sentence: String,
-    /// What it touches, in the order in which it does.
+    /// Affected jobs, in the order of execution.
     pub ids: Vec<String>,
-    /// The first of them, for people.
+    /// First affected jobs, for people.
     pub items: Vec<PreviewItem>,
     pub left_out: Vec<PreviewFailure>,
     pub left_out_more: u64,
     pub shares: Vec<PreviewShare>,
     pub state: PreviewState,
-    /// Who does it: the run of a replica, and a word of its own for each begin.
+    /// Executor: the run of a replica, and a unique word for each start.
     pub runner: String,
-    /// How many of `ids` were tried.
+    /// Number of `ids` that were tried.
     pub tried: u64,
     pub failed: Vec<PreviewFailure>,
 }
@@ -48,12 +48,12 @@ impl SmallDoc for PreviewDoc {
 }
 
 impl PreviewDoc {
-    /// What is to be done.
+    /// Returns the action.
     pub fn action(&self) -> BulkAction {
         self.asked.action
     }
 
-    /// The same with the new values sealed.
+    /// Returns the preview with its new values sealed.
     pub fn sealed(mut self, sealer: &Sealer) -> Result<Self, NoKey> {
         let set = std::mem::take(&mut self.asked.set);
         if !set.is_empty() {
@@ -64,7 +64,7 @@ impl PreviewDoc {
         Ok(self)
     }
 
-    /// The new values of fields of jobs. `NoKey`: they were sealed with a key that this lab does not have.
+    /// Returns the new values of job fields. `NoKey`: they were sealed with a key that this lab does not have.
     pub fn set(&self, sealer: &Sealer) -> Result<Spec, NoKey> {
         if self.set_sealed.is_empty() {
             // A version that did not seal them made it.
@@ -75,7 +75,7 @@ impl PreviewDoc {
         set.ok_or(NoKey)
     }
 
-    /// What the values of an account's preview are sealed for.
+    /// Returns the purpose with which the values of an account's preview are sealed.
     pub fn purpose(by: &str) -> String {
         format!("preview/{by}")
     }

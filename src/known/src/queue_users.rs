@@ -9,34 +9,34 @@ use fairlead_base::{
     names::check_name,
 };
 
-/// The field of a change of a queue that says who may use it.
+/// Name of the field that sets the users of a queue.
 pub const USERS: &str = "users";
 
-/// Most accounts that a queue names.
+/// Maximum number of accounts that a queue names.
 pub const USERS_MAX: usize = 1_000;
 
-/// Whether every site has this queue.
+/// Returns true if every site has this queue.
 pub fn is_built_in(queue: &str) -> bool {
     Policy::default().queues.contains_key(queue)
 }
 
-/// What a name is to an account that submits.
+/// Meaning of a queue name for an account that submits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
-    /// No shared queue.
+    /// Not a shared queue.
     Nobodys,
-    /// A built-in queue of which nobody said who may use it.
+    /// A built-in queue whose users were never set.
     BuiltIn,
-    /// A queue that was set before queues had users: open to all.
+    /// A queue from before queues had users. It is open to all.
     Unsaid,
-    /// Open to all.
+    /// Open to all accounts.
     Open,
-    /// For some, and whether this account is one of them.
+    /// Open to named accounts: true if this account is among them.
     Named(bool),
 }
 
 impl Queues {
-    /// What this name is to this account.
+    /// Returns the meaning of a name for this account.
     pub fn meaning(&self, name: &str, account: &str) -> Meaning {
         let unsaid = |is_set: bool| match (is_built_in(name), is_set) {
             (true, _) => Meaning::BuiltIn,
@@ -54,7 +54,7 @@ impl Queues {
         })
     }
 
-    /// What an admin should look at: a queue that is open only because nobody said who may use it.
+    /// Returns a warning for admins if a queue is open only because its users were never set. Empty: no warning.
     pub fn warning_of(&self, name: &str) -> String {
         match self.meaning(name, "") {
             Meaning::Unsaid => open_words(name),
@@ -65,7 +65,7 @@ impl Queues {
     }
 }
 
-/// Warns of a queue that is open only because nobody said who may use it.
+/// Returns the warning about a queue that is open because its users were never set.
 pub fn open_words(queue: &str) -> String {
     format!(
         "queue '{queue}' is open to all accounts: it was set before queues had users. Say who may use it: \
@@ -73,7 +73,7 @@ pub fn open_words(queue: &str) -> String {
     )
 }
 
-/// Who may use a queue after a change of it; `None`: nobody says so.
+/// Returns the users of a queue after a change. `None`: not set.
 pub fn users_after(
     queue: &str,
     known: Option<&Set>,
@@ -88,7 +88,7 @@ pub fn users_after(
     users.filter(|users| *users != QueueUsers::Own || !is_built_in(queue))
 }
 
-/// Checks who is to use a queue; each account is named once.
+/// Checks the users of a queue, and removes duplicate accounts.
 pub fn check_users(users: &QueueUsers) -> Result<QueueUsers, Refusal> {
     let QueueUsers::Named(accounts) = users else {
         return Ok(users.clone());

@@ -17,19 +17,19 @@ use fairlead_base::storage::{
     small_doc::{SmallDoc, SmallDocs},
 };
 
-/// The document that pauses the whole lab. No queue has such a name.
+/// Name of the document that pauses the whole lab. No queue has this name.
 pub const LAB: &str = "(lab)";
 
-/// Highest class.
+/// Highest priority class.
 pub const PRIORITY_MAX: u8 = 9;
 
 /// Largest weight.
 pub const WEIGHT_MAX: u32 = 10_000;
 
-/// Largest share of dispatches in the background, in thousandths: half of them.
+/// Maximum share of dispatches in the background, per mille: half of them.
 pub const BACKGROUND_MAX: u16 = 500;
 
-/// What an admin set of a queue: its document.
+/// Settings of a queue, as an admin made them: its document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Set {
@@ -37,11 +37,11 @@ pub struct Set {
     pub weight: u32,
     pub paused: bool,
     pub background_permille: u16,
-    /// Who paused it, and why, as far as somebody said so.
+    /// Account that paused it, with the reason, as far as specified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause: Option<PausedView>,
     pub limits: Limits,
-    /// Who may use it; `None`: nobody says so.
+    /// Users of the queue. `None`: not set.
     #[serde(deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
     pub users: Option<QueueUsers>,
 }
@@ -77,7 +77,7 @@ impl Set {
         }
     }
 
-    /// What the engine is told; what is out of range is read over.
+    /// Returns the policy for the engine. Values out of range are replaced by defaults.
     pub fn policy(&self) -> QueuePolicy {
         let default = QueuePolicy::default();
         let mut policy = QueuePolicy {
@@ -99,16 +99,16 @@ impl Set {
     }
 }
 
-/// Policies as last read or written.
+/// Policies, as last read or written.
 #[derive(Debug, Default)]
 pub struct Queues {
     known: Mutex<DocCache<Set>>,
-    /// When they were read last, on this replica's clock, ms.
+    /// Time of the last read on this replica's clock, ms.
     read_ms: AtomicU64,
 }
 
 impl Queues {
-    /// The policies of all named queues: the site's own over the built-in ones.
+    /// Returns the policies of all named queues. The site's own override the built-in ones.
     pub fn policy(&self) -> Policy {
         let mut policy = Policy {
             paused: self.lab_pause().is_some(),
@@ -121,20 +121,20 @@ impl Queues {
         policy
     }
 
-    /// The limits of one.
+    /// Returns the limits of one queue.
     pub fn limits_of(&self, queue: &str) -> Limits {
         let limits = self.with(|known| known.get(queue).map(|set| set.limits));
         limits.unwrap_or_default()
     }
 
-    /// The limits of those that have any.
+    /// Returns the limits of all queues that have limits.
     pub fn limits(&self) -> BTreeMap<String, Limits> {
         let set = self.set().into_iter();
         let limits = set.map(|(name, set)| (name, set.limits));
         limits.filter(|(_, limits)| !limits.is_none()).collect()
     }
 
-    /// Class of a queue, or of a stored label of one.
+    /// Returns the class of a queue, or of a stored label of a queue.
     pub fn class(&self, queue: &str) -> u8 {
         self.policy_of(labels::queue_of(queue)).priority
     }
@@ -149,7 +149,7 @@ impl Queues {
             .unwrap_or_else(|| Set::of(built_in(queue)))
     }
 
-    /// The queues that are set.
+    /// Returns the queues with settings.
     pub fn set(&self) -> BTreeMap<String, Set> {
         self.with(|known| {
             let queues = known.iter().filter(|(name, _)| *name != LAB);
@@ -159,7 +159,7 @@ impl Queues {
         })
     }
 
-    /// Why nothing is dispatched in the whole lab; `None`: jobs are.
+    /// Returns the pause of the whole lab. `None`: it is not paused.
     pub fn lab_pause(&self) -> Option<PausedView> {
         self.with(|known| {
             let lab = known.get(LAB).filter(|lab| lab.paused)?;
@@ -167,7 +167,7 @@ impl Queues {
         })
     }
 
-    /// What a look at a queue's users says; `None`: nobody set the queue.
+    /// Returns the result of `look` at the users of a queue. `look` gets `None` if nobody set the queue.
     pub fn look_at_users<R>(
         &self,
         queue: &str,
@@ -180,24 +180,24 @@ impl Queues {
         work(&mut self.known.lock())
     }
 
-    /// Whether they were read at this time of this replica's clock or later.
+    /// Returns true if the policies were read at or after this time of this replica's clock.
     pub fn are_fresh(&self, since: Millis) -> bool {
         self.read_ms.load(Ordering::Relaxed) >= since.0
     }
 
-    /// They are as they were at this time.
+    /// Notes a complete read at this time.
     pub fn were_read(&self, at: Millis) {
         self.read_ms.fetch_max(at.0, Ordering::Relaxed);
     }
 
-    /// Reads all policies anew; says whether any changed.
+    /// Reads all policies. Returns true if any changed.
     pub async fn reload(&self, docs: &SmallDocs) -> Result<bool, StoreError> {
         let read = docs.list().await?;
         Ok(self.with(|known| known.listed(read)))
     }
 }
 
-/// The policy of a queue that nobody set.
+/// Returns the built-in policy of a queue without settings.
 fn built_in(queue: &str) -> QueuePolicy {
     let queues = Policy::default().queues;
     queues.get(queue).copied().unwrap_or_default()

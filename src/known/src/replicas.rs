@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 
 use fairlead_base::lab_clock::Witness;
 
-/// A replica whose document did not change for this long is told nothing, ms.
+/// Time without a change of its document after which a replica gets no messages, ms.
 pub const SILENT_MS: u64 = 8_000;
 
-/// One whose document did not change while a replica starts may still live for so long, ms: longer than two beats take.
+/// The same limit while a replica starts, ms. It exceeds two beats, because the other replica may still live.
 const MAY_LIVE_MS: u64 = 5_000;
 
-/// One whose document did not change for this long is gone: its document and number are removed, ms.
+/// Time without a change of its document after which a replica is gone, ms. Its document and number are then deleted.
 pub const GONE_MS: u64 = 60_000;
 
 /// Another replica, as last seen.
@@ -25,21 +25,23 @@ pub const GONE_MS: u64 = 60_000;
 pub struct Seen {
     pub version: Version,
     changed: Millis,
-    /// When this version was read.
+    /// Time of the read of this version.
     read: Millis,
-    /// Whether it was seen to change, or spoke to this one: a document alone may be that of a dead one.
+    /// True if its document changed while watched, or if it sent a message. An unchanged document may be a dead
+    /// replica's.
     pub lives: bool,
     pub body: Value,
 }
 
 impl Seen {
-    /// What its wall clock is ahead of this replica's monotonic clock at least. None: it does not tell the time.
+    /// Returns the minimum lead of its wall clock over this replica's monotonic clock, ms. `None`: it does not report
+    /// its time.
     fn least_ms(&self) -> Option<i64> {
         Some(number(&self.body, "beat_ms")?.saturating_sub(signed(self.read.0)))
     }
 
-    /// The same as `own` can know it, a run of this replica. `or_most_ms`: what it is ahead at most, as long as it does not
-    /// say what it heard.
+    /// Returns the replica as a witness of the time for run `own`. `or_most_ms` is its maximum lead while it has not
+    /// yet reported its own readings.
     fn witness(&self, own: &str, or_most_ms: Option<i64>) -> Option<Witness> {
         let least_ms = self.least_ms()?;
         let heard = self.body.get("heard").and_then(|heard| number(heard, own));
@@ -49,47 +51,47 @@ impl Seen {
     }
 }
 
-/// What is known of all replicas.
+/// Known state of all replicas.
 #[derive(Debug, Default)]
 pub struct Replicas(Mutex<Known>);
 
 #[derive(Debug, Default)]
 pub struct Known {
     pub others: BTreeMap<String, Seen>,
-    /// This run's own document.
+    /// Version of this run's own document.
     pub own: Option<Version>,
     pub number: Option<Number>,
-    /// What the engine was told last.
+    /// Replicas that the engine got last.
     pub told: Option<Peers>,
 }
 
-/// A replica that lives, for people and for hints.
+/// A live replica, for people and for hints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
-    /// One run of it.
+    /// Name of this run of it.
     pub run: String,
     pub name: String,
     pub url: String,
 }
 
-/// How a replica was when it last renewed its document.
+/// Vital signs of a replica when it last renewed its document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Vitals {
-    /// Of its program.
+    /// Version of its program.
     pub version: String,
-    /// How long ago it knew all changes of the store, ms.
+    /// Age of the newest store change that it knew, ms.
     pub lag_ms: u64,
-    /// Messages that its engine had not processed.
+    /// Number of unprocessed messages of its engine.
     pub inbox: u64,
-    /// Jobs on testboxes, as it knew.
+    /// Number of jobs on testboxes, as it knew.
     pub held: u64,
-    /// Its requests that the store had not answered.
+    /// Number of its pending store requests.
     pub store_requests: u64,
 }
 
 impl Replicas {
-    /// How another run was when it was last heard of.
+    /// Returns the last known vital signs of another run.
     pub fn vitals(&self, run: &str) -> Vitals {
         self.with(|known| {
             let seen = known.others.get(run);
@@ -99,7 +101,7 @@ impl Replicas {
         })
     }
 
-    /// The others that live.
+    /// Returns the other live replicas.
     pub fn peers(&self, now: Millis) -> Vec<Peer> {
         self.with(|known| {
             let live = known
@@ -115,7 +117,7 @@ impl Replicas {
         })
     }
 
-    /// What the wall clocks of the others that live are ahead of this replica's monotonic clock.
+    /// Returns the lead of each other live replica's wall clock over this replica's monotonic clock.
     pub fn witnesses(&self, own: &str, now: Millis) -> Vec<Witness> {
         self.with(|known| {
             let others = known.others.values();
@@ -124,8 +126,8 @@ impl Replicas {
         })
     }
 
-    /// The same of all that may live, for a replica that has just come: none has heard of it, and a document whose time is
-    /// over may be that of a dead one. Earlier runs of its own `name` are no witnesses.
+    /// Returns the same for all replicas that may live, for a replica that has just started. None of them has heard of
+    /// it yet, and old documents may be those of dead replicas. Earlier runs of its own `name` do not count.
     pub fn suspected_witnesses(&self, own: &str, name: &str, now: Millis) -> Vec<Witness> {
         self.with(|known| {
             let others = known.others.values();
@@ -136,8 +138,8 @@ impl Replicas {
         })
     }
 
-    /// For each of the others what this replica's wall clock, which is `ahead_ms` ahead of its monotonic one, was ahead of
-    /// their monotonic clock at most, ms: as they are told.
+    /// Returns the maximum lead of this replica's wall clock over the monotonic clock of each other replica, ms.
+    /// `ahead_ms` is its lead over its own monotonic clock. The others get these values.
     pub fn echoes(&self, ahead_ms: i64) -> BTreeMap<String, i64> {
         self.with(|known| {
             let echoes = known.others.iter().filter_map(|(run, seen)| {
@@ -149,7 +151,7 @@ impl Replicas {
         })
     }
 
-    /// A replica spoke to this one, perhaps before lists show it.
+    /// Notes a message from a replica. It may arrive before lists show the sender.
     pub fn heard(&self, peer: &Peer, now: Millis) {
         self.with(|known| {
             let seen = known.others.entry(peer.run.clone()).or_insert(Seen {
@@ -164,12 +166,12 @@ impl Replicas {
         });
     }
 
-    /// How many live replicas come before this run for a job.
+    /// Returns the number of live replicas that handle a job before this run.
     pub fn rank(&self, job: JobId, own: &str, now: Millis) -> usize {
         self.as_peers(own, now).rank(JobKey(job.get()))
     }
 
-    /// The replicas that surely live, in the engine's words.
+    /// Returns the replicas known to live, as the engine's type.
     pub fn as_peers(&self, own: &str, now: Millis) -> Peers {
         let lives =
             |run: &str| self.with(|known| known.others.get(run).is_some_and(|seen| seen.lives));
@@ -183,12 +185,12 @@ impl Replicas {
         }
     }
 
-    /// This replica's number, once it has one.
+    /// Returns this replica's number, once it has one.
     pub fn number(&self) -> Option<u16> {
         self.numbered().map(|known| known.value)
     }
 
-    /// The same, with when that was sure.
+    /// Returns the number, with the time at which it was certain.
     pub fn numbered(&self) -> Option<Number> {
         self.with(|known| known.number)
     }
@@ -201,14 +203,13 @@ impl Replicas {
         work(&mut self.0.lock())
     }
 
-    /// The name of a run of a replica; none: it is a number's document, or unknown.
+    /// Returns the replica name of a run. `None`: unknown, or the document of a number.
     pub fn name_of(&self, run: &str) -> Option<String> {
         let name = self.with(|known| known.others.get(run).map(|seen| text(&seen.body, "name")));
         name.filter(|name| !run.starts_with(NUMBER) && !name.is_empty())
     }
 
-    /// Takes in a list of all documents; returns those that nobody renews any more, numbers of which the
-    /// owner is gone among them.
+    /// Takes in a list of all documents. Returns the expired ones, including the numbers of replicas that are gone.
     pub fn listed(&self, docs: Vec<Doc>, own: &str, now: Millis) -> Vec<(String, Version)> {
         self.with(|known| {
             let mut others = BTreeMap::new();
@@ -249,7 +250,7 @@ impl Replicas {
     }
 }
 
-/// A number that all replicas derive alike from a run's name.
+/// Returns a number for a run's name. All replicas derive the same one.
 fn run_number(run: &str) -> u64 {
     let hash = blake3::hash(run.as_bytes());
     let first = hash.as_bytes().first_chunk::<8>();
@@ -273,14 +274,14 @@ fn text(body: &Value, name: &str) -> String {
     text.unwrap_or_default().to_owned()
 }
 
-/// Begins the ids of the documents that are numbers.
+/// Prefix of the ids of documents that are numbers.
 pub const NUMBER: &str = "number-";
 
-/// After a pause of this length, ms, the number is looked at before the next id is made. Far less than the time after
-/// which others free it.
+/// Maximum time since the last check of the number at which ids are made, ms. It is far below the time after which
+/// others free the number.
 const SURE_MS: u64 = 10_000;
 
-/// A number, and when it was surely this run's.
+/// A number, with the time at which it was certainly this run's.
 #[derive(Debug, Clone, Copy)]
 pub struct Number {
     pub value: u16,
@@ -290,12 +291,12 @@ pub struct Number {
 }
 
 impl Number {
-    /// Whether it is this run's still: neither clock says that much time has passed.
+    /// Returns true if it is certainly still this run's: neither clock has moved further than the limit.
     pub fn is_sure(&self, now: Millis, wall_ms: u64) -> bool {
         now.0.saturating_sub(self.at.0) <= SURE_MS && wall_ms.abs_diff(self.wall_ms) <= SURE_MS
     }
 
-    /// The last second that its ids may bear before it is looked at again: nobody else can have had it then.
+    /// Returns the last second for ids before the number is checked again. Until then no other replica can have it.
     pub fn until_s(&self) -> u64 {
         self.wall_ms.saturating_add(SURE_MS) / 1000
     }

@@ -10,7 +10,7 @@ use fairlead_base::{
     storage::{doc_cache::DocCache, small_doc::SmallDoc},
 };
 
-/// A host that is kept for some accounts.
+/// A host that is reserved for some accounts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
     /// Sorted, never empty.
@@ -27,12 +27,12 @@ impl SmallDoc for Reservation {
 }
 
 impl Reservation {
-    /// Whether the host gets jobs of this account.
+    /// Returns true if the host gets jobs of this account.
     pub fn serves(&self, account: &str) -> bool {
         self.accounts.iter().any(|one| one == account)
     }
 
-    /// For whom the host is kept, and until when, in one sentence.
+    /// Returns a sentence with the accounts and the end of the reservation.
     pub fn words(&self) -> String {
         let why = if self.reason.is_empty() {
             String::new()

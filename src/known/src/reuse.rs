@@ -12,17 +12,17 @@ use serde::{Deserialize, Serialize};
 use crate::{hosts::Host, ids::id_of_texts};
 use fairlead_base::storage::{controller::Controller, doc_fields::is_zero, small_doc::SmallDoc};
 
-/// Most classes of machines with a result of one key. The oldest result goes first.
+/// Maximum number of machine classes with a result of one key. The oldest result is dropped first.
 const CLASSES_MAX: usize = 8;
-/// How long a key is remembered after its last result, ms: as long as a result may ever be reused.
+/// Time for which a key is kept after its last result, ms. It is the maximum age of a reusable result.
 const KEPT_MS: u64 = 366 * 86_400_000;
 
-/// The facts of the images that a host has.
+/// Family of the facts about the images that a host has.
 pub const IMAGES: &str = "image";
-/// The facts of those for jobs that name none.
+/// Family of the facts about default images, for jobs that name no image.
 const DEFAULT_IMAGES: &str = "default-image";
 
-/// What of a machine a result may depend on.
+/// Properties of a machine that a result may depend on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Class {
@@ -32,14 +32,14 @@ pub struct Class {
     pub kernel: String,
     pub firmware: String,
     pub agent: String,
-    /// What it runs jobs in, with versions.
+    /// Executors with their versions.
     pub executors: String,
-    /// The images of jobs that name none, with what they hold.
+    /// Default images with their content.
     pub default_images: String,
 }
 
 impl Class {
-    /// The class of a host; `None`: it does not say its kernel and its processor.
+    /// Returns the class of a host. `None`: it does not report its kernel and processor.
     pub fn of(host: &Host) -> Option<Self> {
         let facts = host.all_facts();
         let said = |family: &str| facts.get(family).map(|values| values.join(" "));
@@ -59,17 +59,17 @@ impl Class {
         })
     }
 
-    /// The class that a job keeps from its claim; `None`: its host did not say.
+    /// Returns the class that a job keeps from its claim. `None`: its host did not report it.
     pub fn kept_by(state: &JobState) -> Option<Self> {
         serde_json::from_str(&state.host_class).ok()
     }
 
-    /// As jobs keep it.
+    /// Returns the class in the form that jobs keep.
     pub fn text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Its parts, with their names for people.
+    /// Returns its parts with their names for people.
     fn parts(&self) -> [(&'static str, &str); 8] {
         [
             ("group", &self.group),
@@ -83,7 +83,7 @@ impl Class {
         ]
     }
 
-    /// Each part that another class has otherwise: its name, this value, and the other one.
+    /// Returns each part in which another class differs: its name, this value, and the other value.
     pub fn differing<'c>(&'c self, other: &'c Self) -> Vec<(&'static str, &'c str, &'c str)> {
         let pairs = self.parts().into_iter().zip(other.parts());
         let pairs = pairs.map(|((name, own), (_, others))| (name, own, others));
@@ -95,42 +95,42 @@ impl Class {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
     pub class: Class,
-    /// The image that the job named, with what it held, as hosts tell it; empty: it named none.
+    /// Image that the job named, with its content as hosts report it. Empty: it named none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub image: String,
-    /// The job that ran.
+    /// Job that produced the result.
     pub job: JobId,
-    /// Whether it succeeded; else it failed by itself.
+    /// True if it succeeded. False: it failed by itself.
     pub is_good: bool,
-    /// Its outputs by content; empty: it has none.
+    /// Content id of its outputs. Empty: it has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub outputs: String,
-    /// The print of its results and its log; empty: nobody took it.
+    /// Fingerprint of its results and log. Empty: not taken.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub print: String,
     pub end_ms: u64,
-    /// How long its script ran, ms.
+    /// Run time of its script, ms.
     #[serde(default)]
     pub ran_ms: u64,
 }
 
-/// What is known of a key.
+/// Known results of a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Entry {
-    /// One a class, newest last.
+    /// Results, one for each class, newest last.
     pub results: Vec<Known>,
-    /// The job that runs or waits with this key, as far as somebody noted it.
+    /// Job with this key that runs or waits, if one was noted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<JobId>,
-    /// Why no result of this key is taken any more; empty: results are.
+    /// Reason why results of this key are not reused any more. Empty: they are.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub bad: String,
-    /// When somebody had it begin anew, UTC epoch ms; 0: never. Jobs that ended before do not count, whenever their
-    /// results are written.
+    /// Time at which somebody reset the key, UTC epoch ms. 0: never. Jobs that ended before do not count, even if their
+    /// results are written later.
     #[serde(skip_serializing_if = "is_zero")]
     pub anew_ms: u64,
-    /// When it is forgotten, UTC epoch ms.
+    /// Time of its deletion, UTC epoch ms.
     pub at_ms: u64,
 }
 
@@ -139,8 +139,8 @@ impl SmallDoc for Entry {
 }
 
 impl Entry {
-    /// Learns a result, in any order and any number of times. A failure beside a success of the same class shows that
-    /// what ran does not decide its outcome. Returns whether it counts.
+    /// Adds a result, in any order and any number of times. A failure and a success of the same class show that the key
+    /// does not determine the outcome. Returns true if the result counts.
     pub fn learn(&mut self, new: &Known) -> bool {
         if self.running == Some(new.job) {
             self.running = None;
@@ -182,19 +182,19 @@ impl Entry {
         true
     }
 
-    /// No result of this key is taken from now on. The first reason stays.
+    /// Stops the reuse of this key's results. The first reason stays.
     pub fn is_bad(&mut self, why: &str) {
         if self.bad.is_empty() {
             why.clone_into(&mut self.bad);
         }
     }
 
-    /// Whether it says anything of results.
+    /// Returns true if it holds results, or a reason against reuse.
     pub fn knows_results(&self) -> bool {
         !self.results.is_empty() || !self.bad.is_empty()
     }
 
-    /// Nothing is known of the key from now on but which job runs. Returns why no result was taken; empty: results were.
+    /// Resets the key except for its running job. Returns the reason why results were not reused. Empty: they were.
     pub fn forget(&mut self, now_ms: u64) -> String {
         self.results.clear();
         self.anew_ms = now_ms;
@@ -202,7 +202,7 @@ impl Entry {
         std::mem::take(&mut self.bad)
     }
 
-    /// A job with this key waits or runs from now on.
+    /// Notes that a job with this key waits or runs.
     pub fn runs(&mut self, job: JobId, now_ms: u64) {
         self.running = Some(job);
         self.kept_until(now_ms);
@@ -222,8 +222,8 @@ fn flaky(good: &Known, failed: &Known) -> String {
     format!("it is flaky: job {good} succeeded and job {failed} failed")
 }
 
-/// Why no result of a key may be taken, by all that an account knows of it: its own document and the lab's. One may
-/// have a success and the other one a failure. `None`: results may.
+/// Returns the reason why results of a key may not be reused, over the documents of the account and the lab. One may
+/// have a success and the other a failure. `None`: results may be reused.
 pub fn why_none<'e>(entries: impl Iterator<Item = &'e Entry> + Clone) -> Option<String> {
     let bad = entries.clone().find(|entry| !entry.bad.is_empty());
     if let Some(entry) = bad {
@@ -240,16 +240,16 @@ pub fn why_none<'e>(entries: impl Iterator<Item = &'e Entry> + Clone) -> Option<
     })
 }
 
-/// The id of the document of a key: of one account, or `None`: of the lab.
+/// Returns the id of a key's document: of one account, or of the lab (`None`).
 pub fn entry_id(key: &str, account: Option<&str>) -> String {
     let scope = if account.is_some() { "account" } else { "lab" };
     id_of_texts(&[key, scope, account.unwrap_or_default()])
 }
 
-/// Ends of jobs with keys that are not written yet.
+/// Ends of jobs with keys that are not stored yet.
 pub type PendingResults = Controller<JobId, JobState>;
 
-/// A job was written as ended.
+/// Notes the end of a job that was written.
 pub fn note_end(results: &PendingResults, state: &JobState) {
     let reuse = state.reuse.as_ref();
     let has_key = reuse.is_some_and(|reuse| !reuse.key.is_empty());
@@ -258,7 +258,7 @@ pub fn note_end(results: &PendingResults, state: &JobState) {
     }
 }
 
-/// The parts of a key, with their hashes, for people.
+/// Returns the parts of a key with their hashes, for people.
 pub fn parts_text(parts: &[String; KeyPart::ALL.len()]) -> BTreeMap<String, String> {
     let named = KeyPart::ALL.iter().zip(parts);
     named
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(why(&[&good, &elsewhere]), None, "another class");
     }
 
-    /// What the first version with such documents wrote: it stays readable.
+    /// Checks that documents of the first version remain readable.
     #[test]
     fn a_document_of_an_earlier_version_is_read() {
         let old = r#"{
@@ -410,7 +410,8 @@ mod tests {
     }
 
     proptest! {
-        /// The same ends in any order, and again, leave the same entry, but for which of two jobs a flaky key names.
+        /// Checks that the same ends give the same entry in any order and with repeats. Only the two jobs named as
+        /// flaky may differ.
         #[test]
         fn order_and_repeats_do_not_count(
             ends in prop::collection::vec((1_u64..9, 0_u8..3, any::<bool>()), 0..10), turn in 0_usize..10

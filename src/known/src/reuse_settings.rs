@@ -14,13 +14,13 @@ use fairlead_base::{
     storage::small_doc::{DocError, SmallDoc, SmallDocs},
 };
 
-/// The id of the one document.
+/// Id of the settings document.
 pub const REUSE_DOC: &str = "reuse";
-/// Of a hundred jobs that could take a result, how many run all the same, if nobody says otherwise.
+/// Default percentage of reusable jobs that run anyway, to compare their results.
 pub const AUDIT_PERCENT: u8 = 1;
-/// Most patterns of suites.
+/// Maximum number of suite patterns.
 const SUITES_MAX: usize = 100;
-/// Longest pattern and salt, bytes.
+/// Maximum length of a pattern or salt, bytes.
 const TEXT_BYTES_MAX: usize = 256;
 
 /// The stored settings.
@@ -62,7 +62,7 @@ impl From<ReuseSettings> for ReuseDoc {
 /// Checks new settings.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// Returns a description of the problem.
 pub fn checked(doc: &ReuseDoc) -> Result<(), String> {
     if doc.audit_percent.is_some_and(|percent| percent > 100) {
         return Err("audit_percent: at most 100".to_owned());
@@ -94,17 +94,17 @@ struct Known {
     doc: Arc<ReuseDoc>,
 }
 
-/// The settings that submits meet.
+/// Settings that apply to submits.
 #[derive(Debug, Default)]
 pub struct ReuseRules(Mutex<Known>);
 
 impl ReuseRules {
-    /// All of them.
+    /// Returns all settings.
     pub fn all(&self) -> Arc<ReuseDoc> {
         Arc::clone(&self.0.lock().doc)
     }
 
-    /// This document was read or written. An older one than the known changes nothing.
+    /// Adopts a document that was read or written, unless a newer one is known.
     pub fn are(&self, version: Version, doc: &ReuseDoc) {
         let mut known = self.0.lock();
         if known.version < Some(version) {
@@ -113,7 +113,7 @@ impl ReuseRules {
         }
     }
 
-    /// Reads them anew, in real time.
+    /// Reads the settings from the store, in real time.
     pub async fn reload(&self, docs: &SmallDocs) -> Result<(), DocError> {
         if let Some(read) = docs.read::<ReuseDoc>(REUSE_DOC).await? {
             self.are(read.version, &read.doc);
@@ -123,20 +123,20 @@ impl ReuseRules {
 }
 
 impl ReuseDoc {
-    /// Whether the jobs of a suite always run.
+    /// Returns true if the jobs of a suite always run.
     pub fn measures(&self, suite: &str) -> bool {
         self.performance
             .iter()
             .any(|pattern| matches(pattern, suite))
     }
 
-    /// How old a result may be for jobs of a suite that do not say, seconds; `None`: they run.
+    /// Returns the default maximum age of a reusable result for a suite, seconds. `None`: jobs run.
     pub fn default_s(&self, suite: &str) -> Option<u64> {
         let one = self.suites.iter().find(|one| matches(&one.suite, suite))?;
         reuse_within_s(&Value::from(one.within.as_str())).ok()
     }
 
-    /// Of a hundred jobs that could take a result, how many run all the same.
+    /// Returns the percentage of reusable jobs that run anyway.
     pub fn audit_percent(&self) -> u8 {
         self.audit_percent.unwrap_or(AUDIT_PERCENT)
     }

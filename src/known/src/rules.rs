@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use fairlead_base::storage::small_doc::{DocError, SmallDoc, SmallDocs};
 
-/// The id of the one document.
+/// Id of the rules document.
 pub const RULES_DOC: &str = "submit_rules";
 
 /// All rules: their document.
@@ -44,17 +44,17 @@ struct Known {
     rules: Arc<[Rule]>,
 }
 
-/// The rules that submits meet.
+/// Rules that apply to submits.
 #[derive(Debug, Default)]
 pub struct Rules(Mutex<Known>);
 
 impl Rules {
-    /// All of them, in their order.
+    /// Returns all rules, in order.
     pub fn all(&self) -> Arc<[Rule]> {
         Arc::clone(&self.0.lock().rules)
     }
 
-    /// This document was read or written. An older one than the known changes nothing.
+    /// Adopts a document that was read or written, unless a newer one is known.
     pub fn are(&self, version: Version, doc: &RulesDoc) {
         let mut known = self.0.lock();
         if known.version >= Some(version) {
@@ -63,14 +63,15 @@ impl Rules {
         known.version = Some(version);
         match checked(&doc.rules) {
             Ok(rules) => known.rules = rules.into(),
-            // A newer version may write what this one does not know. What was known acts until this replica is upgraded.
+            // A newer version may write rules that this one cannot read. The old rules apply until this replica is
+            // upgraded.
             Err(error) => {
                 tracing::error!(%error, "the stored submit rules cannot be read; those of before act");
             }
         }
     }
 
-    /// Reads them anew, in real time.
+    /// Reads the rules from the store, in real time.
     pub async fn reload(&self, docs: &SmallDocs) -> Result<(), DocError> {
         if let Some(read) = docs.read::<RulesDoc>(RULES_DOC).await? {
             self.are(read.version, &read.doc);

@@ -14,32 +14,32 @@ use crate::{ids::id_of_texts, pending::Pending};
 use fairlead_base::storage::small_doc::SmallDoc;
 use fairlead_lifecycle::engine_facts::class_of;
 
-/// Most classes that are remembered of a suite in a group of hosts. Those that ran longest ago go first.
+/// Maximum number of remembered classes of a suite in a host group. The least recently run class is dropped first.
 const CLASSES_MAX: usize = 64;
-/// How long times are kept after the last end, ms: 180 days.
+/// Time for which run times are kept after the last end, ms: 180 days.
 const KEPT_MS: u64 = 180 * 86_400_000;
 
 /// The times of a class.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct ClassTimes {
-    /// When one last ended, UTC epoch ms.
+    /// Time of the last end, UTC epoch ms.
     last_ms: u64,
     /// Counts by bucket.
     counts: Vec<(u8, u16)>,
 }
 
-/// The times of a suite in a group of hosts.
+/// Run times of a suite in a group of hosts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimesDoc {
     suite: String,
     group: String,
-    /// Counts of all its jobs by bucket.
+    /// Counts over all its jobs, by bucket.
     #[serde(default)]
     all: Vec<(u8, u16)>,
-    /// By class, 16 hexadecimal digits.
+    /// Run times by class. The key has 16 hexadecimal digits.
     #[serde(default)]
     classes: BTreeMap<String, ClassTimes>,
-    /// When it is forgotten, UTC epoch ms.
+    /// Time of its deletion, UTC epoch ms.
     #[serde(default)]
     at_ms: u64,
 }
@@ -56,7 +56,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// The id of its document.
+    /// Returns the id of its document.
     pub fn id(&self) -> String {
         let mut id = id_of_texts(&[&self.suite, &self.group]);
         id.truncate(32);
@@ -64,7 +64,7 @@ impl Pair {
     }
 }
 
-/// An end that is not written yet.
+/// An end that is not stored yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Took {
     class: u64,
@@ -73,7 +73,7 @@ pub struct Took {
 }
 
 impl TimesDoc {
-    /// Adds ends.
+    /// Returns the document with these ends added.
     pub fn learn(known: Option<Self>, pair: &Pair, ends: &[Took]) -> Self {
         let mut doc = known.unwrap_or_default();
         doc.suite.clone_from(&pair.suite);
@@ -98,7 +98,7 @@ impl TimesDoc {
         doc
     }
 
-    /// For the engine.
+    /// Returns the run times for the engine.
     pub fn times(self) -> StoredTimes {
         let classes = self.classes.into_iter();
         let classes = classes.filter_map(|(name, class)| {
@@ -120,11 +120,11 @@ fn note(counts: &mut Vec<(u8, u16)>, took_ms: u64) {
     counts.extend(times.counts());
 }
 
-/// Ends that are not written yet.
+/// Ends that are not stored yet.
 pub type PendingEnds = Pending<Pair, Took>;
 
 impl PendingEnds {
-    /// This replica wrote the end of a job. One that did not run to an end of its own tells nothing.
+    /// Notes the end of a job that this replica wrote. Jobs that did not end by themselves do not count.
     pub fn ended(&self, before: &JobState, after: &JobState) {
         let has_ended = after.stage == Stage::Finish && before.stage.is_held();
         let ran = matches!(after.health, Health::Success | Health::Fail);

@@ -12,16 +12,16 @@ use serde::{Deserialize, Serialize};
 
 use fairlead_base::storage::small_doc::SmallDoc;
 
-/// A minute, ms.
+/// Length of a minute, ms.
 pub const MINUTE_MS: u64 = 60_000;
-/// Names of one kind that a sample lists; those with the fewest jobs are summed up.
+/// Maximum number of names of one kind in a sample. Those with the fewest jobs are summed up.
 const NAMES_MAX: usize = 200;
-/// The sum of the names that are not listed. No account, queue, host or suite has blanks or brackets in its name.
+/// Name of the sum of unlisted names. No account, queue, host or suite has blanks or brackets in its name.
 pub const OTHERS: &str = "(others)";
-/// Minutes that are kept while the store takes none.
+/// Maximum number of minutes kept while the store takes none.
 const UNWRITTEN_MAX: usize = 120;
 
-/// What jobs are counted by.
+/// Dimension by which jobs are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
@@ -31,22 +31,22 @@ pub enum By {
     Suite,
 }
 
-/// What ran, of one name.
+/// Sums of the jobs of one name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
-    /// Jobs that hosts got.
+    /// Number of jobs that hosts got.
     #[serde(default, rename = "d")]
     pub dispatched: u64,
-    /// Attempts that ended.
+    /// Number of attempts that ended.
     #[serde(default, rename = "e")]
     pub ended: u64,
-    /// Those of them that did not succeed.
+    /// Number of ended attempts that did not succeed.
     #[serde(default, rename = "f")]
     pub failed: u64,
-    /// How long hosts had those that ended, ms.
+    /// Time that hosts spent on the ended attempts, ms.
     #[serde(default, rename = "b")]
     pub busy_ms: u64,
-    /// How many of those that hosts got had waited less than 2^n seconds, and no less than half of it, by n.
+    /// Number of dispatched jobs by wait: entry n counts waits from 2^(n-1) up to 2^n seconds.
     #[serde(default, rename = "w", skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<u64>,
 }
@@ -71,7 +71,8 @@ impl Row {
         }
     }
 
-    /// A wait that is not exceeded by this share of the jobs, thousandths; as exact as the buckets, seconds.
+    /// Returns the wait that this share of the jobs (per mille) does not exceed, seconds. It is rounded up to the
+    /// bucket's limit.
     pub fn wait_s(&self, permille: u64) -> Option<u64> {
         let all: u64 = self.waits.iter().sum();
         let wanted = all.saturating_mul(permille).div_ceil(1000);
@@ -86,13 +87,13 @@ impl Row {
     }
 }
 
-/// The bucket of a wait: the least n with wait < 2^n seconds.
+/// Returns the bucket of a wait: the least n with wait < 2^n seconds.
 fn bucket_of(wait_ms: u64) -> usize {
     let seconds = wait_ms / 1000;
     usize::try_from(u64::BITS - seconds.leading_zeros()).unwrap_or(0)
 }
 
-/// The sums of a minute, or of an hour, as they are stored.
+/// Stored sums of a minute or an hour.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     #[serde(default)]
@@ -121,7 +122,7 @@ impl Sample {
         }
     }
 
-    /// Adds another one.
+    /// Adds another sample.
     pub fn add(&mut self, other: &Self) {
         for (by, rows) in &other.rows {
             for (name, row) in rows {
@@ -130,7 +131,7 @@ impl Sample {
         }
     }
 
-    /// Sums up all but the names with the most jobs.
+    /// Sums up all names except those with the most jobs.
     #[must_use]
     pub fn cut(mut self) -> Self {
         for rows in self.rows.values_mut() {
@@ -153,23 +154,23 @@ impl Sample {
     }
 }
 
-/// The samples of this replica that are not written yet, by minute since 1970.
+/// Samples of this replica that are not stored yet, by minute since 1970.
 #[derive(Debug, Default)]
 pub struct Samples(Mutex<BTreeMap<u64, Sample>>, Mutex<SharesGot>);
 
-/// The part of the testbox time that each queue got, thousandths.
+/// Share of testbox time that each queue got, per mille.
 #[derive(Debug, Clone, Default)]
 pub struct SharesGot {
-    /// When this was worked out, on this replica's clock, ms; 0: never.
+    /// Time of the computation on this replica's clock, ms. 0: never.
     pub at_ms: u64,
-    /// Within the last hour.
+    /// Shares of the last hour.
     pub hour: BTreeMap<String, u32>,
-    /// Within the last 24 hours.
+    /// Shares of the last 24 hours.
     pub day: BTreeMap<String, u32>,
 }
 
 impl Samples {
-    /// A host got a job.
+    /// Counts a job that a host got.
     pub fn dispatched(&self, state: &JobState) {
         let wait_ms = state.dispatch_ms.saturating_sub(state.ready_ms);
         let mut minutes = self.0.lock();
@@ -180,7 +181,7 @@ impl Samples {
         });
     }
 
-    /// An attempt ended at `end_ms`.
+    /// Counts an attempt that ended at `end_ms`.
     pub fn ended(&self, held: &JobState, health: Health, end_ms: u64) {
         let mut minutes = self.0.lock();
         let sample = minutes.entry(end_ms / MINUTE_MS).or_default();
@@ -191,18 +192,18 @@ impl Samples {
         });
     }
 
-    /// The shares that were worked out at this time or later.
+    /// Returns the shares, if they were computed at or after this time.
     pub fn shares_since(&self, ms: u64) -> Option<SharesGot> {
         let known = self.1.lock();
         (known.at_ms > 0 && known.at_ms >= ms).then(|| known.clone())
     }
 
-    /// Keeps shares that were worked out.
+    /// Keeps computed shares.
     pub fn keep_shares(&self, shares: SharesGot) {
         *self.1.lock() = shares;
     }
 
-    /// The samples of minutes that are over. They stay until they are [`Samples::written`].
+    /// Returns the samples of past minutes. They stay until [`Samples::written`].
     pub fn over(&self, now_ms: u64) -> Vec<(u64, Sample)> {
         let mut minutes = self.0.lock();
         while minutes.len() > UNWRITTEN_MAX {
@@ -213,7 +214,7 @@ impl Samples {
             .collect()
     }
 
-    /// A sample is stored: what came to that minute since then begins anew, and is added to it.
+    /// Removes a stored sample. Counts added to that minute in the meantime stay, and are stored on top later.
     pub fn written(&self, minute: u64, sample: &Sample) {
         let mut minutes = self.0.lock();
         if minutes.get(&minute) == Some(sample) {

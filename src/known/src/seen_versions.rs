@@ -8,13 +8,13 @@ use fairlead_job::JobId;
 use fairlead_store::{StoredJob, Version};
 use parking_lot::Mutex;
 
-/// How long a version is remembered at least, ms: longer than searches lag behind.
+/// Minimum time for which a version is remembered, ms. It exceeds the lag of searches.
 pub const REMEMBER_MS: u64 = 60_000;
 
-/// Most versions of one generation.
+/// Maximum number of versions of one generation.
 const REMEMBERED_MAX: usize = 100_000;
 
-/// Versions of jobs that were seen lately: a search that lags must not bring an older state back.
+/// Versions of recently seen jobs. They keep a lagging search from restoring an older state.
 #[derive(Debug, Default)]
 pub struct Seen(Mutex<Generations>);
 
@@ -23,7 +23,7 @@ pub struct Seen(Mutex<Generations>);
 struct Sighting {
     version: Version,
     is_over: bool,
-    /// Whether the store acknowledged this version, to this replica or to another one that told so.
+    /// True if the store acknowledged this version, to this replica or to one that reported it.
     is_proven: bool,
 }
 
@@ -34,17 +34,17 @@ struct Generations {
     since: Millis,
 }
 
-/// What a state is, compared with what was seen before.
+/// Comparison of a state with the versions seen before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noted {
     Old,
     News,
-    /// Newer, of a job whose end was seen before.
+    /// A newer state of a job whose end was seen before.
     AfterTheEnd,
 }
 
 impl Seen {
-    /// Remembers that this state exists.
+    /// Remembers this state, and compares it with the newest known one.
     pub fn note(&self, stored: &StoredJob, now: Millis) -> Noted {
         let (id, version) = (stored.state.job_id, stored.version);
         let mut all = self.0.lock();
@@ -70,21 +70,21 @@ impl Seen {
         }
     }
 
-    /// The store acknowledged this version.
+    /// Notes that the store acknowledged this version.
     pub fn prove(&self, id: JobId, version: Version) {
         if let Some(seen) = self.0.lock().newest(id) {
             seen.is_proven |= seen.version == version;
         }
     }
 
-    /// Whether the store acknowledged this very version, as far as is remembered.
+    /// Returns true if the store is known to have acknowledged this exact version.
     pub fn is_proven(&self, stored: &StoredJob) -> bool {
         let mut all = self.0.lock();
         let seen = all.newest(stored.state.job_id);
         seen.is_some_and(|seen| seen.is_proven && seen.version == stored.version)
     }
 
-    /// The newest version that was seen lately.
+    /// Returns the newest recently seen version.
     pub fn newest(&self, id: JobId) -> Option<Version> {
         self.0.lock().newest(id).map(|seen| seen.version)
     }

@@ -10,26 +10,26 @@ use serde_json::json;
 
 use fairlead_base::storage::{controller::Controller, small_doc::SmallDoc};
 
-/// Who has a turn.
+/// Holders of the turns of a sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SequenceTurn {
     pub holder: JobId,
-    /// Those that have one beside it.
+    /// Other jobs that have a turn at the same time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<JobId>,
-    /// When jobs began that are named no more, UTC epoch ms; those of the last minute.
+    /// Start times of jobs that are no longer named, UTC epoch ms. Only the last minute is kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub begun_ms: Vec<u64>,
-    /// Where the last of its jobs ran; empty: none did.
+    /// Host of its last job. Empty: none ran.
     #[serde(default)]
     pub host: String,
-    /// Since when, UTC epoch ms.
+    /// Time of the present state, UTC epoch ms.
     #[serde(default)]
     pub at_ms: u64,
 }
 
 impl SequenceTurn {
-    /// All that have a turn.
+    /// Returns all jobs that have a turn.
     pub fn holders(&self) -> Vec<JobId> {
         let mut holders = vec![self.holder];
         holders.extend(&self.others);
@@ -56,13 +56,13 @@ impl Key {
         })
     }
 
-    /// The document's id.
+    /// Returns the id of the document.
     pub fn id(&self) -> String {
         let text = json!([self.account, self.key]).to_string();
         blake3::hash(text.as_bytes()).to_hex().to_string()
     }
 
-    /// A number to choose a replica by.
+    /// Returns a number for the choice of a replica.
     pub fn number(&self) -> JobId {
         let bytes = *blake3::hash(self.id().as_bytes()).as_bytes();
         let (first, _) = bytes.split_first_chunk::<8>().unwrap_or((&[0; 8], &[]));
@@ -70,11 +70,11 @@ impl Key {
     }
 }
 
-/// The sequences with members that wait, as far as is known here. The store has the truth.
+/// Sequences with waiting members, as far as known here. The store is authoritative.
 #[derive(Debug)]
 pub struct Sequences {
     waiting: Mutex<BTreeSet<Key>>,
-    /// Those whose turn may pass on, UTC epoch ms.
+    /// Sequences whose turn may pass on, by the time of the next check, UTC epoch ms.
     pub looks: Arc<Controller<Key>>,
 }
 
@@ -86,7 +86,7 @@ impl Sequences {
         }
     }
 
-    /// A job was seen: if it waits for its turn, its sequence is looked at.
+    /// Notes the state of a job. If it waits for its turn, its sequence is checked.
     pub fn seen(&self, state: &JobState) {
         if state.stage == Stage::Submit
             && !state.sequence_turn
@@ -96,7 +96,7 @@ impl Sequences {
         }
     }
 
-    /// Whether members of this sequence wait, as far as is known.
+    /// Notes whether members of this sequence wait.
     pub fn note(&self, key: Key, waits: bool) {
         let mut waiting = self.waiting.lock();
         if waits {
@@ -106,12 +106,12 @@ impl Sequences {
         }
     }
 
-    /// Those with members that wait.
+    /// Returns the sequences with waiting members.
     pub fn waiting(&self) -> BTreeSet<Key> {
         self.waiting.lock().clone()
     }
 
-    /// A member was stored or ended by this replica: the turn may pass on now.
+    /// Schedules a check after this replica stored or ended a member, because the turn may pass on now.
     pub fn stirred(&self, state: &JobState) {
         if let Some(key) = Key::of(state) {
             self.looks.look_now(key, ());

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use fairlead_dispatch::Millis;
 use parking_lot::Mutex;
 
-/// How long the first job that is ready waits for the others, ms: longer than replicas take to make them ready.
+/// Time for which the first ready job waits for the others, ms. Replicas need less to make them ready.
 const TOGETHER_MS: u64 = 250;
-/// How long a start time is remembered, ms: longer than until the last replica makes its jobs ready.
+/// Time for which a start time is remembered, ms. By then the last replica has made its jobs ready.
 const KEPT_MS: u64 = 5_000;
 
-/// Start times that have just come, UTC epoch ms, and from when on their jobs go to hosts.
+/// Recent start times, UTC epoch ms, each with the time from which its jobs may go to hosts.
 #[derive(Debug, Default)]
 pub struct Starts(Mutex<BTreeMap<u64, Millis>>);
 
 impl Starts {
-    /// From when on those jobs go to hosts that start at `start_ms` (UTC epoch ms), of which one is ready now.
+    /// Returns the time from which jobs with this start time (UTC epoch ms) may go to hosts. One of them is ready now.
     pub fn not_before(&self, start_ms: u64, now: Millis) -> Millis {
         let mut known = self.0.lock();
         known.retain(|_, from| from.0.saturating_add(KEPT_MS) > now.0);

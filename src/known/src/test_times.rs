@@ -9,27 +9,27 @@ use serde::{Deserialize, Serialize};
 use crate::pending::Pending;
 use fairlead_base::storage::small_doc::SmallDoc;
 
-/// Most tests of a suite that are remembered in a group of hosts. Those that ran longest ago go first.
+/// Maximum number of remembered tests of a suite in a host group. The least recently run tests are dropped first.
 const TESTS_MAX: usize = 20_000;
-/// Weight of a new time among the earlier ones.
+/// Weight of a new time in the moving average.
 const NEW: f64 = 0.3;
 
-/// What is remembered of one test.
+/// Record of one test.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TestRecord {
     #[serde(default)]
     pub passed: u64,
     #[serde(default)]
     pub failed: u64,
-    /// How long it takes, as of late, seconds; none: not known.
+    /// Average recent duration, seconds. `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// When it last ran, UTC epoch ms.
+    /// Time of its last run, UTC epoch ms.
     #[serde(default)]
     pub last_ms: u64,
 }
 
-/// The tests of a suite in a group of hosts, as they are stored.
+/// Stored tests of a suite in a group of hosts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TestTimes {
     pub suite: String,
@@ -42,7 +42,7 @@ impl SmallDoc for TestTimes {
     const KIND: DocKind = DocKind::TestTimes;
 }
 
-/// The ids of all groups of a suite begin so.
+/// Returns the prefix of the ids of a suite's documents, for all groups.
 pub fn prefix_of(suite: &str) -> String {
     let hash = blake3::hash(suite.as_bytes()).to_hex();
     format!("{}.", hash.get(..16).unwrap_or_default())
@@ -79,10 +79,10 @@ impl TestTimes {
     }
 }
 
-/// Which suite in which group.
+/// Suite and host group.
 pub type Key = (String, String);
 
-/// Runs that are not written yet.
+/// Runs that are not stored yet.
 pub type PendingTimes = Pending<Key, Run>;
 
 #[cfg(test)]

@@ -19,59 +19,59 @@ use serde_json::Value;
 
 use fairlead_base::{clock::utc_text, storage::controller::Controller};
 
-/// A run that begins later than this after its time was missed, ms. A replica's restart or loss takes less.
+/// Delay after its due time beyond which a run counts as missed, ms. Restart or loss of a replica takes less.
 pub const MISSED_MS: u64 = 60_000;
-/// Most runs of one timer that wait for each other.
+/// Maximum number of runs of one timer that wait for each other.
 pub const QUEUED_MAX: usize = 16;
-/// Most stretches of times that a timer remembers as seen to; the two oldest are one then.
+/// Maximum number of handled intervals that a timer remembers. The two oldest are merged beyond it.
 pub const STRETCHES_MAX: usize = 8;
-/// How long it is remembered that a version of a timer was seen to, ms: longer than searches lag.
+/// Time for which a handled version of a timer is remembered, ms. It exceeds the lag of searches.
 pub const SEEN_MS: u64 = 10_000;
 
 /// One run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// When it was due, UTC epoch ms.
+    /// Due time, UTC epoch ms.
     pub due_ms: u64,
     pub job_id: JobId,
 }
 
-/// A timer as it is stored.
+/// Stored timer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Timer {
-    /// When it must be looked at; 0: never. Derived: [`Timer::to_write`].
+    /// Time of the next check, UTC epoch ms. 0: never. Derived by [`Timer::to_write`].
     pub at_ms: u64,
     pub account: String,
     pub name: String,
-    /// In whose name it is submitted, if not the account's own; the operator's name is empty.
+    /// Account in whose name it is submitted, if not the timer's own. The operator's name is empty.
     pub submitter: String,
-    /// `every` or `cron`, `timezone`, `overlap`, `missed`, as they were written.
+    /// Fields `every` or `cron`, `timezone`, `overlap` and `missed`, as written.
     pub when: Spec,
-    /// The job, its secrets sealed.
+    /// Job to submit, with sealed secrets.
     pub job: Spec,
-    /// From when on a period counts.
+    /// Start of the period, UTC epoch ms.
     pub from_ms: u64,
     pub paused: bool,
-    /// When its next run is due; 0: none is.
+    /// Due time of the next run, UTC epoch ms. 0: none.
     pub next_ms: u64,
-    /// A run whose job may not be there yet.
+    /// A run whose job may not exist yet.
     pub pending: Option<Run>,
     pub last: Option<Run>,
-    /// Times of it that were seen to: stretches of due times without a gap, first and last, UTC epoch ms, oldest first.
-    /// A clock that is set back comes to them again, and none is run twice. Empty: all up to the last run.
+    /// Handled intervals of due times without a gap, first and last, UTC epoch ms, oldest first. A clock that is set
+    /// back reaches these times again, and none may run twice. Empty: all times up to the last run.
     pub done: Vec<(u64, u64)>,
-    /// Its runs that had not ended when it was last due, oldest first.
+    /// Unfinished runs at its last due time, oldest first.
     pub open: Vec<JobId>,
-    /// How many runs there were.
+    /// Number of runs.
     pub runs: u64,
-    /// How many times were left out because an earlier run had not ended.
+    /// Number of due times skipped because an earlier run had not ended.
     pub skipped: u64,
-    /// How many times passed while nobody could start a run.
+    /// Number of due times that passed while no replica could start a run.
     pub missed: u64,
-    /// How many runs were refused as a submit would be.
+    /// Number of runs refused by the checks of submits.
     pub refused: u64,
-    /// Why no run came of the latest time; empty: one did.
+    /// Reason why the latest due time had no run. Empty: it had one.
     pub why: String,
 }
 
@@ -80,12 +80,12 @@ impl Timer {
         Schedule::required(&self.when)
     }
 
-    /// Whether it must be looked at. A run that was begun is due, whatever the clock says by now.
+    /// Returns true if it must be checked. A started run is always due, even if the clock was set back.
     pub fn is_due(&self, now_ms: u64) -> bool {
         self.pending.is_some() || (1..=now_ms).contains(&self.at_ms)
     }
 
-    /// Its next time from `now_ms` on, and never one that has had its run: clocks of replicas may differ.
+    /// Returns its next due time from `now_ms` on, without times that had their run. Clocks of replicas may differ.
     pub fn next_from(&self, schedule: &Schedule, now_ms: u64) -> u64 {
         if self.paused {
             return 0;
@@ -105,7 +105,7 @@ impl Timer {
         self.done.iter().copied().chain(until_last).collect()
     }
 
-    /// Notes that a time of it was seen to.
+    /// Notes that a due time was handled.
     pub fn see_to(&mut self, schedule: &Schedule, due_ms: u64) {
         let mut done = self.stretches();
         let follows = |last_ms| schedule.next_ms(self.from_ms, last_ms) == Some(due_ms);
@@ -115,7 +115,8 @@ impl Timer {
         }
         done.sort_unstable();
         while done.len() > STRETCHES_MAX {
-            // What lies between the two oldest is seen to as well: rather is a time left out than run twice.
+            // The gap between the two oldest intervals counts as handled too: it is better to skip a time than to run
+            // it twice.
             let (first_ms, _) = done.remove(0);
             if let Some(oldest) = done.first_mut() {
                 oldest.0 = first_ms;
@@ -124,8 +125,8 @@ impl Timer {
         self.done = done;
     }
 
-    /// What becomes of it when this machine's clock was set back: it is due at the next time by the new clock that was
-    /// not seen to. `None`: nothing.
+    /// Returns the timer after this machine's clock was set back. It is due at the next time by the new clock that was
+    /// not handled. `None`: no change.
     pub fn follow(&self, schedule: &Schedule, now_ms: u64, is_step: bool) -> Option<Self> {
         if self.paused || self.pending.is_some() || self.next_ms == 0 {
             return None;
@@ -143,12 +144,12 @@ impl Timer {
         (1..self.next_ms).contains(&timer.next_ms).then_some(timer)
     }
 
-    /// Its document's id.
+    /// Returns the id of its document.
     pub fn id(&self) -> String {
         id_of(&self.account, &self.name)
     }
 
-    /// A write of it over this.
+    /// Returns the write that stores it over this version.
     pub fn to_write(&self, expect: Expect) -> DocWrite {
         let due = self.pending.map_or(self.next_ms, |run| run.due_ms);
         let timer = Self {
@@ -162,8 +163,8 @@ impl Timer {
         }
     }
 
-    /// What becomes of it when a time of it has come. `open`: its runs that have not ended; `job_id`: of the run,
-    /// if there is to be one.
+    /// Returns the timer after a due time has come. `open` are its unfinished runs, and `job_id` is the id for the new
+    /// run, if there is one.
     #[must_use]
     pub fn advance(
         mut self,
@@ -217,7 +218,7 @@ impl Timer {
         self
     }
 
-    /// Its pending run's job is there.
+    /// Returns the timer after the job of its pending run was stored.
     #[must_use]
     pub fn started(mut self) -> Self {
         if let Some(run) = self.pending.take() {
@@ -229,7 +230,7 @@ impl Timer {
         self
     }
 
-    /// Its pending run's job cannot be.
+    /// Returns the timer after its pending run was refused.
     #[must_use]
     pub fn turned_down(mut self, why: &str) -> Self {
         if let Some(run) = self.pending.take() {
@@ -241,7 +242,7 @@ impl Timer {
     }
 }
 
-/// The id of an account's timer: an account's own have one prefix.
+/// Returns the id of an account's timer. All timers of an account share a prefix.
 pub fn id_of(account: &str, name: &str) -> String {
     format!("{account}/{name}")
 }
@@ -254,7 +255,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// `None`: it cannot be read, which is logged.
+    /// Returns the timer of a document. `None`: it is unreadable, which is logged.
     pub fn of(doc: Doc) -> Option<Self> {
         match Timer::deserialize(doc.body) {
             Ok(timer) => Some(Self {
@@ -269,16 +270,16 @@ impl Stored {
     }
 }
 
-/// A timer that is soon due.
+/// A timer that is due soon.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Known {
     /// This replica wrote it.
     Written(Box<Stored>),
-    /// A search showed it.
+    /// A search found it.
     Seen {
         id: String,
         version: Version,
-        /// Whether this replica comes first for it; the others leave it alone if it has changed since.
+        /// True if this replica handles it first. The others skip it if it has changed since.
         is_first: bool,
     },
 }
@@ -306,7 +307,7 @@ impl Known {
     }
 }
 
-/// The timers that are soon due, and what was seen to lately.
+/// Timers that are due soon, and recently handled versions.
 #[derive(Debug)]
 pub struct Timers {
     pub book: Arc<Controller<String, Known>>,
@@ -321,7 +322,7 @@ impl Timers {
         }
     }
 
-    /// Remembers that this version was seen to, at `now_ms`: a search may still show it.
+    /// Remembers that this version was handled at `now_ms`, because a search may still find it.
     pub fn see_to(&self, id: &str, version: Version, now_ms: u64) {
         let mut seen = self.seen.lock();
         seen.insert(id.to_owned(), (version, now_ms.saturating_add(SEEN_MS)));
@@ -332,13 +333,13 @@ impl Timers {
         seen.get(id).is_some_and(|(seen, _)| *seen >= version)
     }
 
-    /// Forgets what searches show no more.
+    /// Forgets handled versions that searches no longer find.
     pub fn sweep(&self, now_ms: u64) {
         let mut seen = self.seen.lock();
         seen.retain(|_, (_, until_ms)| *until_ms > now_ms);
     }
 
-    /// Forgets everything: it is read again.
+    /// Forgets everything, so that it is read again.
     pub fn clear(&self) {
         self.book.clear();
         let mut seen = self.seen.lock();
@@ -346,7 +347,7 @@ impl Timers {
     }
 }
 
-/// A field of a body, as text.
+/// Returns a field of a body, as text.
 pub fn text_of<'s>(spec: &'s Spec, field: &str) -> Option<&'s str> {
     spec.get(field).and_then(Value::as_str)
 }

@@ -13,28 +13,28 @@ use serde::{Deserialize, Serialize};
 
 use fairlead_base::storage::doc_fields::is_zero;
 
-/// Most tokens of an account that are good at a time.
+/// Maximum number of valid tokens of an account.
 const TOKENS_MAX: usize = 2;
-/// The token before the newest is good for so long, unless somebody says otherwise, s: a day.
+/// Default time for which the previous token stays valid, s: a day.
 pub const OVERLAP_S: u64 = 86_400;
-/// The use of a token is written so long after it was written last, ms.
+/// Minimum interval between writes of a token's use, ms.
 const USED_EVERY_MS: u64 = 600_000;
-/// Digits of a hash that tell people tokens apart.
+/// Number of hash digits that identify a token for people.
 const ID_DIGITS: usize = 8;
 
 /// A token, as an account's document has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TokenDoc {
-    /// As hexadecimal digits.
+    /// Hash, hexadecimal digits.
     hash: String,
-    /// When it was made, UTC epoch ms; 0: before that was noted.
+    /// Time of its creation, UTC epoch ms. 0: older than this field.
     #[serde(skip_serializing_if = "is_zero")]
     made_ms: u64,
-    /// When it was used last, UTC epoch ms; 0: never, or before that was noted.
+    /// Time of its last use, UTC epoch ms. 0: never, or older than this field.
     #[serde(skip_serializing_if = "is_zero")]
     used_ms: u64,
-    /// It is good for nothing from then on, UTC epoch ms; 0: it does not end.
+    /// Time of its expiry, UTC epoch ms. 0: it does not expire.
     #[serde(skip_serializing_if = "is_zero")]
     ends_ms: u64,
 }
@@ -45,27 +45,27 @@ impl TokenDoc {
     }
 }
 
-/// Whether a token with this end is good for nothing any more.
+/// Returns true if a token with this expiry has expired.
 fn is_over(ends_ms: u64, now_ms: u64) -> bool {
     ends_ms > 0 && ends_ms <= now_ms
 }
 
-/// What is asked of the tokens of an account.
+/// Requested change of the tokens of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenChange {
     pub now_ms: u64,
-    /// The token before the newest is good for so long from now on, ms; `None`: as long as it was.
+    /// Remaining validity of the previous token, ms. `None`: unchanged.
     pub overlap_ms: Option<u64>,
-    /// A new token is good for so long, ms; `None`: it does not end.
+    /// Validity of a new token, ms. `None`: it does not expire.
     pub lives_ms: Option<u64>,
 }
 
-/// The tokens of an account, the newest first.
+/// Tokens of an account, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tokens(pub Vec<TokenDoc>);
 
 impl Tokens {
-    /// As a document has them: the hash of the newest, and all.
+    /// Returns the tokens of a document, from the hash of the newest and the list of all.
     pub fn of(newest: Option<&String>, all: &[TokenDoc]) -> Self {
         let Some(newest) = newest else {
             return Self::default();
@@ -80,12 +80,12 @@ impl Tokens {
         }])
     }
 
-    /// The hash of the newest.
+    /// Returns the hash of the newest token.
     pub fn newest(&self) -> Option<&String> {
         self.0.first().map(|token| &token.hash)
     }
 
-    /// The same with this as the newest token, if it is not.
+    /// Returns the tokens with this one as the newest.
     #[must_use]
     pub fn with(mut self, hash: &str, change: TokenChange) -> Self {
         if self.newest().is_none_or(|newest| newest != hash) {
@@ -102,7 +102,7 @@ impl Tokens {
         self.ended(change)
     }
 
-    /// The same without those that are over. Those before the newest end when it is asked for.
+    /// Returns the tokens without expired ones. The older ones get the requested expiry.
     #[must_use]
     pub fn ended(mut self, change: TokenChange) -> Self {
         let (newest, older) = match self.0.split_first_mut() {
@@ -122,7 +122,7 @@ impl Tokens {
         Self(std::iter::once(newest).chain(good.cloned()).collect())
     }
 
-    /// The same, as they were used since. `used_ms`: when each was, as this replica knows.
+    /// Returns the tokens with their latest uses. `used_ms` returns the last use known to this replica.
     #[must_use]
     pub fn used(mut self, used_ms: impl Fn(&Hash) -> u64) -> Self {
         for token in &mut self.0 {
@@ -133,13 +133,13 @@ impl Tokens {
         self
     }
 
-    /// Whether their use is to be written, where these are stored.
+    /// Returns true if their use must be written, compared with the stored tokens.
     pub fn is_use_due(&self, stored: &Self) -> bool {
         let mut both = self.0.iter().zip(&stored.0);
         both.any(|(now, stored)| now.used_ms > stored.used_ms.saturating_add(USED_EVERY_MS))
     }
 
-    /// For people.
+    /// Returns the views for people.
     pub fn views(&self) -> Vec<TokenView> {
         let view = |token: &TokenDoc| TokenView {
             id: token.hash.get(..ID_DIGITS).unwrap_or_default().to_owned(),
@@ -150,7 +150,7 @@ impl Tokens {
         self.0.iter().map(view).collect()
     }
 
-    /// Those that requests may have, by their hashes. `before`: as they were known.
+    /// Returns the entries of all tokens, by hash. `before` returns a token's previous entry, whose last use is kept.
     pub fn good(
         &self,
         before: impl Fn(&Hash) -> Option<GoodToken>,
@@ -167,16 +167,16 @@ impl Tokens {
     }
 }
 
-/// A token that requests may have.
+/// A valid token.
 #[derive(Debug, Clone, Default)]
 pub struct GoodToken {
     ends_ms: u64,
-    /// When it was used last here, UTC epoch ms.
+    /// Time of its last use on this replica, UTC epoch ms.
     used_ms: Arc<AtomicU64>,
 }
 
 impl GoodToken {
-    /// Notes that somebody uses it; `false`: it is over.
+    /// Notes a use. Returns false if the token has expired.
     pub fn note_use(&self, now_ms: u64) -> bool {
         let is_good = !is_over(self.ends_ms, now_ms);
         if is_good {
@@ -185,7 +185,7 @@ impl GoodToken {
         is_good
     }
 
-    /// When it was used last here, UTC epoch ms; 0: not since this replica began.
+    /// Returns the time of its last use on this replica, UTC epoch ms. 0: unused since the replica started.
     pub fn used_ms(&self) -> u64 {
         self.used_ms.load(Ordering::Relaxed)
     }
@@ -207,7 +207,7 @@ mod tests {
         Hash::from([n; 32]).to_hex().to_string()
     }
 
-    /// Which tokens are good, newest first.
+    /// Returns the first hash bytes of the valid tokens, newest first.
     fn good(tokens: &Tokens, now_ms: u64) -> Vec<u8> {
         let good = tokens.good(|_| None);
         let good = good.filter(|(_, token)| token.note_use(now_ms));

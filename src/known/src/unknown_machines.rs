@@ -6,17 +6,17 @@ use fairlead_api::UnknownMachine;
 use fairlead_dispatch::Millis;
 use parking_lot::Mutex;
 
-/// Most machines that are remembered; a new one replaces the one that was silent longest.
+/// Maximum number of remembered machines. A new one replaces the one that was silent longest.
 const MACHINES_MAX: usize = 256;
-/// How long one is remembered after it asked last, ms: an hour.
+/// Time for which a machine is remembered after its last request, ms: an hour.
 const REMEMBERED_MS: u64 = 3_600_000;
 
-/// By MAC address, with the time of this replica's clock at which each asked last.
+/// Machines by MAC address, with the time of each one's last request on this replica's clock.
 #[derive(Debug, Default)]
 pub struct UnknownMachines(Mutex<BTreeMap<String, (Millis, UnknownMachine)>>);
 
 impl UnknownMachines {
-    /// A machine has asked. `machine.first_ms` counts only if it was not remembered.
+    /// Notes a request of a machine. `machine.first_ms` counts only for a machine that was not remembered.
     pub fn note(&self, now: Millis, mut machine: UnknownMachine) {
         let mut all = self.0.lock();
         forget_old(&mut all, now);
@@ -31,12 +31,12 @@ impl UnknownMachines {
         all.insert(machine.mac.clone(), (now, machine));
     }
 
-    /// It was registered.
+    /// Forgets a machine that was registered.
     pub fn forget(&self, mac: &str) {
         self.0.lock().remove(mac);
     }
 
-    /// All of the last hour, by MAC address.
+    /// Returns all machines of the last hour, by MAC address.
     pub fn list(&self, now: Millis) -> Vec<UnknownMachine> {
         let mut all = self.0.lock();
         forget_old(&mut all, now);

@@ -5,32 +5,32 @@ use std::collections::{HashMap, hash_map::Entry};
 use fairlead_job::JobId;
 use parking_lot::Mutex;
 
-/// Jobs whose files are counted.
+/// Maximum number of jobs whose files are counted.
 const JOBS_MAX: usize = 10_000;
 
-/// Files, and their bytes.
+/// Number and bytes of files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Amount {
     pub files: u64,
     pub bytes: u64,
 }
 
-/// What each job has.
+/// Amount of uploaded files by job.
 #[derive(Debug, Default)]
 pub struct Uploads(Mutex<HashMap<JobId, Amount>>);
 
 impl Uploads {
-    /// What was counted of a job; `None`: nothing yet.
+    /// Returns the counted amount of a job. `None`: not counted yet.
     pub fn of(&self, id: JobId) -> Option<Amount> {
         self.0.lock().get(&id).copied()
     }
 
-    /// What a job has already, unless it is known.
+    /// Sets the existing amount of a job, unless it is known.
     pub fn learn(&self, id: JobId, has: Amount) {
         entry(&mut self.0.lock(), id).or_insert(has);
     }
 
-    /// Counts more of a job. False: it would have more than `most`, and nothing was counted.
+    /// Adds to the amount of a job. Returns false without adding if it would exceed `most`.
     pub fn add(&self, id: JobId, more: Amount, most: Amount) -> bool {
         let mut jobs = self.0.lock();
         let has = entry(&mut jobs, id).or_default();
@@ -45,7 +45,7 @@ impl Uploads {
         fits
     }
 
-    /// That was not stored.
+    /// Subtracts an amount that was not stored.
     pub fn give_back(&self, id: JobId, less: Amount) {
         if let Some(has) = self.0.lock().get_mut(&id) {
             has.files = has.files.saturating_sub(less.files);
@@ -54,7 +54,7 @@ impl Uploads {
     }
 }
 
-/// The place of a job. All are forgotten where there would be too many.
+/// Returns the entry of a job. All jobs are forgotten if there would be too many.
 fn entry(jobs: &mut HashMap<JobId, Amount>, id: JobId) -> Entry<'_, JobId, Amount> {
     if jobs.len() >= JOBS_MAX && !jobs.contains_key(&id) {
         jobs.clear();
@@ -90,7 +90,7 @@ mod tests {
         assert!(!uploads.add(job, of(1, 11), of(9, 100)));
     }
 
-    /// Content stores count what comes, and never look at what is there.
+    /// Content stores only call `add`, never `learn`: the limit of remembered jobs holds for them, too.
     #[test]
     fn so_many_jobs_are_counted_however_they_came() {
         let uploads = Uploads::default();

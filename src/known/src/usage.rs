@@ -5,24 +5,24 @@ use std::collections::BTreeMap;
 use fairlead_dispatch::{Limited, Policy};
 use parking_lot::Mutex;
 
-/// An hour, ms.
+/// Length of an hour, ms.
 pub const HOUR_MS: u64 = 3_600_000;
 
-/// Over this time hours are summed up, ms.
+/// Period over which hours are summed up, ms.
 pub const DAY_MS: u64 = 24 * HOUR_MS;
 
-/// What accounts and queues have, as last counted, of those that have limits.
+/// Use by accounts and queues with limits, as last counted.
 #[derive(Debug, Default)]
 pub struct Usage(Mutex<Used>);
 
 #[derive(Debug, Default)]
 pub struct Used {
     pub waiting: BTreeMap<Whose, u64>,
-    /// How long testboxes had their jobs within a day, ms.
+    /// Testbox time of their jobs within a day, ms.
     pub spent_ms: BTreeMap<Whose, u64>,
-    /// What kept jobs of accounts uploaded, bytes.
+    /// Bytes uploaded by kept jobs, by account.
     pub uploaded: BTreeMap<String, u64>,
-    /// What the engine was told last.
+    /// Policy that the engine got last.
     pub told: Option<Policy>,
 }
 

@@ -7,18 +7,18 @@ use fairlead_job::JobId;
 use fairlead_store::Version;
 use parking_lot::Mutex;
 
-/// How long a job must stay older than what was seen, ms: longer than searches lag behind.
+/// Time for which a job must stay older than the seen version, ms. It exceeds the lag of searches.
 pub const DOUBT_MS: u64 = 4_000;
 
-/// Most doubts at one time.
+/// Maximum number of doubts at one time.
 const DOUBTS_MAX: usize = 10_000;
 
-/// Jobs that were read at an older version than was seen, since when.
+/// Jobs that were read at an older version than the newest seen one, with the time since then.
 #[derive(Debug, Default)]
 pub struct VanishedWrites(Mutex<BTreeMap<JobId, (Version, Millis)>>);
 
 impl VanishedWrites {
-    /// A job was read at `found`; the newest that was seen of it is `newest`.
+    /// Compares the version `found` by a read of a job with the `newest` one seen.
     pub fn weigh(&self, id: JobId, found: Version, newest: Version, now: Millis) {
         let mut all = self.0.lock();
         if found >= newest {

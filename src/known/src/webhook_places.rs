@@ -12,22 +12,22 @@ use std::{
 use fairlead_dispatch::Millis;
 use parking_lot::Mutex;
 
-/// Messages on their way, of one account or to one receiver.
+/// Maximum number of messages in flight for one account, and to one receiver.
 const PLACES_MAX: u32 = 8;
-/// Messages on their way from one replica.
+/// Maximum number of messages in flight from one replica.
 const ALL_MAX: u32 = 256;
-/// After so many messages in a row that it did not answer in time a receiver rests.
+/// Number of consecutive messages without an answer in time after which a receiver is paused.
 const SLOW_MAX: u32 = 3;
-/// The first rest, ms; doubled with each message after it that is not answered in time.
+/// First pause, ms. It doubles with each further message that is not answered in time.
 const REST_MS: u64 = 10_000;
-/// The longest rest, ms.
+/// Longest pause, ms.
 const REST_MS_MAX: u64 = 300_000;
-/// How soon a message without a place is looked at again, ms.
+/// Delay before a message without a slot is checked again, ms.
 const BUSY_MS: u64 = 1_000;
-/// Receivers that are known to be slow.
+/// Maximum number of remembered slow receivers.
 const SLOW_KNOWN_MAX: usize = 10_000;
 
-/// All places of a replica.
+/// Slots for messages in flight from this replica.
 #[derive(Debug, Default)]
 pub struct WebhookPlaces(Mutex<Taken>);
 
@@ -41,12 +41,12 @@ struct Taken {
 #[derive(Debug, Default)]
 struct Receiver {
     on_their_way: u32,
-    /// Messages in a row that it did not answer in time.
+    /// Number of consecutive messages that it did not answer in time.
     slow: u32,
     rests_until: Millis,
 }
 
-/// The place of one message, until it is dropped.
+/// Slot of one message. Dropping it frees the slot.
 #[derive(Debug)]
 pub struct WebhookPlace {
     places: Arc<WebhookPlaces>,
@@ -63,12 +63,13 @@ impl Taken {
 }
 
 impl WebhookPlaces {
-    /// Whether an account has a place left, ms until it is asked for again if not. Receivers are not looked at.
+    /// Checks that an account has a free slot, regardless of the receiver. The error is the delay before the next
+    /// check, ms.
     pub fn has_room(&self, account: &str, is_fresh: bool) -> Result<(), u64> {
         self.0.lock().has_room(account, is_fresh)
     }
 
-    /// Takes a place for a message to this receiver. The error says in how many ms to ask again.
+    /// Takes a slot for a message to this receiver. The error is the delay before the next try, ms.
     pub fn take(
         self: &Arc<Self>,
         account: &str,
@@ -136,7 +137,7 @@ impl Drop for WebhookPlace {
     }
 }
 
-/// How many places a message may find taken and still get one, less one.
+/// Returns the number of taken slots below which a message gets one.
 const fn most(is_fresh: bool) -> u32 {
     if is_fresh { PLACES_MAX } else { PLACES_MAX / 2 }
 }

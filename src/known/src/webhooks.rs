@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize};
 use crate::webhook_places::WebhookPlaces;
 use fairlead_base::storage::{controller::Controller, small_doc::SmallDoc};
 
-/// What is told of a job.
+/// Event of a job that webhooks report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// It has ended.
+    /// The job ended.
     Ended,
     /// The first of its shards failed for good.
     Failing,
-    /// It has ended with another health than success.
+    /// The job ended with a health other than success.
     Failed,
-    /// It has ended with success, and the one before it had failed.
+    /// The job succeeded after the previous one had failed.
     PassedAgain,
 }
 
 impl Event {
-    /// Those that are waited for. What an end tells is decided when it is there.
+    /// Events that webhooks wait for. The end itself decides which event it reports.
     const AWAITED: [Self; 2] = [Self::Ended, Self::Failing];
 
     pub const fn as_str(self) -> &'static str {
@@ -37,13 +37,13 @@ impl Event {
     }
 }
 
-/// Which field of a job says who is told.
+/// Job field that names the receiver.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Field {
     #[default]
     Callback,
-    /// The account may say it for its jobs.
+    /// Receiver of notifications. An account may set a default for its jobs.
     Notify,
 }
 
@@ -57,7 +57,7 @@ impl Field {
         }
     }
 
-    /// The events of a job that are told; `None`: none is.
+    /// Returns the reported events of a job. `None`: the job has no such field.
     pub const fn events(self, state: &JobState) -> Option<CallbackEvents> {
         match self {
             Self::Callback => state.callback,
@@ -66,59 +66,59 @@ impl Field {
     }
 }
 
-/// How far a webhook is.
+/// Progress of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// Its event has not come.
+    /// Its event has not happened yet.
     #[default]
     Waiting,
-    /// It is tried, perhaps again.
+    /// It is being delivered, perhaps after failed tries.
     Trying,
-    /// The receiver took it.
+    /// The receiver accepted it.
     Sent,
-    /// It was tried as often as it is.
+    /// All tries failed.
     Dead,
-    /// Nobody is to be told: no event came that was asked for.
+    /// Nothing to report: no requested event happened.
     Skipped,
 }
 
 impl Standing {
-    /// Whether nothing more happens by itself.
+    /// Returns true if nothing more happens by itself.
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Sent | Self::Dead | Self::Skipped)
     }
 }
 
-/// A webhook, as it is stored.
+/// Stored webhook.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Webhook {
-    /// When somebody looks at it again, UTC epoch ms; 0: never.
+    /// Time of the next check, UTC epoch ms. 0: never.
     pub at_ms: u64,
     pub job_id: JobId,
     pub account: String,
     #[serde(default)]
     pub field: Field,
-    /// What is waited for.
+    /// Event that it waits for.
     pub event: Event,
-    /// Which events were asked for.
+    /// Requested events.
     #[serde(default = "ended")]
     pub on: CallbackEvents,
-    /// What all tries tell; none: it is not decided.
+    /// Event that all tries report. `None`: not decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tells: Option<Event>,
     #[serde(default)]
     pub standing: Standing,
-    /// When it was written, or last changed its standing.
+    /// Time of its creation or of its last change of standing, UTC epoch ms.
     #[serde(default)]
     pub since_ms: u64,
-    /// How often it was tried.
+    /// Number of tries.
     #[serde(default)]
     pub tries: u32,
-    /// A replica tries it until then, UTC epoch ms.
+    /// End of the present try by a replica, UTC epoch ms.
     #[serde(default)]
     pub tried_until_ms: u64,
-    /// What became of the last try, or why there is none; empty: it was taken.
+    /// Problem of the last try, or the reason why there was none. Empty: it was accepted.
     #[serde(default)]
     pub problem: String,
 }
@@ -127,12 +127,12 @@ impl SmallDoc for Webhook {
     const KIND: DocKind = DocKind::Webhook;
 }
 
-/// What documents of older versions ask for.
+/// Returns the requested events of documents from older versions.
 const fn ended() -> CallbackEvents {
     CallbackEvents::ENDED
 }
 
-/// Which webhook: the job, the field, and the event that is waited for.
+/// Identity of a webhook: job, field, and the awaited event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     pub job: JobId,
@@ -141,14 +141,14 @@ pub struct Key {
 }
 
 impl Key {
-    /// One of each field.
+    /// Returns the keys of all fields.
     pub fn each(job: JobId, event: Event) -> impl Iterator<Item = Self> {
         let fields = Field::ALL.into_iter();
         fields.map(move |field| Self { job, field, event })
     }
 }
 
-/// The document's id, which is also what the receiver knows it by.
+/// Returns the id of the document, by which the receiver knows it as well.
 pub fn id_of(key: Key) -> String {
     let (job, event) = (key.job, key.event.as_str());
     match key.field {
@@ -157,7 +157,7 @@ pub fn id_of(key: Key) -> String {
     }
 }
 
-/// The same from an id; `None`: it is none.
+/// Returns the key of an id. `None`: the id is not that of a webhook.
 pub fn key_of(id: &str) -> Option<Key> {
     let (job, rest) = id.split_once('.')?;
     let (field, event) = match rest.split_once('.') {
@@ -171,11 +171,11 @@ pub fn key_of(id: &str) -> Option<Key> {
     Some(Key { job, field, event })
 }
 
-/// How soon somebody looks at a job whose end nobody told, ms.
+/// Delay before a replica checks a job whose end was not reported, ms.
 pub const CHECK_MS: u64 = 60_000;
 
 impl Webhook {
-    /// One whose event is yet to come, or has just come.
+    /// Returns a webhook whose event has just happened or is still to come.
     pub fn new(state: &JobState, key: Key, now_ms: u64) -> Self {
         let Key { field, event, .. } = key;
         let wait_ms = if event == Event::Failing { 0 } else { CHECK_MS };
@@ -196,11 +196,11 @@ impl Webhook {
     }
 }
 
-/// Webhooks to look at soon, by this replica's own clock.
+/// Webhooks to check soon, on this replica's clock.
 #[derive(Debug)]
 pub struct Webhooks {
     pub looks: Arc<Controller<Key>>,
-    /// Those whose messages are on their way.
+    /// Slots of messages in flight.
     pub places: Arc<WebhookPlaces>,
 }
 
@@ -233,7 +233,7 @@ mod tests {
         }
     }
 
-    /// As it was written before there were notices.
+    /// Checks that a document from before notices is the callback of an end.
     #[test]
     fn an_older_document_is_the_callback_of_an_end() {
         let stored = json!({"at_ms": 5, "job_id": "7", "account": "a", "event": "ended"});

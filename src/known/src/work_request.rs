@@ -16,15 +16,15 @@ use fairlead_base::{
     names::check_name,
 };
 
-/// Longest name of an instance, bytes.
+/// Maximum length of an instance name, bytes.
 const INSTANCE_MAX: usize = 128;
-/// Longest word of how jobs are kept apart, bytes: newer agents may have other words.
+/// Maximum length of the isolation word, bytes. Newer agents may have other words.
 const ISOLATION_MAX: usize = 32;
-/// Most executors that an agent tells of.
+/// Maximum number of executors that an agent reports.
 const EXECUTORS_MAX: usize = 8;
-/// Longest name and version of an executor, bytes.
+/// Maximum length of the name or version of an executor, bytes.
 const EXECUTOR_BYTES_MAX: usize = 128;
-/// Longest text about why an executor cannot be used, bytes.
+/// Maximum length of the reason why an executor cannot be used, bytes.
 const PROBLEM_BYTES_MAX: usize = 512;
 
 fn bad(field: &'static str, value: impl Display, expected: &'static str) -> HostError {
@@ -89,7 +89,7 @@ fn check_lists(request: &ConsumeRequest) -> Result<(), HostError> {
     Ok(())
 }
 
-/// Checks what a request says of its agent.
+/// Checks the agent's description in a request.
 pub fn check_agent(request: &ConsumeRequest) -> Result<(), Refusal> {
     let words = [
         ("instance", &request.instance, INSTANCE_MAX),
@@ -105,8 +105,8 @@ pub fn check_agent(request: &ConsumeRequest) -> Result<(), Refusal> {
     Ok(check_name("arch", &request.arch)?)
 }
 
-/// The words of a request that are any, as many as are used. They only say what a host is good for: what is no word is
-/// passed over.
+/// Returns the valid words of a request, up to the limit. Invalid words are ignored, because words only guide
+/// preferences.
 fn known_words(mut words: Vec<String>) -> Vec<String> {
     let is_word = |word: &String| {
         (1..=WORD_BYTES_MAX).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_hexdigit())
@@ -116,7 +116,7 @@ fn known_words(mut words: Vec<String>) -> Vec<String> {
     words
 }
 
-/// The load that a host of these kinds says. A machine that is one job's as a whole is never loaded.
+/// Returns the load that a host of these kinds reports. A machine that serves one job as a whole is never loaded.
 pub fn known_load(load: HostLoad, kinds: &[TboxType]) -> HostLoad {
     let percent = |said: Option<u8>| said.map(|percent| percent.min(100));
     HostLoad {
@@ -141,28 +141,28 @@ fn check_executors(executors: &[ExecutorSaid]) -> Result<(), HostError> {
     Ok(())
 }
 
-/// Longest time a host may wait for work, seconds.
+/// Maximum time that a host may wait for work, seconds.
 pub const WAIT_S_MAX: u32 = 600;
 
-/// Most words of chunks that a host may send.
+/// Maximum number of chunk words that a host may send.
 const WORDS_MAX: usize = 2_048;
 
-/// So many of them are used, those of the newest inputs: each takes room in the engine while the host waits.
+/// Number of words that are used, those of the newest inputs. Each takes memory in the engine while the host waits.
 const WORDS_USED_MAX: usize = 512;
 
-/// Longest word of a chunk, bytes.
+/// Maximum length of a chunk word, bytes.
 const WORD_BYTES_MAX: usize = 32;
 
-/// Most CPUs of a host.
+/// Maximum number of CPUs of a host.
 pub const CPUS_MAX: u32 = 65_536;
 
-/// Most jobs in one answer.
+/// Maximum number of jobs in one answer.
 const JOBS_MAX: u32 = 256;
 
-/// Most jobs a host may say it runs.
+/// Maximum number of jobs that a host may report as running.
 pub const HELD_MAX: usize = 10_000;
 
-/// Most tags, devices or cache directories of a host.
+/// Maximum number of tags, devices or cache directories of a host.
 const LIST_MAX: usize = 1_000;
 
 /// A checked request for work.
@@ -172,16 +172,16 @@ pub struct WorkRequest {
     pub host: Host,
     pub jobs_max: u32,
     pub wait_s: u32,
-    /// The highest request number whose answer was read.
+    /// Highest number of a request whose answer was read.
     pub seen: u64,
     pub running: Vec<HeldJob>,
-    /// Words of the chunks that its cache holds, newest first.
+    /// Words of the chunks in its cache, newest first.
     pub content: Vec<String>,
-    /// Jobs on their way to it in answers that it had not read.
+    /// Jobs sent to it in answers that it had not read.
     pub owed: Vec<Owed>,
 }
 
-/// A job on its way to a host, with what it takes there.
+/// A job on its way to a host, with the resources that it takes.
 #[derive(Debug, Clone, Copy)]
 pub struct Owed {
     pub id: JobId,
@@ -190,7 +190,7 @@ pub struct Owed {
 }
 
 impl WorkRequest {
-    /// The same of a host that has a token of this account.
+    /// Returns the request with the account of its token.
     #[must_use]
     pub fn by(mut self, account: &str) -> Self {
         account.clone_into(&mut self.host.account);
@@ -201,14 +201,14 @@ impl WorkRequest {
         self.host.kinds.contains(&TboxType::Hw)
     }
 
-    /// Whether the host says that it has this attempt of the job.
+    /// Returns true if the host reports this attempt of the job.
     pub fn names(&self, state: &JobState) -> bool {
         self.running.iter().any(|held| {
             held.job_id.parse() == Ok(state.job_id) && held.claim_token == state.claim_token
         })
     }
 
-    /// Keeps room for a job that the host gets by an answer which it has not read.
+    /// Reserves room for a job that was sent in an answer which the host has not read.
     pub fn set_aside(&mut self, state: &JobState) {
         self.owed.push(Owed {
             id: state.job_id,
@@ -217,8 +217,7 @@ impl WorkRequest {
         });
     }
 
-    /// Of jobs that were claimed for a request that came more than once, those for which it has room, oldest
-    /// first, and the others.
+    /// Splits the jobs claimed for a repeated request into those that fit, oldest first, and the others.
     pub fn split_fitting(&self, mut jobs: Vec<JobState>) -> (Vec<JobState>, Vec<JobState>) {
         jobs.sort_by_key(|state| state.job_id);
         let owed = u32::try_from(self.owed.len()).unwrap_or(u32::MAX);
@@ -246,7 +245,7 @@ impl WorkRequest {
         })
     }
 
-    /// Checks what an agent sent.
+    /// Checks the request of an agent.
     pub fn of(name: &str, request: ConsumeRequest) -> Result<Self, Refusal> {
         check_name("host", name)?;
         check_numbers(&request)?;
@@ -314,7 +313,7 @@ mod tests {
     use super::*;
     use crate::hosts::{GONE_MS, Hosts};
 
-    /// A request of a host of these kinds that says such a load. Newer agents may say more.
+    /// Returns a request of a host of these kinds with this load and a field of newer agents.
     fn loaded(kinds: &[&str], free_mb: u32) -> WorkRequest {
         let request = serde_json::json!({
             "session": "s", "request": 1, "kinds": kinds, "arch": "x86_64", "memory_mb": 1000, "free_memory_mb": free_mb,
