@@ -14,16 +14,16 @@ use crate::{
 };
 use fairlead_base::errors::JobError;
 
-/// Which attempt a sender speaks for.
+/// Attempt that the sender of a report belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speaker {
-    /// The present one.
+    /// The present attempt.
     Present,
-    /// An earlier one, whose lease was lost.
+    /// An earlier attempt, whose lease was lost.
     Earlier(u16),
 }
 
-/// The state after a report; `None` when it changes nothing.
+/// Returns the state after a report. `None`: the report changes nothing.
 pub fn after_report(
     state: &JobState,
     speaker: Speaker,
@@ -70,8 +70,7 @@ pub fn after_report(
     }
 }
 
-/// Moves on to `stage`.
-/// What the report tells of the attempt, whatever stage it is in.
+/// Adds the facts of the report about the attempt, in any stage.
 fn note_facts(next: &mut JobState, report: &Report) {
     for milestone in &report.milestones {
         if !next.milestones.contains(milestone) && next.milestones.len() < MILESTONES_MAX {
@@ -96,6 +95,7 @@ fn note_facts(next: &mut JobState, report: &Report) {
     next.cpu_ms = next.cpu_ms.max(report.cpu_ms);
 }
 
+/// Moves on to `stage`.
 fn enter(mut next: JobState, stage: Stage, now_ms: u64) -> Result<JobState, JobError> {
     if !next.stage.may_become(stage) || stage == Stage::Cancel {
         return Err(JobError::NotForward {
@@ -200,7 +200,7 @@ fn advance_readiness(
     Ok(())
 }
 
-/// How a report of an end says that it ended.
+/// Returns the health of a reported end.
 fn reported_health(report: &Report) -> Health {
     let by_code = match report.exit_code {
         None | Some(0) => Health::Success,
@@ -209,7 +209,7 @@ fn reported_health(report: &Report) -> Health {
     report.health.unwrap_or(by_code)
 }
 
-/// A former owner reports: its end counts if the next attempt was not claimed yet.
+/// Applies a report of a former owner. Its end counts if the next attempt was not claimed yet.
 fn late_report(
     state: &JobState,
     attempt: u16,
@@ -233,7 +233,7 @@ fn late_report(
         return Ok(Some(touched(state)));
     }
     if !unclaimed || !ends || state.cluster.is_some() {
-        // Of a cluster, the others go into its next round.
+        // The other jobs of the cluster go into its next round.
         return over();
     }
     let mut again = state.clone();

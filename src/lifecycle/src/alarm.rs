@@ -8,10 +8,10 @@ use crate::{
     parent::{is_released, released},
 };
 
-/// What becomes of a waiting job at `now_ms`; `None`: nothing yet.
+/// Returns the next state of a waiting job at `now_ms`. `None`: no change yet.
 pub fn at_alarm(state: &JobState, now_ms: u64) -> Option<JobState> {
     if state.stage != Stage::Submit || is_released(state) {
-        // What becomes of a parent depends on its shards.
+        // The fate of a parent depends on its shards.
         return None;
     }
     let over = |reason: &str| {
@@ -52,12 +52,12 @@ pub fn at_alarm(state: &JobState, now_ms: u64) -> Option<JobState> {
     ))
 }
 
-/// Whether a waiting job waits for no time, no other job and no person: at most for its turn in its sequence.
+/// Returns true if a waiting job waits for nothing but its turn in its sequence.
 pub fn is_ripe(state: &JobState) -> bool {
     state.start_ms == 0 && state.waits.is_none() && state.held_by.is_empty()
 }
 
-/// The job waits for these others: neither it nor any of its shards begins before.
+/// Makes the job wait for others. Neither it nor any of its shards begins before them.
 pub fn waiting(mut state: JobState, on: WaitOn) -> JobState {
     state.ready = false;
     state.waits = Some(Waits::Jobs(on));
@@ -81,7 +81,7 @@ pub fn begin(mut state: JobState, now_ms: u64) -> JobState {
     state
 }
 
-/// The state of a job that may run anywhere again, on hosts where it failed, too.
+/// Returns the job free to run on any host, including those on which it failed.
 pub fn anywhere(state: &JobState, because: &str) -> JobState {
     let before = if state.reason.is_empty() {
         String::new()

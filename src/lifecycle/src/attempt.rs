@@ -9,34 +9,34 @@ use crate::{
     result_paths::attempt_root,
 };
 
-/// Longest time that whoever stops a job may leave it after the polite signal, seconds: agents wait no longer.
+/// Maximum grace period between SIGTERM and SIGKILL, seconds. Agents wait no longer.
 pub const STOP_GRACE_MAX_S: u32 = 3_600;
 
-/// Most earlier attempts kept in a job's state.
+/// Maximum number of earlier attempts kept in a job's state.
 const ATTEMPTS_KEPT: usize = NOT_ON_MAX;
 
-/// How long after its submit a job's body may still come, ms: longer than a submit may take to be answered.
+/// Time after a submit during which a job's body may still appear, ms. It exceeds the time for the answer of a submit.
 pub const BODY_COMES_MS: u64 = 60_000;
 
-/// A job of the same submit may be stored so much later than one that waits for it, ms.
+/// Maximum delay between the writes of two jobs of one submit, ms.
 pub const MISSING_MS: u64 = 60_000;
 
-/// How long until a job without one is handed out again, ms.
+/// Delay before a job without a body is handed out again, ms.
 pub const BODY_AGAIN_MS: u64 = 5_000;
 
-/// How long a job waits for the key of its secrets, ms: an operator may be importing it.
+/// Time for which a job waits for the key of its secrets, ms. An operator may be importing it.
 pub const KEY_COMES_MS: u64 = 60_000;
 
-/// How long a job rests that the boot store has no kernel for, ms: an operator may be copying it.
+/// Time for which a job without a kernel in the boot store pauses, ms. An operator may be copying it.
 const KERNEL_COMES_MS: u64 = 60_000;
 
-/// Why a job waits for that, and why it ends.
+/// Reason why such a job waits, and why it ends.
 pub const NO_KEY: &str = "its secrets cannot be opened: they are sealed with a key that this lab does not have (an operator can import it)";
 
-/// Sessions of testboxes that boot by themselves (iPXE, grub): they send no heartbeats.
+/// Prefix of the sessions of testboxes that boot over the network (iPXE, grub). They send no heartbeats.
 pub const BOOT_SESSION: &str = "boot:";
 
-/// The state of a job that goes back because its grant was never delivered: the attempt does not count.
+/// Returns a job to the queue because its grant was never delivered. The attempt does not count.
 pub fn given_back(state: &JobState, now_ms: u64, reason: &str) -> JobState {
     if let Some(health) = stopped_unheard(state) {
         return attempt_over(state, health, now_ms, reason);
@@ -46,17 +46,16 @@ pub fn given_back(state: &JobState, now_ms: u64, reason: &str) -> JobState {
     next
 }
 
-/// Why a job ends whose body never came.
+/// Reason of the end of a job whose body never appeared.
 pub const NO_BODY: &str = "its body is not in the store";
 
-/// Whether a body that is missing does not come any more.
+/// Returns true if a missing body cannot appear any more.
 pub fn is_without_body(state: &JobState, now_ms: u64) -> bool {
     now_ms.saturating_sub(state.submit_ms) >= BODY_COMES_MS
 }
 
-/// The state of a claimed job whose body is not in the store. A submit writes both documents at once, but with a node
-/// that hangs one is there long before the other: the job waits for it a while. A half that never comes was never
-/// acknowledged.
+/// Returns the state of a claimed job whose body is not in the store. A submit writes both documents at once, but a
+/// slow node may store one much later, so the job waits. A job whose body never appears was never acknowledged.
 pub fn without_body(state: &JobState, now_ms: u64) -> JobState {
     let reason = NO_BODY;
     if is_without_body(state, now_ms) {
@@ -71,8 +70,8 @@ pub fn without_body(state: &JobState, now_ms: u64) -> JobState {
     not_before(given_back(state, now_ms, reason), now_ms, BODY_AGAIN_MS)
 }
 
-/// The state of a claimed job whose secrets cannot be opened: it waits for the key once, and then ends. Without its
-/// secrets it would only fail in a way that nobody understands.
+/// Returns the state of a claimed job whose secrets cannot be opened. It waits for the key once, and then ends. Without
+/// its secrets the job would fail in a way that is hard to understand.
 pub fn without_key(state: &JobState, now_ms: u64) -> JobState {
     if state.reason == NO_KEY {
         let end = Stage::AbortInvalid;
@@ -81,19 +80,20 @@ pub fn without_key(state: &JobState, now_ms: u64) -> JobState {
     not_before(given_back(state, now_ms, NO_KEY), now_ms, KEY_COMES_MS)
 }
 
-/// The state of a claimed job that its machine cannot boot: it waits for a kernel, or for a machine that needs none.
+/// Returns the state of a claimed job that its machine cannot boot. It waits for a kernel, or for a machine that needs
+/// none.
 pub fn without_kernel(state: &JobState, now_ms: u64, problem: &str) -> JobState {
     not_before(given_back(state, now_ms, problem), now_ms, KERNEL_COMES_MS)
 }
 
-/// The state of a claimed job whose inputs or outputs cannot be read from its fields: another version wrote them.
+/// Returns the state of a claimed job whose inputs or outputs are unreadable, because another version wrote them.
 pub fn without_fields(state: &JobState, now_ms: u64) -> JobState {
     let end = Stage::AbortInvalid;
     let reason = "this version of the scheduler cannot read its inputs and outputs";
     ended(state, end, Health::AbortInvalid, now_ms, reason)
 }
 
-/// The same, not handed out for so long.
+/// Delays a job by `for_ms`.
 fn not_before(mut next: JobState, now_ms: u64, for_ms: u64) -> JobState {
     if next.stage == Stage::Submit {
         next.ready = false;
@@ -102,10 +102,10 @@ fn not_before(mut next: JobState, now_ms: u64, for_ms: u64) -> JobState {
     next
 }
 
-/// The state of a job whose attempt ended with `health`: it waits for the next one while its tries for such ends
-/// last, else it has ended.
+/// Returns the state after an attempt ended with `health`. The job is tried again while it has tries for such ends, and
+/// otherwise ends.
 pub fn attempt_over(state: &JobState, health: Health, now_ms: u64, reason: &str) -> JobState {
-    // Whoever stopped it wants no other attempt.
+    // A stopped job gets no other attempt.
     let stopped = stopped_with(state) == Some(Health::Terminate);
     let cause = health.cause().filter(|_| !stopped);
     let goes_along = left_behind(state);
@@ -144,7 +144,7 @@ pub fn attempt_over(state: &JobState, health: Health, now_ms: u64, reason: &str)
     next
 }
 
-/// Keeps the record of the attempt that ended, and where the job shall not run again.
+/// Adds the ended attempt to the record, and keeps the job off hosts that it must avoid.
 fn keep_attempt(next: &mut JobState, state: &JobState, health: Health, now_ms: u64, reason: &str) {
     next.attempts.push(Attempt {
         attempt: state.attempt,
@@ -180,7 +180,7 @@ pub fn avoid(next: &mut JobState, host: &str) {
     }
 }
 
-/// The state of a waiting job that somebody cancels. A parent whose shards were released ends when these have stopped.
+/// Returns the state of a waiting job that is cancelled. A parent with released shards ends after they have stopped.
 pub fn cancelled(state: &JobState, now_ms: u64, reason: &str) -> JobState {
     if is_released(state) {
         return stopping(state, Health::Cancel, now_ms, reason);
@@ -191,8 +191,8 @@ pub fn cancelled(state: &JobState, now_ms: u64, reason: &str) -> JobState {
     }
 }
 
-/// The state of a job that its testbox is told to stop; `None`: it is told already. A box that boots over the network
-/// hears nothing before its job runs, so the job ends at once, and its download is refused.
+/// Returns the state of a job that its testbox must stop. `None`: it was already told to. A testbox that boots over the
+/// network hears nothing before its job runs, so its job ends at once and its download is refused.
 pub fn to_be_stopped(state: &JobState, now_ms: u64, reason: &str) -> Option<JobState> {
     let is_booting = matches!(state.stage, Stage::Dispatch | Stage::Boot);
     if is_booting && state.session.starts_with(BOOT_SESSION) {
@@ -212,7 +212,7 @@ pub fn to_be_stopped(state: &JobState, now_ms: u64, reason: &str) -> Option<JobS
     })
 }
 
-/// The state of a job that ended for good.
+/// Returns the state of a job that ended for good.
 pub fn ended(
     state: &JobState,
     stage: Stage,
@@ -287,13 +287,13 @@ fn waiting_again(state: &JobState, now_ms: u64) -> JobState {
     }
 }
 
-/// Whether a job runs a round of its cluster that is over: its peers wait for it to run again.
+/// Returns true if the job runs in a past round of its cluster. Its peers wait for it to run again.
 fn left_behind(state: &JobState) -> bool {
     let place = state.cluster.as_ref();
     place.is_some_and(ClusterPlace::is_left_behind)
 }
 
-/// Adds to what testboxes spent on a job the attempt that ends by this change, if one does.
+/// Adds the attempt that ends by this change, if any, to the testbox time of the job.
 pub fn count_used(before: &JobState, wanted: JobState, now_ms: u64) -> JobState {
     let ends = wanted.attempt > before.attempt || wanted.stage.is_terminal();
     if !before.stage.is_held() || !ends {
@@ -307,19 +307,19 @@ pub fn count_used(before: &JobState, wanted: JobState, now_ms: u64) -> JobState 
     }
 }
 
-/// What a lost lease does to a job: told to stop, it has stopped; else it is tried again or given up.
+/// Returns the state after a lost lease. A job that was told to stop has stopped; others are tried again or given up.
 pub fn lost(state: &JobState, now_ms: u64, reason: &str) -> JobState {
     let health = stopped_unheard(state).unwrap_or(Health::AbortProvider);
     attempt_over(state, health, now_ms, reason)
 }
 
-/// The health that a job ends with which was told to stop; `None`: it was not.
+/// Returns the final health of a job that was told to stop. `None`: it was not.
 pub fn stopped_with(state: &JobState) -> Option<Health> {
     let asked = state.stop_asked;
     asked.then(|| state.stop_health.unwrap_or(Health::Terminate))
 }
 
-/// The same if nobody said that it stopped: that it ended well would have to be said.
+/// Returns the same for a job without a report of its end. Such a job cannot count as a success.
 pub fn stopped_unheard(state: &JobState) -> Option<Health> {
     let health = stopped_with(state)?;
     Some(match health {

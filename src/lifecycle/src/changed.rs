@@ -3,23 +3,23 @@
 use fairlead_job::Health;
 use fairlead_store::{JobState, StoredJob};
 
-/// What a change came to.
+/// Result of a change.
 #[derive(Debug, Clone)]
 pub struct Changed {
-    /// The state before.
+    /// State before the change.
     pub before: StoredJob,
-    /// The state after; the same when nothing had to change.
+    /// State after the change. It equals the state before if nothing had to change.
     pub after: StoredJob,
 }
 
 impl Changed {
-    /// Whether anything was written.
+    /// Returns true if anything was written.
     pub fn is_change(&self) -> bool {
         self.before.version != self.after.version
     }
 }
 
-/// How the attempt that a testbox had ended by a change, if it did.
+/// Returns the health of the testbox's attempt that a change ended, if it ended one.
 pub fn attempt_ended(before: &JobState, after: &JobState) -> Option<Health> {
     let health = if after.attempt > before.attempt {
         after.attempts.last().map(|last| last.health)

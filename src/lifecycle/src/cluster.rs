@@ -14,57 +14,57 @@ use crate::{
     backoff::pause_of,
 };
 
-/// A job of the same submit may be stored so much later than another, ms.
+/// Maximum delay between the writes of two jobs of one submit, ms.
 const MISSING_MS: u64 = 60_000;
-/// How much sooner nodes that had no testbox may have one, when their cluster tries again, ms.
+/// Head start of nodes that had no testbox when their cluster tries again, ms.
 const FIRST_MS: u64 = 3_000;
-/// The role whose nodes serve the others: they are stopped when nobody is left to serve.
+/// Role of the nodes that serve the others. They are stopped when no other node is left.
 const SERVER: &str = "server";
 
-/// Why a cluster is over.
+/// Reason why a cluster is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Over {
     who: JobId,
     why: String,
-    /// It did not end well.
+    /// True if the job ended badly.
     badly: bool,
 }
 
-/// Whether nodes without a testbox are waited for.
+/// State of the nodes without a testbox that others wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Missing {
     None,
     Some,
-    /// For longer than the others may wait.
+    /// They are missing for longer than the others may wait.
     ForTooLong,
 }
 
-/// What was read of a cluster's jobs.
+/// State of a cluster, from a read of all of its jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     head: JobId,
-    /// The cluster's round.
+    /// Present round of the cluster.
     round: u32,
-    /// The round that its head lets run.
+    /// Round that its head lets run.
     met: u32,
-    /// The last round that its head gave up.
+    /// Last round that its head gave up.
     given_up: u32,
-    /// All of them have a testbox and wait for each other.
+    /// True if all nodes have a testbox and wait for each other.
     all_wait: bool,
-    /// Whether some have no testbox, and others wait for them.
+    /// Nodes without a testbox that others wait for.
     missing: Missing,
-    /// How long those that have one wait for them, seconds.
+    /// Maximum time that nodes with a testbox wait for the others, seconds.
     wait_s: u64,
-    /// One ended badly, or was never stored.
+    /// A job that ended badly, or was never stored.
     failed: Option<Over>,
-    /// One ended well: nobody can begin with it any more.
+    /// A job that ended well. No job can start together with it any more.
     succeeded: Option<JobId>,
-    /// All nodes but the servers have ended well.
+    /// True if all nodes except the servers ended well.
     served: bool,
 }
 
 impl View {
-    /// `jobs` are those of the cluster, `found` what was read of each. Nobody gives up yet.
+    /// Returns the view of the cluster's `jobs`. `found` has the stored state of each. No round is given up yet.
     pub fn of(jobs: &[JobId], found: &[Option<StoredJob>], now_ms: u64) -> Self {
         let states: Vec<&JobState> = found.iter().flatten().map(|job| &job.state).collect();
         let places = || states.iter().filter_map(|state| state.cluster.as_ref());
@@ -104,13 +104,13 @@ impl View {
         }
     }
 
-    /// The cluster's first job, and the round in which some of its jobs have a testbox and others none.
+    /// Returns the cluster's first job, and the round if only some of its jobs have a testbox.
     pub fn partial_round(&self) -> (JobId, Option<u32>) {
         let is_partial = self.missing != Missing::None;
         (self.head, is_partial.then_some(self.round))
     }
 
-    /// The same, knowing since when the missing have been waited for.
+    /// Returns the view, completed with the time since when missing nodes are waited for.
     #[must_use]
     pub fn waiting_since(mut self, since: Option<Millis>, now: Millis) -> Self {
         let until_ms = |since: Millis| since.0.saturating_add(self.wait_s.saturating_mul(1000));
@@ -120,12 +120,12 @@ impl View {
         self
     }
 
-    /// Its head lets this round run.
+    /// Returns true if its head lets the present round run.
     fn is_open(&self) -> bool {
         self.met > 0 && self.met == self.round
     }
 
-    /// Why this job, which has not ended, can never run with all its peers.
+    /// Returns the reason why this running or waiting job can never run with all its peers.
     fn over(&self, state: &JobState, place: &ClusterPlace) -> Option<Over> {
         if let Some(failed) = &self.failed {
             return Some(failed.clone());
@@ -142,7 +142,7 @@ impl View {
     }
 }
 
-/// One that ended other than well, or is not there though it should be.
+/// Returns a job that did not end well, or that is missing although it should exist.
 fn failed(jobs: &[JobId], found: &[Option<StoredJob>], now_ms: u64) -> Option<Over> {
     let ended = found.iter().flatten().find(|job| {
         let state = &job.state;
@@ -170,13 +170,13 @@ fn serves(state: &JobState) -> bool {
     place.is_some_and(|place| place.roles == SERVER)
 }
 
-/// Whether it has a testbox and does not run.
+/// Returns true if the job has a testbox and does not run yet.
 fn has_testbox_only(state: &JobState) -> bool {
     let place = state.cluster.as_ref();
     state.stage.is_held() && place.is_some_and(|place| !place.is_through())
 }
 
-/// The state of a job after a look at all of its cluster; `None`: as it is.
+/// Returns the next state of a job, from the view of its cluster. `None`: unchanged.
 pub fn next_of(state: &JobState, view: &View, now_ms: u64) -> Option<JobState> {
     let place = state
         .cluster
@@ -214,8 +214,8 @@ fn with_place(state: &JobState, set: impl FnOnce(&mut ClusterPlace)) -> JobState
     next
 }
 
-/// The job in the cluster's round: one that runs is told to stop; one that waits goes on waiting, but in a round that
-/// was given up, it gives its testbox back.
+/// Returns the job in the cluster's round. A running job is told to stop. A waiting job goes on waiting, but returns
+/// its testbox if its round was given up.
 fn on_to(state: &JobState, place: &ClusterPlace, view: &View, now_ms: u64) -> JobState {
     let next = with_place(state, |place| place.round = view.round);
     if state.stage.is_held() && place.is_through() {
@@ -228,7 +228,7 @@ fn on_to(state: &JobState, place: &ClusterPlace, view: &View, now_ms: u64) -> Jo
     next
 }
 
-/// The head when the round is given up: it is the first to go on.
+/// Returns the head after it gives up the round. The head goes on first.
 fn give_up(state: &JobState, now_ms: u64) -> JobState {
     let next = with_place(state, |place| {
         place.given_up = place.round;
@@ -237,9 +237,9 @@ fn give_up(state: &JobState, now_ms: u64) -> JobState {
     put_back(&next, state.job_id, now_ms)
 }
 
-/// A job that leaves testboxes to others for a while, so that clusters which want each other's do not wait for ever.
-/// All jobs of a cluster pause, also those that had none: they would take what the others gave back. After it, those that
-/// had none come first: where one host alone can run them, no peer that could run elsewhere has taken it.
+/// Returns a job that leaves testboxes to others for a while, so that clusters that need each other's testboxes do not
+/// deadlock. All jobs of the cluster pause, because those without a testbox would take the returned ones. Afterwards
+/// those that had none go first. So no peer with a choice of hosts takes the only host that can run them.
 fn put_back(state: &JobState, head: JobId, now_ms: u64) -> JobState {
     let place = state.cluster.as_ref();
     let (round, wait_s) = place.map_or((0, 0), |place| (place.round, place.wait_s));
@@ -256,7 +256,7 @@ fn put_back(state: &JobState, head: JobId, now_ms: u64) -> JobState {
         let nth = u16::try_from(round).unwrap_or(u16::MAX);
         let usual = Backoff::default();
         let backoff = Backoff {
-            // Who does not wait for long does not stay away for long.
+            // A short wait is followed by a short pause.
             max_s: usual.max_s.min(wait_s),
             ..usual
         };
@@ -268,7 +268,7 @@ fn put_back(state: &JobState, head: JobId, now_ms: u64) -> JobState {
     back
 }
 
-/// The job told to stop, with the health that it then has; `None`: it is told already.
+/// Tells the job to stop, with the health that it then ends with. `None`: it was already told to.
 fn stop(state: &JobState, health: Health, reason: &str, now_ms: u64) -> Option<JobState> {
     let told = to_be_stopped(state, now_ms, reason)?;
     Some(JobState {
@@ -277,13 +277,13 @@ fn stop(state: &JobState, health: Health, reason: &str, now_ms: u64) -> Option<J
     })
 }
 
-/// A server's work is done when its clients have ended.
+/// Stops a server, because its clients have ended.
 fn served(state: &JobState, now_ms: u64) -> Option<JobState> {
     let reason = "all nodes that it served have ended";
     stop(state, Health::Success, reason, now_ms)
 }
 
-/// What becomes of a job whose cluster is over.
+/// Returns the state of a job whose cluster is over.
 fn end_with(state: &JobState, place: &ClusterPlace, over: &Over, now_ms: u64) -> Option<JobState> {
     let reason = format!("job {} of its cluster {}", over.who, over.why);
     if state.stage.is_held() && place.is_through() {

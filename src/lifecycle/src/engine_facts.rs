@@ -6,7 +6,7 @@ use fairlead_dispatch::{
 use fairlead_job::TboxType;
 use fairlead_store::{JobState, StoredJob, Version};
 
-/// The engine's view of a waiting job.
+/// Returns the engine's view of a waiting job.
 pub fn facts(job: &StoredJob) -> JobFacts {
     let state = &job.state;
     JobFacts {
@@ -39,30 +39,30 @@ pub fn facts(job: &StoredJob) -> JobFacts {
     }
 }
 
-/// What jobs of a fingerprint have in common, for run times; 0: it has none.
+/// Returns the class of a fingerprint for run times. 0: it has none.
 pub fn class_of(fingerprint: &str) -> u64 {
     let digits = fingerprint.get(..16).unwrap_or_default();
     u64::from_str_radix(digits, 16).unwrap_or(0)
 }
 
-/// What it would like to find on a host, and never waits for.
+/// Returns the tags and chunk words that a job prefers on a host. It never waits for them.
 fn preferred(state: &JobState) -> Vec<String> {
     let tags = state.prefer.iter().map(|tag| liked(tag));
     let words = state.input_words.iter().map(|word| holds(word));
     tags.chain(words).collect()
 }
 
-/// A word of chunks among the cache directories of a host that holds them. No directory has this name.
+/// Returns the cache directory name of a chunk word. No real directory has this name.
 pub fn holds(word: &str) -> String {
     format!("content:{word}")
 }
 
-/// A tag among the cache directories of a host, so that jobs can prefer it. No directory has this name.
+/// Returns the cache directory name of a tag, so that jobs can prefer the tag. No real directory has this name.
 pub fn liked(tag: &str) -> String {
     format!("tag:{tag}")
 }
 
-/// Alternatives as the engine takes them.
+/// Returns alternatives as the engine's type.
 pub fn alternatives(all: &[fairlead_job::Alternative]) -> Vec<Alternative<String>> {
     let one = |one: &fairlead_job::Alternative| Alternative {
         tags: one.tags.clone().into(),
@@ -71,7 +71,7 @@ pub fn alternatives(all: &[fairlead_job::Alternative]) -> Vec<Alternative<String
     all.iter().map(one).collect()
 }
 
-/// The engine's view of a job that a host holds.
+/// Returns the engine's view of a job that a host holds.
 pub fn running(job: &StoredJob) -> Running {
     let state = &job.state;
     Running {
@@ -87,7 +87,7 @@ pub fn running(job: &StoredJob) -> Running {
     }
 }
 
-/// The load of a host in the engine's words.
+/// Returns the load of a host as the engine's type.
 pub fn engine_load(load: fairlead_api::HostLoad) -> HostLoad {
     HostLoad {
         loaded: load.loaded,
@@ -96,7 +96,7 @@ pub fn engine_load(load: fairlead_api::HostLoad) -> HostLoad {
     }
 }
 
-/// The same version in the engine's words.
+/// Returns a version as the engine's type.
 pub fn engine_version(version: Version) -> fairlead_dispatch::Version {
     fairlead_dispatch::Version {
         primary_term: version.primary_term,
@@ -104,7 +104,7 @@ pub fn engine_version(version: Version) -> fairlead_dispatch::Version {
     }
 }
 
-/// The same version in the store's words.
+/// Returns a version as the store's type.
 pub fn store_version(version: fairlead_dispatch::Version) -> Version {
     Version {
         primary_term: version.primary_term,

@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 
 use fairlead_base::clock::utc_text;
 
-/// One field by compass-ci's name, from the state alone.
+/// Returns one field by its name in compass-ci, if it follows from the state.
 pub fn field_of(state: &JobState, name: &str) -> Option<Value> {
     known(state).shift_remove(name)
 }
 
-/// All fields that follow from the state, by compass-ci's names.
+/// Returns all fields that follow from the state, by their names in compass-ci.
 pub fn known(state: &JobState) -> Map<String, Value> {
     let mut view = Map::new();
     let mut put = |name: &str, value: Value| {
@@ -46,7 +46,7 @@ pub fn known(state: &JobState) -> Map<String, Value> {
     view
 }
 
-/// Fields that not every job has.
+/// Returns fields that not every job has.
 fn optional(state: &JobState) -> Map<String, Value> {
     let mut view = Map::new();
     let mut put = |name: &str, value: Value| {
@@ -108,7 +108,7 @@ fn optional(state: &JobState) -> Map<String, Value> {
     view
 }
 
-/// Jobs whose result it has, shares or is compared with.
+/// Returns the jobs whose result this one has, shares or is compared with.
 fn reuse_links(state: &JobState) -> Map<String, Value> {
     let reuse = state.reuse.as_ref();
     let links = [
@@ -122,7 +122,7 @@ fn reuse_links(state: &JobState) -> Map<String, Value> {
         .collect()
 }
 
-/// Its shards and its test cases.
+/// Returns the counts of its shards and test cases.
 fn parts(state: &JobState) -> Map<String, Value> {
     let mut view = Map::new();
     let mut put = |name: &str, value: Value| {
@@ -144,7 +144,7 @@ fn parts(state: &JobState) -> Map<String, Value> {
     view
 }
 
-/// A node's place among its peers.
+/// Returns a node's place among its peers.
 fn cluster(place: &ClusterPlace) -> Map<String, Value> {
     let mut view = Map::new();
     let mut put = |name: &str, value: Value| {
@@ -160,7 +160,7 @@ fn cluster(place: &ClusterPlace) -> Map<String, Value> {
     view
 }
 
-/// An attempt that failed, as a job shows it.
+/// Returns a failed attempt as a job shows it.
 pub fn attempt(attempt: &Attempt) -> Value {
     json!({
         "failure": attempt.health.cause(), "attempt": attempt.attempt, "host": attempt.host, "host_machine": attempt.host, "job_stage": attempt.stage,
@@ -169,7 +169,7 @@ pub fn attempt(attempt: &Attempt) -> Value {
     })
 }
 
-/// When what happened, for what has happened.
+/// Returns the times of all events so far.
 fn times(state: &JobState) -> Map<String, Value> {
     let mut view = Map::new();
     let end_name = match state.stage {
@@ -210,12 +210,12 @@ fn times(state: &JobState) -> Map<String, Value> {
     view
 }
 
-/// A time of a state; none: it has not come.
+/// Returns a time of a state. `None`: it has not come.
 pub fn happened(ms: u64) -> Option<u64> {
     (ms > 0).then_some(ms)
 }
 
-/// What made a job end so; empty: it did not end badly.
+/// Returns the cause of a bad end. Empty: the job did not end badly.
 pub fn failure(health: Health) -> String {
     let cause = health.cause();
     cause.map_or_else(String::new, |cause| cause.as_str().to_owned())

@@ -6,7 +6,7 @@ use fairlead_store::JobState;
 use crate::{alarm::begin, parent::is_released, shards::check_whole};
 use fairlead_base::errors::JobError;
 
-/// Refuses a change of a job that does not wait as a whole.
+/// Fails unless all of the job waits.
 pub fn check_changeable(state: &JobState) -> Result<(), JobError> {
     let id = state.job_id;
     check_whole(state)?;
@@ -23,7 +23,7 @@ pub fn check_changeable(state: &JobState) -> Result<(), JobError> {
     Ok(())
 }
 
-/// The waiting job held by `who`; `None`: somebody holds it already.
+/// Returns the waiting job held by `who`. `None`: somebody holds it already.
 pub fn held(state: &JobState, who: &str) -> Option<JobState> {
     if !state.held_by.is_empty() {
         return None;
@@ -35,7 +35,7 @@ pub fn held(state: &JobState, who: &str) -> Option<JobState> {
     })
 }
 
-/// The held job as it goes on; `None`: nobody holds it.
+/// Returns the held job released. `None`: nobody holds it.
 pub fn let_go(state: &JobState, now_ms: u64) -> Option<JobState> {
     if state.held_by.is_empty() {
         return None;
@@ -47,7 +47,7 @@ pub fn let_go(state: &JobState, now_ms: u64) -> Option<JobState> {
     Some(begin(free, now_ms))
 }
 
-/// Why a held job waits; `None`: nobody holds it.
+/// Returns the reason why a held job waits. `None`: nobody holds it.
 pub fn why_held(state: &JobState) -> Option<String> {
     let (by, id) = (&state.held_by, state.job_id);
     (!by.is_empty()).then(|| format!("{by} holds it: fairlead release {id}"))

@@ -8,14 +8,14 @@ use fairlead_store::JobState;
 
 use fairlead_base::metrics::Invariant;
 
-/// The invariant that a claimed state breaks, if any: its host has too little memory, or the job must avoid it.
+/// Returns the invariant that a claimed state violates: too little memory, or a host that the job must avoid.
 pub fn broken_by_claim(state: &JobState) -> Option<Invariant> {
     let has_cpus = state.host_cpus == 0 || state.cpus <= state.host_cpus;
     let has_room = has_cpus && state.memory_mb <= state.host_memory_mb;
     (!has_room || state.not_on.contains(&state.host)).then_some(Invariant::I3)
 }
 
-/// The invariant that a write breaks which replaces `before` by `after`, if any.
+/// Returns the invariant that the change from `before` to `after` violates, if any.
 pub fn broken_by_change(before: &JobState, after: &JobState) -> Option<Invariant> {
     let is_same_attempt = before.attempt == after.attempt;
     if before.stage.is_terminal() {

@@ -2,17 +2,17 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-/// Most tests of one list.
+/// Maximum number of tests in a list.
 pub const TESTS_MAX: usize = 20_000;
-/// Longest name of a test, bytes.
+/// Maximum length of a test's name, bytes.
 const NAME_BYTES_MAX: usize = 512;
-/// How long a test takes if nothing is known of any.
+/// Assumed time of a test if no time is known.
 const UNKNOWN: Duration = Duration::from_secs(1);
-/// A test that claims to take longer is not believed.
+/// Maximum time of a test. Longer claims are not believed.
 const LONGEST: Duration = Duration::from_hours(24);
 
-/// The tests that a list printed: one on each line, without blanks around it. Empty lines and those that begin with `#`
-/// are none, and one that is printed twice is one.
+/// Returns the tests of a printed list: one on each line, without surrounding blanks. Empty lines, lines that begin
+/// with `#`, and repeated names are ignored.
 pub fn read_list(output: &str) -> Result<Vec<String>, String> {
     let lines = output.lines().map(str::trim);
     let named = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -39,8 +39,8 @@ pub fn read_list(output: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// Puts each test into one of at most `shards` shards, none of which is empty. A test whose time is not known counts as
-/// the median of the others.
+/// Packs all tests into at most `shards` shards, none of them empty. A test of unknown time counts as the median of the
+/// others.
 pub fn pack(
     tests: &[String],
     seconds: impl Fn(&str) -> Option<f64>,

@@ -3,7 +3,7 @@
 use fairlead_job::{Health, Stage};
 use fairlead_store::JobState;
 
-/// The parent once it waits for nothing more: its shards may be made.
+/// Returns the parent released: it waits for nothing more, so its shards may be made.
 pub fn released(mut state: JobState, now_ms: u64) -> JobState {
     if let Some(shards) = state.shards.as_mut().filter(|it| it.released_ms == 0) {
         shards.released_ms = now_ms;
@@ -11,13 +11,13 @@ pub fn released(mut state: JobState, now_ms: u64) -> JobState {
     state
 }
 
-/// Whether the shards of a parent were released.
+/// Returns true if the shards of a parent were released.
 pub fn is_released(state: &JobState) -> bool {
     let shards = state.shards.as_ref();
     shards.is_some_and(|shards| shards.released_ms > 0)
 }
 
-/// A parent whose shards are to stop, so that it ends with this health. One that stops already stays as it is.
+/// Returns a parent whose shards must stop, so that it ends with this health. A parent that stops already is unchanged.
 pub fn stopping(parent: &JobState, health: Health, now_ms: u64, reason: &str) -> JobState {
     if parent.stop_asked {
         return parent.clone();
@@ -32,7 +32,7 @@ pub fn stopping(parent: &JobState, health: Health, now_ms: u64, reason: &str) ->
     .set_alarm()
 }
 
-/// A group that no job may join from now on. One that is closed stays as it is.
+/// Returns a group that no job may join from now on. A closed group is unchanged.
 pub fn closed(parent: &JobState, now_ms: u64) -> JobState {
     let mut next = parent.clone();
     if let Some(shards) = next.shards.as_mut().filter(|shards| shards.is_open()) {
@@ -41,7 +41,7 @@ pub fn closed(parent: &JobState, now_ms: u64) -> JobState {
     next.set_alarm()
 }
 
-/// A closed group that has so many shards for good.
+/// Returns a closed group with its final number of shards.
 pub fn counted(parent: &JobState, count: u16) -> JobState {
     let mut next = parent.clone();
     if let Some(shards) = next.shards.as_mut().filter(|shards| shards.is_uncounted()) {
@@ -50,7 +50,7 @@ pub fn counted(parent: &JobState, count: u16) -> JobState {
     next.set_alarm()
 }
 
-/// The stage of a parent that ends with this health.
+/// Returns the stage of a parent that ends with this health.
 pub fn end_stage(health: Health) -> Stage {
     if health == Health::Cancel {
         Stage::Cancel

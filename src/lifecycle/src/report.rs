@@ -9,69 +9,69 @@ use fairlead_base::{
     text::cut,
 };
 
-/// Most milestones of a job.
+/// Maximum number of milestones of a job.
 pub const MILESTONES_MAX: usize = 100;
-/// Bytes of the list of milestones in one report.
+/// Maximum length of the list of milestones in one report, bytes.
 const MILESTONES_BYTES_MAX: usize = 4096;
-/// Longest renewal, seconds: 30 days, as compass-ci has it.
+/// Maximum renewal, seconds: 30 days, as in compass-ci.
 const RENEW_S_MAX: u64 = 30 * 86_400;
-/// Longest address of a testbox, bytes.
+/// Maximum length of a testbox's address, bytes.
 const ADDRESS_MAX: usize = 128;
-/// The form of that list.
+/// Required form of the list of milestones.
 const WORDS: &str = "a list of at most 100 words";
-/// Longest reason kept, bytes.
+/// Maximum length of a stored reason, bytes.
 const REASON_MAX: usize = 300;
-/// Longest title of a crash kept, bytes.
+/// Maximum length of a stored crash title, bytes.
 const SIGNATURE_MAX: usize = 256;
 
 /// A checked report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The stage that the job reached.
+    /// Stage that the job reached.
     pub stage: Option<Stage>,
-    /// How the job ended.
+    /// Health with which the job ended.
     pub health: Option<Health>,
-    /// How far its files are there.
+    /// Readiness of its files.
     pub readiness: Option<DataReadiness>,
     /// Milestones that the job passed.
     pub milestones: Vec<String>,
-    /// How much longer the job may run, s.
+    /// Extension of the job's time limit, s.
     pub renew_s: Option<u64>,
     /// Exit code of the job's script.
     pub exit_code: Option<i32>,
-    /// Under which address its peers reach the testbox.
+    /// Address under which its peers reach the testbox.
     pub address: Option<String>,
-    /// Why the job ended so, in words.
+    /// Reason of the end, as a sentence.
     pub reason: String,
-    /// Whether the job shall be tried on another host, if it is tried again.
+    /// True if the next try must avoid this host.
     pub avoid_host: bool,
-    /// The id of what it leaves.
+    /// Content id of its outputs.
     pub outputs: Option<Digest>,
-    /// What the image holds that it ran in; empty: not said.
+    /// Digest of the image that it ran in. Empty: not reported.
     pub image_digest: String,
-    /// The title of the kernel crash that it printed.
+    /// Title of the kernel crash that it printed.
     pub crash_signature: String,
-    /// The most memory that the job had at one time, MB; 0: not said.
+    /// Peak memory of the job, MB. 0: not reported.
     pub peak_memory_mb: u32,
-    /// CPU time of the job, milliseconds; 0: not said.
+    /// CPU time of the job, milliseconds. 0: not reported.
     pub cpu_ms: u32,
-    /// Whether its results have test cases.
+    /// True if its results have test cases.
     pub has_cases: bool,
-    /// The test cases of its results, if it says that these are in. Read from them, not said by anybody.
+    /// Counts of test cases, if the report says that the results are complete. They are read from the results.
     pub cases: Option<CaseCounts>,
-    /// The attempt that the report is of.
+    /// Attempt that the report belongs to.
     pub attempt: Option<u16>,
-    /// The token of its claim.
+    /// Token of its claim.
     pub token: Option<String>,
 }
 
 impl Report {
-    /// Whether it says that an attempt with test cases ended, or that its results are in.
+    /// Returns true if it reports that an attempt with test cases ended, or that its results are complete.
     pub fn brings_cases(&self) -> bool {
         self.has_cases && self.ends()
     }
 
-    /// Whether it says that an attempt ended, or that its results are in.
+    /// Returns true if it reports that an attempt ended, or that its results are complete.
     pub fn ends(&self) -> bool {
         let are_in = matches!(
             self.readiness,
@@ -80,7 +80,7 @@ impl Report {
         are_in || self.stage.is_some_and(Stage::is_terminal)
     }
 
-    /// Reads a query's parameters.
+    /// Parses the parameters of a query.
     pub fn of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Self, JobError> {
         let mut report = Self::default();
         for (name, value) in pairs {

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use fairlead_base::clock::utc_date;
 
-/// Where a job's results go: `/result/SUITE/DATE/GROUP/ROOTFS/PARAMS/ID`, as compass-ci has it; parts
-/// that the job does not have are left out.
+/// Returns the path of a job's results: `/result/SUITE/DATE/GROUP/ROOTFS/PARAMS/ID`, as in compass-ci. Parts that the
+/// job lacks are left out.
 pub fn result_root(suite: &str, group: &str, spec: &Spec, submit_ms: u64, id: JobId) -> String {
     let text = |name: &str| {
         spec.get(name)
@@ -34,7 +34,7 @@ pub fn result_root(suite: &str, group: &str, spec: &Spec, submit_ms: u64, id: Jo
     path
 }
 
-/// The folder of attempt `to`, from that of attempt `from`.
+/// Returns the folder of attempt `to`, from that of attempt `from`.
 pub fn attempt_root(root: &str, from: u16, to: u16) -> String {
     let base = if from > 1 {
         root.strip_suffix(&format!(".{from}")).unwrap_or(root)
@@ -48,7 +48,7 @@ pub fn attempt_root(root: &str, from: u16, to: u16) -> String {
     }
 }
 
-/// A text as one segment of a path.
+/// Returns a text as one segment of a path.
 pub fn part(text: &str) -> String {
     let safe: String = text
         .chars()

@@ -11,20 +11,21 @@ use crate::{
 };
 use fairlead_base::text::cut;
 
-/// What the end of a job says of its key.
+/// Result of a job for its reuse key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It has not ended, or its data is not in.
+    /// It has not ended, or its data is incomplete.
     Open,
-    /// It succeeded, and all of its results are in.
+    /// It succeeded, and its results are complete.
     Good,
     /// It failed by itself, at the end or in an earlier attempt.
     Failed,
-    /// It says nothing: the machine failed, time was up, or somebody stopped it.
+    /// No statement: the machine failed, the time limit was reached, or somebody stopped it.
     Nothing,
 }
 
-/// Whether an end with this health is the fault of what ran. A limit of time is no part of the key.
+/// Returns true if this health is the fault of the test itself. Time limits do not count, because the key does not
+/// contain them.
 fn is_own(health: Health) -> bool {
     matches!(
         health.cause(),
@@ -32,7 +33,7 @@ fn is_own(health: Health) -> bool {
     )
 }
 
-/// What the end of a job says of its key.
+/// Returns the outcome of a job for its key.
 pub fn outcome(state: &JobState) -> Outcome {
     if !state.stage.is_terminal() {
         return Outcome::Open;
@@ -56,7 +57,7 @@ pub fn outcome(state: &JobState) -> Outcome {
     }
 }
 
-/// The job that has the result of `origin`. Nothing ran for it, and it counts as none that ran.
+/// Returns the job with the result of `origin`. Nothing ran for it, and it does not count as run.
 pub fn reused(state: &JobState, origin: &JobState, now_ms: u64) -> JobState {
     let from = origin.reused_from.unwrap_or(origin.job_id);
     let reuse = state.reuse.as_deref().cloned().map(|reuse| {
@@ -89,13 +90,13 @@ pub fn reused(state: &JobState, origin: &JobState, now_ms: u64) -> JobState {
     .set_alarm()
 }
 
-/// The job that waits for the end of one that runs the same thing.
+/// Returns the job waiting for the end of an identical one.
 pub fn joining(state: &JobState, to: JobId) -> JobState {
     let next = with_reuse(state, |reuse| reuse.joined = Some(to));
     waiting(next, WaitOn::end_of(to))
 }
 
-/// The same job with a change of what it has to do with others.
+/// Returns the job with a change of its reuse data.
 fn with_reuse(state: &JobState, change: impl FnOnce(&mut Reusing)) -> JobState {
     let mut next = state.clone();
     if let Some(reuse) = next.reuse.as_deref_mut() {
@@ -104,14 +105,14 @@ fn with_reuse(state: &JobState, change: impl FnOnce(&mut Reusing)) -> JobState {
     next
 }
 
-/// The job that runs itself, and why it takes no other result.
+/// Returns the job running itself, with the reason why it takes no other result.
 pub fn runs_itself(state: &JobState, why: &str) -> JobState {
     with_reuse(state, |reuse| {
         cut(why, Reusing::WHY_BYTES_MAX).clone_into(&mut reuse.why);
     })
 }
 
-/// The job that runs although it could have the result of `origin`, so that both are compared.
+/// Returns the job running although it could take the result of `origin`, so that both are compared.
 pub fn audits(state: &JobState, origin: JobId) -> JobState {
     let why = format!("it checks the result of job {origin}: one in a hundred does");
     with_reuse(&runs_itself(state, &why), |reuse| {
@@ -119,14 +120,14 @@ pub fn audits(state: &JobState, origin: JobId) -> JobState {
     })
 }
 
-/// Whether the new job with this id is one of the `percent` that are audits.
+/// Returns true if the new job with this id is among the `percent` audits.
 pub fn is_audit(id: JobId, percent: u8) -> bool {
     let hash = blake3::hash(&id.get().to_le_bytes());
     let [a, b, c, d, ..] = *hash.as_bytes();
     u32::from_le_bytes([a, b, c, d]) % 100 < u32::from(percent)
 }
 
-/// The job for whose end this one waits, to have its result.
+/// Returns the job for whose result this one waits.
 pub fn joined(state: &JobState) -> Option<JobId> {
     let reuse = state.reuse.as_deref()?;
     reuse
@@ -134,19 +135,20 @@ pub fn joined(state: &JobState) -> Option<JobId> {
         .filter(|_| state.stage == Stage::Submit && state.waits.is_some())
 }
 
-/// Whether both run the same thing for one account. An id may have been given to another job since it was noted.
+/// Returns true if both run the same test for one account. The check is needed because an id may belong to another job
+/// by now.
 pub fn are_twins(state: &JobState, other: &JobState) -> bool {
     let key = |state: &JobState| state.reuse.as_ref().map(|reuse| reuse.key.clone());
     state.account == other.account && key(state) == key(other)
 }
 
-/// Whether a result that ended then is older than the job takes.
+/// Returns true if a result from `end_ms` is older than the job accepts.
 pub fn is_too_old(state: &JobState, end_ms: u64, now_ms: u64) -> bool {
     let within_s = state.reuse.as_ref().map_or(0, |reuse| reuse.within_s);
     end_ms.saturating_add(within_s.saturating_mul(1_000)) < now_ms
 }
 
-/// What becomes of a job that waits for the result of another one, which was read as this; `None`: it waits on.
+/// Returns the next state of a job that waits for the result of `other`. `None`: it waits on.
 pub fn after_joined(state: &JobState, other: Option<&StoredJob>, now_ms: u64) -> Option<JobState> {
     let Some(other) = other.map(|other| &other.state) else {
         let is_late = now_ms >= state.submit_ms.saturating_add(MISSING_MS);
@@ -187,7 +189,7 @@ pub fn after_joined(state: &JobState, other: Option<&StoredJob>, now_ms: u64) ->
     }
 }
 
-/// The job that waits for no result any more, and runs itself.
+/// Returns the job no longer waiting for a result, so that it runs itself.
 pub fn free(state: &JobState, why: &str, now_ms: u64) -> JobState {
     let free = JobState {
         waits: None,
@@ -196,7 +198,7 @@ pub fn free(state: &JobState, why: &str, now_ms: u64) -> JobState {
     begin(free, now_ms)
 }
 
-/// How the end of an audit differs from what it checks; `None`: it does not, or its end says nothing.
+/// Returns how the end of an audit differs from the audited result. `None`: no difference, or no statement.
 pub fn differs(audit: &JobState, origin: &JobState) -> Option<String> {
     let (id, from) = (audit.job_id, origin.job_id);
     match outcome(audit) {
@@ -358,7 +360,7 @@ mod tests {
         }
     }
 
-    /// Seed 120001.
+    /// Regression test of seed 120001.
     #[test]
     fn of_two_jobs_that_joined_each_other_the_older_one_runs() {
         let joins = |id, of| joining(&waiting(id), JobId::new(of));
@@ -462,7 +464,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a job was, as one that reuses it never ran, and has the health of its origin.
+        /// Checks that a reused job never ran and has the health of its origin, in whatever state it was before.
         #[test]
         fn a_reused_job_is_never_charged(n in 1_u64..1_000, attempt in 1_u16..9, now_ms in 1_u64..1_000_000) {
             let origin = JobState { attempt, ..good(n) };

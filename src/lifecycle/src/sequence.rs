@@ -11,34 +11,34 @@ use crate::{
     shards::taken_out,
 };
 
-/// The time in which `per_minute` counts, ms.
+/// Period of `per_minute`, ms.
 const MINUTE_MS: u64 = 60_000;
 
-/// The members of a sequence that have not ended.
+/// Unfinished members of a sequence.
 #[derive(Debug, Clone, Default)]
 pub struct Open<'a> {
-    /// Those with a turn.
+    /// Members with a turn.
     pub with_turn: BTreeMap<JobId, &'a JobState>,
-    /// Those that wait for one and for nothing else, oldest first.
+    /// Members that only wait for a turn, oldest first.
     pub waiting: Vec<&'a JobState>,
-    /// Those that wait for something else first, and have no place yet, oldest first.
+    /// Members that wait for something else first, and have no place yet, oldest first.
     pub unripe: Vec<&'a JobState>,
-    /// When those with a turn that have ended began, UTC epoch ms.
+    /// Start times of ended members that had a turn, UTC epoch ms.
     pub begun_ms: Vec<u64>,
 }
 
-/// Who gets a turn.
+/// Decision about the next turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Turns {
-    /// These, oldest first.
+    /// Members that get a turn, oldest first.
     pub next: Vec<JobId>,
-    /// When one more may get one because a minute has passed, UTC epoch ms.
+    /// Time at which the limit per minute allows another turn, UTC epoch ms.
     pub again_ms: Option<u64>,
 }
 
 impl Open<'_> {
-    /// Who gets a turn at `now_ms`: in the order of submits, each as its own limits say. One that must wait keeps those
-    /// behind it waiting. A member with a turn that has not begun counts among those that begin in this minute.
+    /// Returns the members that get a turn at `now_ms`, in the order of submits and within their limits. A member that
+    /// must wait blocks those behind it. A member with a turn that has not started counts as started in this minute.
     pub fn turns(&self, now_ms: u64) -> Turns {
         let of_turn = self.with_turn.values().map(|state| state.dispatch_ms);
         let begun_ms = of_turn.chain(self.begun_ms.iter().copied());
@@ -68,16 +68,16 @@ impl Open<'_> {
         turns
     }
 
-    /// The priority that a member with a turn gets before it runs: the best of those in its queue that wait behind it.
-    /// `None`: it keeps its own.
+    /// Returns the priority for a member with a turn until it runs: the best among those behind it in its queue.
+    /// `None`: its own.
     pub fn raised(&self, state: &JobState) -> Option<i16> {
         let behind = self.waiting.iter().filter(|it| it.queue == state.queue);
         let best = behind.map(|it| it.priority).max()?;
         (state.stage == Stage::Submit && best > state.priority).then_some(best)
     }
 
-    /// Members that the newest job with `replace` that has a place replaces, with that job: of other submits all that
-    /// wait, or of all the oldest ones, until no more are left than its limit allows.
+    /// Returns the members that the newest placed job with `replace` replaces, with that job. They are all waiting
+    /// members of other submits, or the oldest of all until its limit holds.
     pub fn replaced(&self) -> Option<(JobId, Vec<JobId>)> {
         let placed = self.waiting.iter().chain(self.with_turn.values());
         let all: BTreeMap<JobId, (&JobState, bool)> = placed
@@ -108,12 +108,12 @@ impl Open<'_> {
     }
 }
 
-/// Whether a job that began then began within the last minute.
+/// Returns true if a job that started at this time started within the last minute.
 pub fn is_recent(begun_ms: u64, now_ms: u64) -> bool {
     begun_ms.saturating_add(MINUTE_MS) > now_ms
 }
 
-/// Whether a job that replaces others takes this one out.
+/// Returns true if a job with this `replace` removes this member.
 fn takes_out(replace: Option<Replace>, state: &JobState) -> bool {
     let waits = state.stage == Stage::Submit && !is_released(state);
     match replace {
@@ -123,7 +123,8 @@ fn takes_out(replace: Option<Replace>, state: &JobState) -> bool {
     }
 }
 
-/// The job taken out because `newest` replaces it; `None`: it began meanwhile, is told already, or has ended.
+/// Returns the job removed because `newest` replaces it. `None`: it has started, was already told to stop, or has
+/// ended.
 pub fn replaced_by(state: &JobState, newest: &JobState, now_ms: u64) -> Option<JobState> {
     let reason = format!("replaced by job {} of '{}'", newest.job_id, newest.sequence);
     takes_out(newest.sequence_replace, state)
@@ -131,8 +132,8 @@ pub fn replaced_by(state: &JobState, newest: &JobState, now_ms: u64) -> Option<J
         .flatten()
 }
 
-/// The keys under which a job is found, if it is to run where the one before it did. One that names other hosts runs
-/// there.
+/// Returns the host keys of a job that must run on the host of its predecessor. A job that names other hosts keeps its
+/// own.
 pub fn kept_on(keys: &[String], host: &str) -> Vec<String> {
     let on_host = |key: &String| match key.split_once('@') {
         Some(("hw", _)) => Some(format!("hw@{host}")),
@@ -146,19 +147,20 @@ pub fn kept_on(keys: &[String], host: &str) -> Vec<String> {
     if kept.is_empty() { keys.to_vec() } else { kept }
 }
 
-/// Whether a change of a member may pass a turn on: it ended, or took its place or left it.
+/// Returns true if a change of a member may pass on a turn: it ended, or took or left its place.
 pub fn may_pass_on(before: &JobState, after: &JobState) -> bool {
     let ends = after.stage.is_terminal() && !before.stage.is_terminal();
     ends || (after.stage == Stage::Submit && is_ripe(before) != is_ripe(after))
 }
 
-/// Whether a member with a turn waits for other jobs or for a person. A try that failed keeps its turn until the next one.
+/// Returns true if a member with a turn waits for other jobs or for a person. A failed try keeps its turn until the
+/// next one.
 fn has_lapsed(state: &JobState) -> bool {
     let waits_on = state.waits.is_some() || !state.held_by.is_empty();
     state.stage == Stage::Submit && state.sequence_turn && waits_on && !is_released(state)
 }
 
-/// The job without the turn that it cannot use now; `None`: it has none, or can.
+/// Returns the job without the turn that it cannot use now. `None`: it has no turn, or can use it.
 pub fn without_turn(state: &JobState) -> Option<JobState> {
     has_lapsed(state).then(|| JobState {
         sequence_turn: false,
@@ -166,7 +168,7 @@ pub fn without_turn(state: &JobState) -> Option<JobState> {
     })
 }
 
-/// The job with its turn; `None`: it has it, waits for something else, or waits no more.
+/// Returns the job with its turn. `None`: it has one, waits for something else, or waits no more.
 pub fn with_turn(state: &JobState, host: &str, now_ms: u64) -> Option<JobState> {
     if state.stage != Stage::Submit || state.sequence_turn || !is_ripe(state) {
         return None;
@@ -228,7 +230,7 @@ mod tests {
             sequence_limit: 0,
             ..member(2)
         };
-        // Who wants to be alone keeps those behind it waiting.
+        // A member that must be alone blocks those behind it.
         assert_eq!(next(open(&[&first], &[&alone, &c])), []);
         assert_eq!(next(open(&[], &[&alone, &c])), ids(&[2, 3]));
     }
@@ -312,7 +314,7 @@ mod tests {
         assert_eq!(cancelled.stage, Stage::Cancel);
         assert!(cancelled.reason.contains("replaced by job"));
         assert_eq!(replaced_by(&first, &newest, 9), None);
-        // What came after it is not older.
+        // Members that came later are not older.
         let later = member(5);
         let replaced = open(&[], &[&all, &later]).replaced();
         assert_eq!(replaced, None);

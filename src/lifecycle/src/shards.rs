@@ -15,33 +15,33 @@ use crate::{
 };
 use fairlead_base::{errors::JobError, text::cut};
 
-/// How long after the end of its last shard a parent waits for data that may still come, ms.
+/// Time after the end of its last shard for which a parent waits for late data, ms.
 pub const DATA_COMES_MS: u64 = 60_000;
-/// Most shards that a reason names.
+/// Maximum number of shards that a reason names.
 const NAMED_MAX: usize = 5;
-/// Longest parameters kept in a state, bytes.
+/// Maximum length of stored parameters, bytes.
 const PARAMS_MAX: usize = 200;
 
-/// What is to be done about a parent.
+/// Next step for a parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// It has ended.
+    /// None: it has ended.
     Over,
-    /// Nothing now; somebody looks again then, UTC epoch ms. `None`: when something changes.
+    /// Wait until this time, UTC epoch ms. `None`: until something changes.
     Wait(Option<u64>),
-    /// These shards are to be made, by number.
+    /// Make these shards, by number.
     Make(Vec<u16>),
-    /// The parent goes on as this.
+    /// Store the parent in this state.
     Note(Box<JobState>),
-    /// These shards are to be stopped, by number.
+    /// Stop these shards, by number.
     Stop(Vec<u16>),
-    /// The tests that were listed are to be packed.
+    /// Pack the listed tests.
     Plan,
-    /// The parent ends as this, if the states of its shards are the store's for sure.
+    /// End the parent in this state, if the read states of its shards are confirmed.
     End(Box<JobState>),
 }
 
-/// The state with which shard `n` (from 1) begins. `fields`: where it may run, if that is not where its parent says.
+/// Returns the first state of shard `n` (from 1). `fields` choose its hosts, if they differ from the parent's.
 pub fn shard_state(parent: &JobState, n: u16, fields: Option<&JobFields>) -> JobState {
     let sharding = parent.shards.as_deref().cloned().unwrap_or_default();
     let Sharding {
@@ -99,7 +99,7 @@ pub fn shard_state(parent: &JobState, n: u16, fields: Option<&JobFields>) -> Job
     state.set_alarm()
 }
 
-/// A shard runs where its own fields say.
+/// Sets the hosts of a shard from its own fields.
 fn place(state: &mut JobState, fields: &JobFields) {
     let count = |list: &[String]| u16::try_from(list.len()).unwrap_or(u16::MAX);
     state.testbox.clone_from(&fields.testbox);
@@ -132,8 +132,8 @@ fn params(parent: &JobState, n: u16, count: u16) -> String {
     format!("{own} {}", parent.params)
 }
 
-/// What is to be done about a parent, from its own state and those of its shards, in order. `None` among them: that
-/// shard is not there.
+/// Returns the next step for a parent, from its state and those of its shards, in order. `None` among them: that shard
+/// does not exist.
 pub fn next(parent: &JobState, shards: &[Option<StoredJob>], now_ms: u64) -> Next {
     let Some(sharding) = parent.shards.as_deref() else {
         return Next::Over;
@@ -182,7 +182,7 @@ pub fn next(parent: &JobState, shards: &[Option<StoredJob>], now_ms: u64) -> Nex
     Next::Wait(Some(parent.finish_by_ms).filter(|ms| *ms > 0 && !parent.stop_asked))
 }
 
-/// What is to be done about a group whose shards are not counted for good. `shards`: those that joined it.
+/// Returns the next step for a group whose final number of shards is open. `shards` are those that joined it.
 fn next_of_group(
     parent: &JobState,
     sharding: &Sharding,
@@ -219,7 +219,8 @@ fn next_of_group(
     }
 }
 
-/// The shard of a group under a number that no job has: a create that was never acknowledged had it.
+/// Returns a placeholder for a number of a group without a job. The number belonged to a create that was never
+/// acknowledged.
 pub fn nobodys_shard(parent: &JobState, n: u16) -> JobState {
     let state = shard_state(parent, n, None);
     if state.stage.is_terminal() {
@@ -235,13 +236,13 @@ pub fn nobodys_shard(parent: &JobState, n: u16) -> JobState {
     )
 }
 
-/// Whether nobody joined a group under this number: it counts for nothing.
+/// Returns true if this is such a placeholder, which counts for nothing.
 pub fn is_nobodys(parent: &JobState, shard: &JobState) -> bool {
     let is_group = parent.shards.as_ref().is_some_and(|it| it.is_group());
     is_group && shard.shard.is_some_and(|place| !place.has_own_body())
 }
 
-/// The shard with this number of a group: a job that joins it.
+/// Returns a job that joins a group as the shard with this number.
 pub fn joined(job: &JobState, parent: JobId, n: u16) -> JobState {
     JobState {
         shard: Some(ShardPlace {
@@ -253,7 +254,8 @@ pub fn joined(job: &JobState, parent: JobId, n: u16) -> JobState {
     }
 }
 
-/// What is to be done about a parent whose tests are yet to be listed. `lister`: the job that lists them, if it is there.
+/// Returns the next step for a parent whose tests must still be listed. `lister` is the job that lists them, if it
+/// exists.
 pub fn next_of_list(parent: &JobState, lister: Option<&JobState>, now_ms: u64) -> Next {
     let waits = parent.stage == Stage::Submit;
     let Some(sharding) = parent.shards.as_deref().filter(|_| waits) else {
@@ -292,12 +294,12 @@ pub fn next_of_list(parent: &JobState, lister: Option<&JobState>, now_ms: u64) -
     Next::Wait(Some(parent.finish_by_ms).filter(|ms| *ms > 0 && !parent.stop_asked))
 }
 
-/// A parent that ends before it has any shard.
+/// Returns a parent that ends before it has any shard.
 pub fn never_planned(parent: &JobState, health: Health, now_ms: u64, reason: &str) -> JobState {
     ended(parent, end_stage(health), health, now_ms, reason)
 }
 
-/// The parent whose tests are packed into `count` shards by this plan.
+/// Returns the parent whose tests are packed into `count` shards by this plan.
 pub fn planned(parent: &JobState, count: u16, digest: &str) -> JobState {
     let mut next = parent.clone();
     if let Some(shards) = &mut next.shards {
@@ -307,7 +309,7 @@ pub fn planned(parent: &JobState, count: u16, digest: &str) -> JobState {
     next.set_alarm()
 }
 
-/// The parent of shards that are all in the store.
+/// Returns the parent after all its shards are stored.
 pub fn made(parent: &JobState) -> JobState {
     let mut next = parent.clone();
     if let Some(shards) = &mut next.shards {
@@ -316,7 +318,7 @@ pub fn made(parent: &JobState) -> JobState {
     next.set_alarm()
 }
 
-/// The parent whose shards are to stop because one of them failed, or because the time is up; `None`: they go on.
+/// Returns the parent whose shards must stop, because one failed or because the time is up. `None`: they go on.
 fn stopped_by_itself(
     parent: &JobState,
     sharding: &Sharding,
@@ -346,12 +348,12 @@ fn stopped_by_failure(parent: &JobState, failed: &JobState, now_ms: u64) -> JobS
     stopping(parent, failed.health, now_ms, &reason)
 }
 
-/// Whether a shard failed for good.
+/// Returns true if a shard failed for good.
 pub fn has_failed(shard: &JobState) -> bool {
     shard.stage.is_terminal() && shard.health != Health::Success
 }
 
-/// A shard of a parent that is to stop; `None`: it is told already, or has ended.
+/// Returns a shard of a stopping parent, told to stop. `None`: it was already told to, or has ended.
 pub fn stopped_shard(parent: &JobState, shard: &JobState, now_ms: u64) -> Option<JobState> {
     let mut stopped = taken_out(shard, now_ms, &parent.reason)?;
     if shard.stage != Stage::Submit {
@@ -360,7 +362,7 @@ pub fn stopped_shard(parent: &JobState, shard: &JobState, now_ms: u64) -> Option
     Some(stopped)
 }
 
-/// A shard that no longer counts: it is cancelled, or its testbox is told; `None`: it is told already, or has ended.
+/// Returns a shard that no longer counts, cancelled or told to stop. `None`: it was already told to, or has ended.
 pub fn taken_out(shard: &JobState, now_ms: u64, reason: &str) -> Option<JobState> {
     match shard.stage {
         stage if stage.is_terminal() => None,
@@ -369,7 +371,7 @@ pub fn taken_out(shard: &JobState, now_ms: u64, reason: &str) -> Option<JobState
     }
 }
 
-/// Refuses what is done to a shard alone: it is done to all of its parent's.
+/// Fails for a shard, because such an act applies to all shards of its parent.
 pub fn check_whole(state: &JobState) -> Result<(), JobError> {
     let Some(place) = state.shard else {
         return Ok(());
@@ -381,7 +383,7 @@ pub fn check_whole(state: &JobState) -> Result<(), JobError> {
     })
 }
 
-/// Whether data of a shard that has ended may still come.
+/// Returns true if data of an ended shard may still come.
 pub fn is_data_due(shard: &JobState) -> bool {
     let is_lost = shard.health.cause() == Some(Cause::Infra);
     shard.stage == Stage::Finish
@@ -390,7 +392,7 @@ pub fn is_data_due(shard: &JobState) -> bool {
         && shard.stop_health.is_none()
 }
 
-/// The parent whose shards are all over.
+/// Returns the parent after all its shards have ended.
 fn over(parent: &JobState, shards: &[&JobState], now_ms: u64) -> JobState {
     let mut ends: BTreeMap<Health, u16> = BTreeMap::new();
     let mut cases = CaseCounts::default();
@@ -412,7 +414,7 @@ fn over(parent: &JobState, shards: &[&JobState], now_ms: u64) -> JobState {
     next
 }
 
-/// The cases of a shard; those that failed are named with its number.
+/// Returns the test cases of a shard. Failed ones are prefixed with its number.
 fn own_cases(shard: &JobState) -> CaseCounts {
     let mut cases = shard.cases.as_deref().cloned().unwrap_or_default();
     let n = shard.shard.map_or(0, |shard| shard.n);
@@ -423,7 +425,7 @@ fn own_cases(shard: &JobState) -> CaseCounts {
     cases
 }
 
-/// Success if all shards succeeded; else what all that did not have in common, if anything.
+/// Returns success if all shards succeeded, the common health of the unsuccessful shards, or a general failure.
 fn health_of(parent: &JobState, ends: &BTreeMap<Health, u16>) -> Health {
     if let Some(health) = parent.stop_health.filter(|_| parent.stop_asked) {
         return health;

@@ -2,7 +2,7 @@
 
 use fairlead_store::{JobState, Patch, StatePatch, StoredJob};
 
-/// The same state, but for a number that says only that it was made sure of.
+/// Returns the same state with a new number that only proves that it was confirmed.
 pub fn touched(state: &JobState) -> JobState {
     JobState {
         claim_seq: state.claim_seq.wrapping_add(1),
@@ -10,7 +10,7 @@ pub fn touched(state: &JobState) -> JobState {
     }
 }
 
-/// The same state touched: to be written, and so acknowledged.
+/// Returns the same state touched, so that the store must acknowledge it.
 pub fn touch(stored: &StoredJob) -> (JobState, Patch) {
     let wanted = touched(&stored.state);
     let patch = Patch {

@@ -14,18 +14,18 @@ use crate::{
     reuse::{after_joined, joined},
 };
 
-/// How a condition stands.
+/// Status of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It holds.
+    /// It is met.
     Met,
-    /// It may yet hold.
+    /// It may still be met.
     Open,
-    /// The job ended, and it can hold no more.
+    /// The job ended, so it can never be met.
     Never,
 }
 
-/// How a condition stands with this state of its job.
+/// Returns the status of a condition with this state of its job.
 pub fn standing(condition: &Condition, state: &JobState) -> Standing {
     let requirements = &condition.requirements;
     if requirements.is_empty() {
@@ -64,7 +64,7 @@ fn holds(state: &JobState, required: &Requirement) -> bool {
     }
 }
 
-/// The jobs that a job waits for; none: it waits for no job, or for what this version does not know.
+/// Returns the conditions that a job waits for. `None`: none, or a kind that this version does not know.
 pub fn waits_for(child: &JobState) -> Option<&WaitOn> {
     match child.waits.as_ref()? {
         Waits::Jobs(on) => Some(on),
@@ -72,7 +72,7 @@ pub fn waits_for(child: &JobState) -> Option<&WaitOn> {
     }
 }
 
-/// What becomes of a waiting job: `None`, it waits on.
+/// Returns the next state of a waiting job. `None`: it waits on.
 pub fn decide(
     child: &JobState,
     parents: &BTreeMap<JobId, Option<StoredJob>>,
@@ -113,7 +113,7 @@ pub fn decide(
                 ));
             }
             Standing::Open => all_met = false,
-            // What it leaves is known at its end.
+            // The outputs of a job are known at its end.
             Standing::Met if !state.stage.is_terminal() && takes_from(child, condition.job) => {
                 all_met = false;
             }
@@ -133,19 +133,19 @@ pub fn decide(
     })
 }
 
-/// Says how jobs wait for each other, the first one for the first of `others`.
+/// Describes jobs that wait for each other, beginning with the one that waits for the first of `others`.
 pub fn words_of_circle(first: &str, others: impl Iterator<Item = JobId>) -> String {
     let others: Vec<String> = others.map(|id| format!("job {id}")).collect();
     let others = others.join(", which waits for ");
     format!("a circle: {first} waits for {others}, which waits for {first}")
 }
 
-/// Whether the outputs of a job are among the inputs of another.
+/// Returns true if the outputs of `parent` are inputs of `child`.
 fn takes_from(child: &JobState, parent: JobId) -> bool {
     child.inputs_from().any(|from| from == parent)
 }
 
-/// The jobs that left what is among the inputs of a job by now, as they are known.
+/// Returns the content ids of the known outputs that are inputs of this job.
 pub fn outputs_for<'p>(
     child: &JobState,
     parents: &'p BTreeMap<JobId, Option<StoredJob>>,
@@ -154,10 +154,10 @@ pub fn outputs_for<'p>(
     child.inputs_from().filter_map(known).collect()
 }
 
-/// The job with what others left as its inputs.
+/// Adds the outputs of other jobs to the inputs of a job.
 ///
 /// # Errors
-/// Why it cannot have one of them.
+/// Returns the reason why an input is missing.
 fn with_inputs(
     mut child: JobState,
     parents: &BTreeMap<JobId, Option<StoredJob>>,
@@ -176,7 +176,7 @@ fn with_inputs(
     Ok(child)
 }
 
-/// A waiting job that ends because what it waits for cannot be.
+/// Returns a waiting job that ends because its conditions can never be met.
 pub fn aborted(child: &JobState, now_ms: u64, reason: &str) -> JobState {
     ended(child, Stage::AbortWait, Health::AbortWait, now_ms, reason)
 }

@@ -79,7 +79,7 @@ fn outputs_come_with_the_end_and_with_no_other_report() {
     assert_eq!((again.stage, again.outputs.as_str()), (Stage::Submit, ""));
 }
 
-/// A success was said to have ended because nobody had taken an earlier answer.
+/// Regression: a success kept the reason "nobody took the answer" of an earlier grant.
 #[test]
 fn why_a_job_came_back_is_over_when_it_begins() {
     let claimed = JobState {

@@ -20,7 +20,7 @@ fn parent(count: u16) -> JobState {
     released(parent, 1_000).set_alarm()
 }
 
-/// The shards of a parent; `end`: how each ended, `None`: it waits.
+/// Returns the shards of a parent. `ends` has the health of each; `None`: it waits.
 fn shards(parent: &JobState, ends: &[Option<Health>]) -> Vec<Option<StoredJob>> {
     let shard = |(n, end): (u16, &Option<Health>)| {
         let state = shard_state(parent, n, None);
@@ -53,7 +53,7 @@ fn a_shard_is_its_parent_with_a_number() {
     );
     assert_eq!(shard.params, "shard=3/20");
     assert!(shard.fingerprint.is_empty() && shard.shards.is_none());
-    // Whatever has become of the parent: the same.
+    // The later state of the parent changes nothing.
     assert_eq!(shard_state(&all_made(&parent), 3, None), shard);
 }
 
