@@ -1,6 +1,6 @@
 //! The error of an invalid configuration.
 
-/// The agent cannot be started like this. Never retryable.
+/// Configuration with which the agent cannot start. Never retryable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadConfig(pub(crate) String);

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Runs work that blocks.
+/// Runs blocking work on another thread.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {

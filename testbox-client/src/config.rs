@@ -12,17 +12,17 @@ use crate::{
     protocol::{Host, LOADED_REST},
 };
 
-/// Where programs are looked for when the agent itself was started without a `PATH`.
+/// Search path for programs if the agent was started without a `PATH`.
 const PATH_DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Most jobs that one request may ask for, a limit of the wire.
+/// Maximum number of jobs that one request may ask for, a limit of the protocol.
 const JOBS_MAX: u32 = 256;
-/// Longest long poll, seconds, a limit of the wire.
+/// Maximum duration of a long poll, seconds, a limit of the protocol.
 const WAIT_S_MAX: u32 = 600;
 
-/// What kinds of testbox a host offers. A host is either hw or a provider of vm and dc, never both.
+/// Kinds of testbox that a host offers. A host is either hw or a provider of vm and dc, never both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kinds {
-    /// The machine itself: one job at a time, on the whole of it.
+    /// The whole machine, one job at a time.
     Hw,
     /// Many jobs at once within the host's memory.
     Host {
@@ -34,7 +34,7 @@ pub enum Kinds {
 }
 
 impl Kinds {
-    /// The words on the wire.
+    /// Returns the names in the protocol.
     pub fn words(self) -> Vec<String> {
         let words: &[&str] = match self {
             Self::Hw => &["hw"],
@@ -56,7 +56,7 @@ impl Kinds {
 impl FromStr for Kinds {
     type Err = BadConfig;
 
-    /// Reads `hw`, `vm`, `dc` or `vm,dc`.
+    /// Parses `hw`, `vm`, `dc` or `vm,dc`.
     fn from_str(text: &str) -> Result<Self, BadConfig> {
         let words: Vec<_> = text.split(',').map(str::trim).collect();
         let has = |word| words.contains(&word);
@@ -75,20 +75,20 @@ impl FromStr for Kinds {
     }
 }
 
-/// What an agent runs jobs in.
+/// Executors in which an agent runs jobs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ExecutorChoice {
-    /// vm jobs in machines of QEMU. dc jobs in containers of podman, else of docker, where the job or the site names
-    /// an image. All others as processes.
+    /// QEMU for vm jobs. Podman, else docker, for dc jobs if the job or the site names an image. All others run as
+    /// processes.
     #[default]
     Auto,
-    /// All jobs as processes of this host. Jobs that name an image go to other hosts.
+    /// Processes of this host for all jobs. Jobs that name an image go to other hosts.
     Process,
-    /// dc jobs in containers of podman, and nothing else will do.
+    /// Podman containers for dc jobs, required.
     Podman,
-    /// dc jobs in containers of docker, and nothing else will do.
+    /// Docker containers for dc jobs, required.
     Docker,
-    /// vm jobs in machines of QEMU, and nothing else will do.
+    /// QEMU machines for vm jobs, required.
     Qemu,
 }
 
@@ -121,109 +121,106 @@ impl FromStr for ExecutorChoice {
     }
 }
 
-/// How an agent works. Begin with [`AgentConfig::new`] and change what differs.
+/// Configuration of an agent. Begin with [`AgentConfig::new`] and change fields.
 #[derive(Debug, Clone)]
 pub struct AgentConfig {
     /// Base URLs of the scheduler's replicas, at least one.
     pub servers: Vec<String>,
-    /// Token of the testbox's account; `None` where the scheduler is open.
+    /// Token of the testbox's account. `None`: the scheduler is open.
     pub token: Option<String>,
-    /// The file that the token came from: it is read again when the scheduler refuses the token.
+    /// File of the token. It is read again when the scheduler refuses the token.
     pub token_file: Option<PathBuf>,
-    /// Name of the host, 1 to 128 characters, unique in the lab: a second agent with the same name
-    /// takes over.
+    /// Name of the host, 1 to 128 characters, unique in the lab. A second agent with the same name takes over.
     pub host: String,
-    /// Its group; empty: the host name up to `--`, as the scheduler derives it.
+    /// Group of the host. Empty: the host name up to `--`, as the scheduler derives it.
     pub group: String,
-    /// What it offers.
+    /// Kinds of jobs that the host offers.
     pub kinds: Kinds,
-    /// The address under which other testboxes reach it, for jobs on several machines; `None`: the one from which it
+    /// Address at which other testboxes reach the host, for jobs on several machines. `None`: the address from which it
     /// reaches the scheduler.
     pub address: Option<String>,
-    /// Its architecture, for example `x86_64`. Default: this program's.
+    /// Architecture, for example `x86_64`. Default: this program's.
     pub arch: String,
-    /// Memory that jobs may take together, MB, at least 1. A job that takes more than its part is killed where the agent can
-    /// make control groups.
+    /// Memory for all jobs together, MB, at least 1. If the agent can make control groups, a job that exceeds its part
+    /// is killed.
     pub memory_mb: u32,
-    /// CPUs that jobs may take together, 1 to 65,536. `None`: they are not counted. Default: `None`.
+    /// CPUs for all jobs together, 1 to 65,536. `None`: not counted. Default: `None`.
     pub cpus: Option<u32>,
-    /// Tags that it has.
+    /// Tags of the host.
     pub tags: Vec<String>,
-    /// Devices that it has.
+    /// Devices of the host.
     pub devices: Vec<String>,
-    /// Cache directories that it holds.
+    /// Cache directories of the host.
     pub cache_dirs: Vec<String>,
-    /// Where jobs have their folders. One agent at a time uses it.
+    /// Folder of the jobs' folders. One agent at a time uses it.
     pub work_dir: PathBuf,
-    /// What jobs run in. Default: as processes.
+    /// Executor of jobs. Default: processes.
     pub executor: ExecutorChoice,
-    /// The image of dc jobs that name none, an [`ImageName`]. `None`: they run as processes. Default: `None`.
+    /// Default image of dc jobs, an [`ImageName`]. `None`: dc jobs without an image run as processes. Default: `None`.
     pub default_image: Option<String>,
-    /// Registries, or beginnings of paths in registries, whose images jobs may name, such as `docker.io` or
-    /// `registry.example/team`. Empty: all. Default: empty.
+    /// Allowed registries of images, or path prefixes in them, such as `docker.io` or `registry.example/team`. Empty:
+    /// all. Default: empty.
     pub registries: Vec<String>,
-    /// What the images of containers that it got from registries may take together, MB; the least recently used ones
-    /// go. Default: 50 GB.
+    /// Maximum size of all container images from registries, MB. The least recently used ones are removed. Default: 50
+    /// GB.
     pub image_cache_mb: u32,
-    /// Most that the cache of inputs takes of its disk, MB; the least recently used files go. 0: nothing is kept. `None`: 20
-    /// GB, or a tenth of a smaller disk. Default: `None`.
+    /// Maximum size of the cache of inputs, MB. The least recently used files are removed. 0: no cache. `None`: 20 GB,
+    /// or a tenth of a smaller disk. Default: `None`.
     pub input_cache_mb: Option<u32>,
     /// Folder of the cache of inputs, used by one agent at a time. `None`: `cache` in the work folder.
     pub input_cache_dir: Option<PathBuf>,
-    /// Folder of the images of virtual machines, each a folder of its own. `None`: `images` in the work folder.
+    /// Folder with a folder for each image of virtual machines. `None`: `images` in the work folder.
     pub vm_images: Option<PathBuf>,
-    /// The image of vm jobs that name none. `None`: the only one that there is.
+    /// Default image of vm jobs. `None`: the only existing image.
     pub default_vm_image: Option<String>,
-    /// Under which users `vm` and `dc` jobs run. Anything but the default needs a program that calls
-    /// [`launched`](crate::launched) first. Default: the agent's own.
+    /// Users of `vm` and `dc` jobs. Values other than the default need a program that calls
+    /// [`launched`](crate::launched) first. Default: the agent's own user.
     pub job_users: JobUsers,
-    /// The command for jobs that have program sections and no `script`: run by `/bin/sh` with the path
-    /// of the job's `job.yaml` as its argument. `None`: such jobs end with health `abort_invalid`.
+    /// Command for jobs with program sections and no `script`. `/bin/sh` runs it with the path of the job's `job.yaml`
+    /// as its argument. `None`: such jobs end with health `abort_invalid`.
     pub runner: Option<String>,
     /// Folder of the site's scripts around each job: `prolog` and `epilog`, also in `kind/KIND` and `group/GROUP`.
-    /// `None`: there are none. Default: `None`.
+    /// `None`: no scripts. Default: `None`.
     pub hooks: Option<PathBuf>,
-    /// How long each of these scripts may take. Default 60 s.
+    /// Time limit of each of these scripts. Default 60 s.
     pub hook_limit: Duration,
-    /// Whether a job that fails without output and without a result is a failure of this machine. Default false.
+    /// True if a job that fails without output and results is a failure of this machine. Default false.
     pub silent_is_fault: bool,
-    /// Most jobs at once, 1 to 256; a hw box runs one. Default 64.
+    /// Maximum number of concurrent jobs, 1 to 256. A hw box runs one. Default 64.
     pub jobs_max: u32,
-    /// How long the scheduler holds a request for work, seconds, 0 to 600. Default 30.
+    /// Time for which the scheduler holds a request for work, seconds, 0 to 600. Default 30.
     pub wait_s: u32,
-    /// Returns when the first answer that holds jobs is run to its end and delivered. Default false.
+    /// True if the agent ends after it ran and delivered the jobs of the first answer with jobs. Default false.
     pub once: bool,
-    /// Keeps the folders of jobs that are over, with all that is in them but secrets. Default false.
+    /// True if the folders of ended jobs are kept, except for their secrets. Default false.
     pub keep: bool,
-    /// How long a job may take to end by itself after the polite signal, where no order says
-    /// otherwise. Default 10 s.
+    /// Time between SIGTERM and SIGKILL, unless an order says otherwise. Default 10 s.
     pub grace: Duration,
-    /// How long a stopping agent tries to deliver ends before it leaves them to its next start.
-    /// Default 10 s.
+    /// Time for which a stopping agent tries to deliver results before it leaves them to its next start. Default 10 s.
     pub report_on_stop: Duration,
-    /// How long the end of a job waits for a lab that cannot store its files, because the data folder is full or broken.
-    /// Then the job ends without them. Default 10 s.
+    /// Time for which the end of a job waits for a lab that cannot store its files, because the data folder is full or
+    /// broken. Then the job ends without them. Default 10 s.
     pub store_wait: Duration,
-    /// Most output that is kept and sent for one job, bytes; then comes a line that says so.
-    /// Default 64 MiB.
+    /// Maximum output that is kept and sent for one job, bytes. A line marks the cut. Default 64 MiB.
     pub log_bytes_max: u64,
-    /// Most files that one job's results may have. Default 10,000.
+    /// Maximum number of result files of one job. Default 10,000.
     pub result_files_max: usize,
-    /// Most bytes that one job's results may have. Default 4 GiB.
+    /// Maximum size of the results of one job, bytes. Default 4 GiB.
     pub result_bytes_max: u64,
-    /// Below which folder `proc` and `sys` are, from which the load of the machine is read every 2 s. `None`: it is not
-    /// measured, so the host is never loaded. Default: `None`.
+    /// Folder of `proc` and `sys`, from which the load of the machine is read every 2 s. `None`: it is not measured, so
+    /// the host is never loaded. Default: `None`.
     pub load_root: Option<PathBuf>,
-    /// How long a loaded host must stay below 80 % of its memory until it is so no more. Default 30 s.
+    /// Time for which a loaded host must stay below 80 % of its memory before it no longer counts as loaded. Default 30
+    /// s.
     pub loaded_rest: Duration,
-    /// Where jobs look for programs. Default: the agent's own `PATH`.
+    /// Search path for the programs of jobs. Default: the agent's own `PATH`.
     pub path: String,
-    /// Cancelled by the owner to kill all jobs without grace, after or instead of a polite stop.
+    /// Token that the owner cancels to kill all jobs without grace, after or instead of a graceful stop.
     pub kill_now: CancellationToken,
 }
 
 impl AgentConfig {
-    /// The defaults for this host.
+    /// Returns the default configuration for this host.
     pub fn new(
         servers: Vec<String>,
         host: impl Into<String>,
@@ -276,7 +273,7 @@ impl AgentConfig {
         }
     }
 
-    /// Checks what can be checked without a scheduler.
+    /// Checks everything that can be checked without a scheduler.
     pub fn check(&self) -> Result<(), BadConfig> {
         let bad = |text: String| Err(BadConfig(text));
         let chars = self.host.chars().count();
@@ -323,7 +320,7 @@ impl AgentConfig {
         Ok(())
     }
 
-    /// What the scheduler is told of this host; `executors` with the tags that they give it.
+    /// Returns the description of this host for the scheduler. `executors` includes the tags that they add.
     pub(crate) fn host(
         &self,
         session: &str,
@@ -365,7 +362,7 @@ impl AgentConfig {
         }
     }
 
-    /// How many jobs may run at once.
+    /// Returns the maximum number of concurrent jobs.
     fn slots(&self) -> u32 {
         match self.kinds {
             Kinds::Hw => 1,

@@ -5,103 +5,104 @@ use std::path::PathBuf;
 use fairlead_job::{Health, Stage};
 use tokio::sync::mpsc;
 
-/// Something that happened on the testbox.
+/// Event on the testbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AgentEvent {
-    /// A scheduler answers: the first time, and again after [`AgentEvent::Lost`].
+    /// A scheduler answers for the first time, or again after [`AgentEvent::Lost`].
     Connected {
-        /// Its base URL.
+        /// Base URL of the scheduler.
         url: String,
     },
-    /// No scheduler answers. The agent carries on and goes on trying.
+    /// No scheduler answers. The agent continues, and retries.
     Lost {
-        /// Why.
+        /// Cause of the loss.
         cause: String,
     },
     /// A job was taken.
     Granted {
-        /// The job.
+        /// Id of the job.
         job_id: String,
-        /// Which try.
+        /// Number of the attempt.
         attempt: u16,
-        /// Its suite, empty when it has none.
+        /// Suite of the job. Empty: none.
         suite: String,
-        /// Memory that it takes of the host, MB; hw: 0.
+        /// Memory that it takes of the host, MB. 0 for hw.
         memory_mb: u32,
     },
     /// A job has its inputs.
     Inputs {
-        /// The job.
+        /// Id of the job.
         job_id: String,
-        /// Which try.
+        /// Number of the attempt.
         attempt: u16,
-        /// How many files, links and empty folders.
+        /// Number of files, links and empty folders.
         files: u64,
-        /// Bytes of all its files.
+        /// Size of all its files, bytes.
         bytes: u64,
-        /// Bytes that were fetched for it; all others were here.
+        /// Bytes that were fetched for it. The others were cached.
         fetched_bytes: u64,
     },
-    /// A file of the cache of inputs was damaged. No job gets it: it is fetched anew.
+    /// A file in the cache of inputs was damaged. No job gets it, because it is fetched again.
     CacheDamaged {
-        /// The job that wanted it.
+        /// Id of the job that wanted the file.
         job_id: String,
-        /// Which try.
+        /// Number of the attempt.
         attempt: u16,
-        /// Where it is below the job's `inputs` folder.
+        /// Path of the file below the job's `inputs` folder.
         file: String,
     },
-    /// A job has come to this stage.
+    /// A job reached this stage.
     Stage {
-        /// The job.
+        /// Id of the job.
         job_id: String,
-        /// Which try.
+        /// Number of the attempt.
         attempt: u16,
-        /// How far.
+        /// Stage that the job reached.
         stage: Stage,
     },
-    /// Nothing of the job runs any more; its results are not delivered yet.
+    /// All processes of the job have ended. Its results are not delivered yet.
     Ended {
-        /// The job.
+        /// Id of the job.
         job_id: String,
-        /// Which try.
+        /// Number of the attempt.
         attempt: u16,
-        /// How it ended.
+        /// Health with which it ended.
         health: Health,
-        /// Exit code of its script; 128 + n after signal n; `None` when it never ran.
+        /// Exit code of its script, 128 + n after signal n. `None`: it never ran.
         exit_code: Option<i32>,
-        /// Why, one sentence; empty after a success.
+        /// Reason, as a sentence. Empty: success.
         reason: String,
-        /// How long its script ran, ms.
+        /// Run time of its script, ms.
         run_ms: u64,
-        /// Its local result folder.
+        /// Folder of its results on this machine.
         results: PathBuf,
     },
-    /// The scheduler has confirmed the end and has the results.
+    /// The scheduler confirmed the end and has the results.
     Delivered {
-        /// The job.
+        /// Id of the job.
         job_id: String,
-        /// Which try.
+        /// Number of the attempt.
         attempt: u16,
     },
-    /// The job was no longer this testbox's, or its end was refused. Its folder is removed, unless all are kept.
+    /// The job was no longer this testbox's, or its end was refused. Its folder is removed, unless all folders are
+    /// kept.
     Dropped {
-        /// The job.
+        /// Id of the job.
         job_id: String,
-        /// Which try.
+        /// Number of the attempt.
         attempt: u16,
-        /// Why.
+        /// Reason, for people.
         reason: String,
     },
 }
 
-/// The sending end, which may be nobody's.
+/// Sender of events. `None`: nobody listens.
 #[derive(Debug, Clone)]
 pub(crate) struct Events(pub(crate) Option<mpsc::Sender<AgentEvent>>);
 
 impl Events {
-    /// Tells, unless nobody listens or the listener is behind.
+    /// Sends an event, unless nobody listens or the queue is full.
     pub(crate) fn send(&self, event: AgentEvent) {
         if let Some(listener) = &self.0 {
             // A full channel is the listener's own choice of a bound.

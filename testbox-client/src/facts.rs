@@ -10,14 +10,15 @@ use std::{
 /// Values by family, as the scheduler takes them.
 pub(crate) type Facts = BTreeMap<String, Vec<String>>;
 
-/// Longest value that the scheduler takes, bytes.
+/// Maximum length of a value that the scheduler accepts, bytes.
 const VALUE_BYTES_MAX: usize = 95;
-/// Most values of one family: only four families (cpu, pci, usb, nic) have many, and the scheduler takes 1,000 in all.
+/// Maximum number of values of one family. Only four families (cpu, pci, usb, nic) have many, and the scheduler accepts
+/// 1,000 in all.
 const VALUES_MAX: usize = 240;
-/// Block devices that are no disks of the machine.
+/// Prefixes of block devices that are not disks of the machine.
 const NO_DISKS: [&str; 7] = ["loop", "ram", "zram", "dm-", "md", "sr", "fd"];
 
-/// Reads what is there below `root`, which is `/` but for tests. What cannot be read is left out. Blocks.
+/// Reads the facts below `root`, which is `/` except in tests. Unreadable facts are left out. Blocks.
 pub(crate) fn find(root: &Path) -> Facts {
     let mut facts = Facts::new();
     let mut say = |family: &str, values: BTreeSet<String>| {
@@ -78,7 +79,7 @@ pub(crate) fn find(root: &Path) -> Facts {
     facts
 }
 
-/// `vendor:device` of each device of a bus, four hexadecimal digits each.
+/// Returns `vendor:device` of each device of a bus, with four hexadecimal digits each.
 fn ids(bus: &Path, files: [&str; 2]) -> BTreeSet<String> {
     let id = |path: &PathBuf| {
         let [vendor, device] = files.map(|file| text_of(&path.join(file)));
@@ -89,7 +90,7 @@ fn ids(bus: &Path, files: [&str; 2]) -> BTreeSet<String> {
     entries(bus).iter().filter_map(id).collect()
 }
 
-/// Disks by name, each with what it is: `nvme`, `ssd`, `hdd` or `virtio`.
+/// Returns the disks by name, each with its type: `nvme`, `ssd`, `hdd` or `virtio`.
 fn disks(root: &Path) -> BTreeMap<String, String> {
     let kind = |path: &PathBuf| {
         let name = name_of(path);
@@ -115,7 +116,8 @@ fn disks(root: &Path) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Network cards by name, each with its driver and, where a cable is in, its speed such as `10000-mbps`.
+/// Returns the network cards by name, each with its driver and, if a cable is connected, its speed such as
+/// `10000-mbps`.
 fn nics(root: &Path) -> BTreeMap<String, Vec<String>> {
     let nic = |path: &PathBuf| {
         let driver = fs::read_link(path.join("device/driver")).ok();

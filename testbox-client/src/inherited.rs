@@ -5,14 +5,14 @@ use std::{fs, os::fd::RawFd, path::Path};
 use nix::unistd::close;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// The open files of this process, by number.
+/// Folder of this process's open files, by number.
 const OPEN: &str = "/proc/self/fd";
-/// Standard input, output and errors have the numbers before this one.
+/// First file number after standard input, output and error.
 const FIRST: RawFd = 3;
-/// Not to be taken: each program gets SIGPIPE's default, and the C library has the other two for itself.
+/// Signals that must not be taken: every program gets the default of SIGPIPE, and the C library uses the other two.
 const LEFT_OUT: [i32; 3] = [13, 32, 33];
 
-/// The open files of a program that has just started: its parent's.
+/// Returns the open files of a program that has just started, which its parent left open.
 pub(super) fn files() -> Vec<RawFd> {
     let entries = fs::read_dir(OPEN).into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -25,7 +25,7 @@ pub(super) fn files() -> Vec<RawFd> {
     numbers.into_iter().filter(is_open).collect()
 }
 
-/// Closes files that nothing of this process uses.
+/// Closes inherited files that this process does not use.
 pub(super) fn close_files(files: Vec<RawFd>) {
     for file in files {
         if let Err(error) = close(file) {
@@ -34,8 +34,8 @@ pub(super) fn close_files(files: Vec<RawFd>) {
     }
 }
 
-/// Takes the signals that the parent ignored, and does nothing about them: a program inherits what is ignored, and gets
-/// the default of what is taken.
+/// Installs empty handlers for the signals that the parent ignored. Child programs inherit ignored signals, but get the
+/// default of handled ones.
 pub(super) fn take_ignored_signals() {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     for number in ignored(&status).filter(|number| !LEFT_OUT.contains(number)) {
@@ -46,7 +46,7 @@ pub(super) fn take_ignored_signals() {
     }
 }
 
-/// The numbers of the signals that a process ignores, by its `/proc/PID/status`.
+/// Returns the signals that a process ignores, from its `/proc/PID/status`.
 fn ignored(status: &str) -> impl Iterator<Item = i32> {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::protocol::{Event, Failure, Key, Stop, Told};
 
-/// A job's end of the line. Clones are the same job's.
+/// A job's connection to the core. Clones belong to the same job.
 #[derive(Debug, Clone)]
 pub struct JobLine {
     key: Key,
@@ -17,18 +17,18 @@ pub struct JobLine {
 }
 
 impl JobLine {
-    /// A line between a job and whoever reads `events`; with the end at which the job is told.
+    /// Creates the connection of a job to the reader of `events`, with the sender by which the job is told.
     pub fn new(key: Key, events: mpsc::Sender<Event>) -> (watch::Sender<Told>, Self) {
         let (teller, told) = watch::channel(Told::default());
         (teller, Self { key, events, told })
     }
 
-    /// All that the job was told.
+    /// Returns everything that the job was told.
     pub fn told(&mut self) -> &mut watch::Receiver<Told> {
         &mut self.told
     }
 
-    /// The order to stop that stands.
+    /// Returns the current order to stop.
     pub fn stop(&self) -> Option<Stop> {
         self.told.borrow().stop.clone()
     }
@@ -38,7 +38,7 @@ impl JobLine {
         let _ = self.events.send(event(self.key.clone())).await;
     }
 
-    /// Returns once the job was told something that `found` finds; never, when nobody tells it any more.
+    /// Returns once `found` accepts something that the job was told. It never returns if nobody tells it any more.
     async fn hears<T>(&mut self, mut found: impl FnMut(&Told) -> Option<T>) -> T {
         let mut value = None;
         let heard = self.told.wait_for(|told| {
@@ -52,7 +52,7 @@ impl JobLine {
         }
     }
 
-    /// Says that the job has come to this stage, and `more` of it.
+    /// Reports that the job reached this stage, with `more` data.
     pub async fn report(&self, stage: Stage, more: JobUpdate) {
         self.say(|key| Event::Stage {
             key,
@@ -67,7 +67,7 @@ impl JobLine {
         self.hears(|told| told.stop.clone()).await
     }
 
-    /// Waits until the report of this stage need not be waited for any more. Errors: an order to stop.
+    /// Waits until the job need not wait for the report of this stage any more. The error is an order to stop.
     pub async fn goes_on(&mut self, stage: Stage) -> Result<(), Stop> {
         self.hears(|told| match &told.stop {
             Some(stop) => Some(Err(stop.clone())),
@@ -76,13 +76,13 @@ impl JobLine {
         .await
     }
 
-    /// Says that another request for the job was refused, and waits for the order to stop that comes of it.
+    /// Reports that another request for the job was refused, and waits for the resulting order to stop.
     pub async fn refused(&mut self, reason: String) -> Stop {
         self.say(|key| Event::Refused { key, reason }).await;
         self.stopped().await
     }
 
-    /// Asks how much longer the job may run, which has used up its own time; `None`: no longer.
+    /// Asks for more time for a job at its limit. `None`: no more.
     pub async fn more_time(&mut self) -> Option<Duration> {
         let (before, _) = self.told.borrow().limit;
         self.say(|key| Event::AtLimit { key }).await;
@@ -90,7 +90,7 @@ impl JobLine {
             .await
     }
 
-    /// Says that nothing of the job runs any more, and whether this machine could not begin it.
+    /// Reports that all processes of the job have ended. `faulty`: this machine could not start it.
     pub async fn over(&self, faulty: bool) {
         self.say(|key| Event::Over { key, faulty }).await;
     }
@@ -100,7 +100,7 @@ impl JobLine {
         self.hears(|told| told.deliver.then_some(())).await;
     }
 
-    /// Reports how the job ended, and waits for what becomes of it.
+    /// Reports the end of the job, and waits for the result of that report.
     pub async fn end(&mut self, more: JobUpdate) -> Result<(), Failure> {
         self.report(Stage::Finish, more).await;
         self.hears(|told| told.ended.clone()).await

@@ -10,23 +10,23 @@ use std::{
 
 use crate::protocol::Measured;
 
-/// Longest text that is read, bytes: more is none of the kernel's.
+/// Maximum length of a text that is read, bytes. The kernel's texts are shorter.
 const TEXT_BYTES_MAX: u64 = 64 * 1024;
-/// Most control groups that lie in one another.
+/// Maximum nesting depth of control groups.
 const GROUPS_DEEP_MAX: usize = 32;
 
-/// Memory in bytes: all, and what programs may still take.
+/// Memory in bytes: the total, and the part available to programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Memory {
     total: u64,
     available: u64,
 }
 
-/// The files of one version of control groups, by the names of their parts.
+/// File names of one version of control groups.
 struct Names {
     limit: &'static str,
     usage: &'static str,
-    /// Of `memory.stat`: files that were read long ago, which the kernel drops first.
+    /// Field of `memory.stat` for inactive file cache, which the kernel drops first.
     inactive: &'static str,
 }
 
@@ -42,7 +42,7 @@ const VERSION_1: Names = Names {
     inactive: "total_inactive_file",
 };
 
-/// Measures the machine below `root`. `None`: it does not tell its memory. Blocks for a moment.
+/// Measures the machine below `root`. `None`: its memory is unknown. Blocks for a moment.
 pub(crate) fn measure(root: &Path) -> Option<Measured> {
     let machine = of_machine(&text_of(&root.join("proc/meminfo"))?)?;
     let groups = groups(&text_of(&root.join("proc/self/cgroup")).unwrap_or_default());
@@ -79,7 +79,7 @@ fn text_of(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// The machine's memory, of `/proc/meminfo`.
+/// Returns the machine's memory from `/proc/meminfo`.
 fn of_machine(text: &str) -> Option<Memory> {
     let field = |name: &str| {
         let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -91,7 +91,7 @@ fn of_machine(text: &str) -> Option<Memory> {
     Some(Memory { total, available })
 }
 
-/// The control groups that the agent is in, of `/proc/self/cgroup`: where their hierarchy is mounted, their path there.
+/// Returns the control groups of the agent from `/proc/self/cgroup`: mount point, path and file names.
 fn groups(text: &str) -> Vec<(&'static str, PathBuf, Names)> {
     let group = |line: &str| {
         let mut parts = line.splitn(3, ':');
@@ -112,7 +112,7 @@ fn groups(text: &str) -> Vec<(&'static str, PathBuf, Names)> {
     text.lines().filter_map(group).collect()
 }
 
-/// What a control group bounds its processes to; `None`: to nothing.
+/// Returns the memory limit of a control group. `None`: no limit.
 fn of_group(folder: &Path, names: &Names) -> Option<Memory> {
     let number = |file: &str| text_of(&folder.join(file))?.trim().parse::<u64>().ok();
     let total = number(names.limit).filter(|total| *total > 0)?;
@@ -129,7 +129,7 @@ fn of_group(folder: &Path, names: &Names) -> Option<Memory> {
     Some(Memory { total, available })
 }
 
-/// `some avg10` of a file below `/proc/pressure`, rounded to whole percents.
+/// Returns `some avg10` of a file below `/proc/pressure`, in whole percent.
 fn pressure_percent(text: &str) -> Option<u8> {
     let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
     let average = some

@@ -7,15 +7,15 @@ use rustix::{
     io::Errno,
 };
 
-/// A locked file, until this is dropped.
+/// A file that is locked until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Lock(File);
 
 impl Lock {
-    /// Makes a file if need be, and locks it. `Ok(None)`: somebody else has it.
+    /// Creates a file if necessary, and locks it. `Ok(None)`: somebody else has locked it.
     ///
     /// # Errors
-    /// The file cannot be used.
+    /// Fails if the file is unusable.
     pub(crate) fn take(path: &Path) -> io::Result<Option<Self>> {
         let file = File::create(path)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -39,7 +39,7 @@ impl Drop for Lock {
 mod tests {
     use super::*;
 
-    /// An agent that began right after the end of another one found its folder in use.
+    /// Regression: an agent that started right after the end of another one found its folder in use.
     #[test]
     fn a_lock_ends_though_a_child_has_a_copy_of_its_file() {
         let folder = tempfile::tempdir().unwrap();

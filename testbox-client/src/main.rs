@@ -268,7 +268,7 @@ async fn serve(config: AgentConfig) -> anyhow::Result<()> {
     }
 }
 
-/// Nobody but root may look into the agent, which has a token; orphans of jobs become its children.
+/// Protects the agent's memory, which has a token, from everybody but root. Orphans of jobs become its children.
 fn keep_apart() {
     let apart = set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .and_then(|()| set_child_subreaper(Some(getpid())));

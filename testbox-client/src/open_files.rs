@@ -4,16 +4,17 @@ use std::sync::OnceLock;
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
-/// Files that the agent has open beside those of jobs.
+/// Number of files that the agent has open besides those of jobs.
 const OF_AGENT: u64 = 64;
-/// Most files that it has open for one job: its pipe, its output, its process, the lock of its user, connections.
+/// Maximum number of files that it has open for one job: its pipe, its output, its process, the lock of its user,
+/// connections.
 const OF_JOB: u64 = 16;
 
-/// The limits before the agent raised them.
+/// Limits before the agent raised them.
 static BEFORE: OnceLock<Rlimit> = OnceLock::new();
 
-/// Raises the soft limit of this process as far as so many jobs need it and the hard limit allows. Returns how many jobs
-/// it can hold, at least one.
+/// Raises the soft limit of this process as far as `jobs_max` needs it and the hard limit allows. Returns the number of
+/// jobs that it can hold, at least one.
 pub(crate) fn raise(jobs_max: u32) -> u32 {
     let limits = getrlimit(Resource::Nofile);
     let before = *BEFORE.get_or_init(|| limits);
@@ -32,7 +33,7 @@ pub(crate) fn raise(jobs_max: u32) -> u32 {
     jobs_max.min(jobs(has))
 }
 
-/// Gives a job that has just been started the limit that was there before.
+/// Restores the original limit of a job that has just started.
 pub(crate) fn give_back(job: Pid) {
     let Some(before) = BEFORE.get() else { return };
     if let Err(error) = prlimit(Some(job), Resource::Nofile, *before) {
@@ -40,14 +41,14 @@ pub(crate) fn give_back(job: Pid) {
     }
 }
 
-/// The soft limit for so many jobs; `None`: there is none.
+/// Returns the soft limit for this number of jobs. `None`: unlimited.
 fn raised(limits: &Rlimit, jobs_max: u32) -> Option<u64> {
     let wanted = OF_AGENT + OF_JOB * u64::from(jobs_max);
     let possible = limits.maximum.map_or(wanted, |hard| hard.min(wanted));
     limits.current.map(|soft| soft.max(possible))
 }
 
-/// How many jobs fit below a soft limit, at least one.
+/// Returns the number of jobs that fit below a soft limit, at least one.
 fn jobs(limit: Option<u64>) -> u32 {
     let files = limit.unwrap_or(u64::MAX).saturating_sub(OF_AGENT);
     u32::try_from(files / OF_JOB).unwrap_or(u32::MAX).max(1)

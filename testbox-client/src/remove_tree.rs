@@ -10,14 +10,14 @@ use rustix::{
     io::Errno,
 };
 
-/// How a folder is opened: itself, never what a link names.
+/// Flags for opening a folder without following a link.
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// Removes a file, or a folder with all that is in it; what is not there is no error. Goes on past what cannot be
-/// removed, and answers the first such error. Blocks.
+/// Removes a file, or a folder with its contents. A missing path is no error. It continues after errors, and returns
+/// the first one. Blocks.
 pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
     let top = match openat(CWD, path, FOLDER, Mode::empty()) {
         Ok(top) => top,
@@ -54,9 +54,9 @@ pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
 
 struct Remover {
     top: OwnedFd,
-    /// Folders right below the top that are still to be emptied.
+    /// Folders directly below the top that must be emptied.
     folders: Vec<CString>,
-    /// How many folders were moved up.
+    /// Number of folders that were moved up.
     made: u64,
     first_error: Option<Errno>,
 }
@@ -68,7 +68,7 @@ impl Remover {
         }
     }
 
-    /// A folder right below the top, made usable.
+    /// Opens a folder directly below the top, after making it accessible.
     fn open(&self, name: &CString) -> rustix::io::Result<OwnedFd> {
         let opened = openat(&self.top, name, FOLDER, Mode::empty());
         if !matches!(opened, Err(Errno::ACCESS)) {
@@ -78,7 +78,7 @@ impl Remover {
         openat(&self.top, name, FOLDER, Mode::empty())
     }
 
-    /// Removes what is no folder from this one (`None`: the top), and moves its folders up.
+    /// Removes everything but folders from this one (`None`: the top), and moves its folders up.
     fn empty(&mut self, folder: Option<&OwnedFd>) {
         let entries = match Dir::read_from(folder.unwrap_or(&self.top)) {
             Ok(entries) => entries,
@@ -160,7 +160,7 @@ mod tests {
 
     use super::*;
 
-    /// It was removed by recursion: the stack overflowed, and the agent with it.
+    /// Regression: trees were removed by recursion, so the stack overflowed and the agent crashed.
     #[test]
     fn a_tree_of_twenty_thousand_levels_is_removed() {
         let dir = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@ use std::{
 use fairlead_crash::{Crash, Scanner};
 use serde_json::json;
 
-/// A file could not be read, or standard output not be written.
+/// Exit code if a file cannot be read, or standard output not be written.
 const LOCAL: u8 = 5;
 
 const CHUNK_BYTES: usize = 64 << 10;
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Scans all files; a file that cannot be read stops none of the others.
+/// Scans all files. An unreadable file does not stop the others.
 pub(crate) fn run(args: &Args) -> ExitCode {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut code = ExitCode::SUCCESS;
@@ -106,7 +106,7 @@ fn plain_line(file: &str, crash: Option<&Crash>) -> String {
     )
 }
 
-/// The problem with a file, its code, and a hint.
+/// Returns the message for an unreadable file, with its code and a hint.
 fn unreadable(file: &str, error: &io::Error) -> String {
     let (code, hint) = match error.kind() {
         io::ErrorKind::NotFound => ("not_found", "check the path; - reads standard input"),
@@ -120,7 +120,7 @@ fn unreadable(file: &str, error: &io::Error) -> String {
     format!("{file}: {error} ({code})\nhint: {hint}")
 }
 
-/// The reader of standard output is gone, or its disk is full.
+/// Reports that standard output cannot be written, because its reader is gone or its disk is full.
 fn not_written(error: &io::Error) -> ExitCode {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return ExitCode::SUCCESS;

@@ -9,7 +9,7 @@ use crate::{AgentConfig, Kinds};
 
 pub(crate) const DC: Kinds = Kinds::Host { vm: true, dc: true };
 
-/// A configuration with short waits and 1000 MB.
+/// Returns a configuration with short waits and 1000 MB.
 pub(crate) fn config(url: &str, kinds: Kinds, work_dir: impl Into<PathBuf>) -> AgentConfig {
     AgentConfig {
         grace: Duration::from_millis(300),
@@ -18,7 +18,7 @@ pub(crate) fn config(url: &str, kinds: Kinds, work_dir: impl Into<PathBuf>) -> A
     }
 }
 
-/// A job of 100 MB that may run a minute.
+/// Returns the grant of a job of 100 MB that may run a minute.
 pub(crate) fn grant(job_id: &str, job: Value) -> Grant {
     let Value::Object(job) = job else {
         panic!("not an object")

@@ -15,16 +15,16 @@ use std::{
 use anyhow::Context;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
-/// The variable that may hold it.
+/// Environment variable that may hold the token.
 pub(crate) const VARIABLE: &str = "FAIRLEAD_TOKEN";
-/// The argument that may hold it.
+/// Argument that may hold the token.
 const ARGUMENT: &str = "--token";
-/// The argument in its place.
+/// Argument that replaces it.
 const STDIN: &str = "--token-stdin";
-/// Rights of a file's group and of all others.
+/// Permission bits of a file's group and of all others.
 const NOT_OWNER: u32 = 0o077;
 
-/// Reads it from a file.
+/// Reads the token from a file.
 pub(crate) fn read(file: &Path) -> anyhow::Result<String> {
     let shown = file.display();
     let text = fs::read_to_string(file)
@@ -35,7 +35,7 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// Reads it from standard input. Where that is a file in memory, nothing of it stays there.
+/// Reads the token from standard input. If that is a memory file, its contents are erased.
 pub(crate) fn from_stdin() -> anyhow::Result<String> {
     let mut stdin = io::stdin().lock();
     let mut text = String::new();
@@ -49,7 +49,7 @@ pub(crate) fn from_stdin() -> anyhow::Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// The name under which the kernel shows the file in memory.
+/// Name of the memory file in the kernel's listings.
 const HIDDEN: &str = "fairlead-token";
 
 fn is_hidden(stdin: &impl AsFd) -> bool {
@@ -58,8 +58,8 @@ fn is_hidden(stdin: &impl AsFd) -> bool {
         .is_ok_and(|name| name.to_string_lossy().contains(HIDDEN))
 }
 
-/// Starts this program anew, without the token in its arguments and its environment: it comes by standard input.
-/// Returns only where that cannot be done, and then all is as before.
+/// Restarts this program without the token in its arguments and environment. The token comes by standard input. Returns
+/// only if that is impossible, with everything unchanged.
 pub(crate) fn hide(token: &str) {
     let args: Vec<OsString> = std::env::args_os().collect();
     let (kept, was_argument) = without_token(&args);
@@ -90,7 +90,7 @@ fn begin_anew(args: &[OsString], token: &str) -> io::Result<io::Error> {
         .exec())
 }
 
-/// The arguments without the token, and whether it was among them.
+/// Returns the arguments without the token, and true if it was among them.
 fn without_token(args: &[OsString]) -> (Vec<OsString>, bool) {
     let mut kept = Vec::with_capacity(args.len());
     let mut found = false;

@@ -25,32 +25,32 @@ use crate::{
     timer::seed,
 };
 
-/// Most events of jobs that wait to be noticed; a job whose event waits here only waits itself.
+/// Maximum number of job events in the queue. A job waits if the queue is full.
 const EVENTS_MAX: usize = 256;
 /// Longest sleep of the loop.
 const WAKE_MAX: Duration = Duration::from_hours(1);
-/// How long killed jobs may take to vanish when the agent was told to kill.
+/// Time for killed jobs to disappear after an order to kill.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
 
-/// What came of something that was sent.
+/// Result of a request that was sent.
 enum Answered {
     Work(u64, Result<ConsumeAnswer, ClientError>),
     Beat(u64, Result<HeartbeatAnswer, ClientError>),
     Report(Key, u64, Result<(), ClientError>),
 }
 
-/// A job that was begun.
+/// A job that was started.
 struct Job {
     teller: watch::Sender<Told>,
-    /// Its report that is on its way.
+    /// Its report in flight.
     report: Option<AbortHandle>,
 }
 
 pub(super) struct Driver {
     pub(super) context: Arc<Context>,
-    /// Tries each replica once: the core does the repeating.
+    /// Client for requests to one replica after the other, once each. The core repeats requests.
     asker: Client,
-    /// The same with a shorter patience.
+    /// Client with a shorter timeout, for heartbeats.
     beater: Client,
     core: Core,
     started: Instant,
@@ -62,16 +62,16 @@ pub(super) struct Driver {
     calls: JoinSet<Answered>,
     asking: Vec<AbortHandle>,
     beating: Option<AbortHandle>,
-    /// The base URL that answered last.
+    /// Base URL of the last replica that answered.
     url: String,
-    /// The token that requests have.
+    /// Token of all requests.
     token: Option<String>,
-    /// The scheduler refuses this agent.
+    /// Refusal of this agent by the scheduler.
     unwelcome: Option<Failure>,
 }
 
 impl Driver {
-    /// Its clients ask for work and send heartbeats.
+    /// Creates a driver. The two clients ask for work and send heartbeats.
     pub(super) fn new(
         context: Arc<Context>,
         (asker, beater): (Client, Client),
@@ -99,7 +99,7 @@ impl Driver {
         }
     }
 
-    /// Works until `stop`, or until served with `once`. Errors: the scheduler refuses this agent.
+    /// Works until `stop`, or with `once` until it has served. Fails if the scheduler refuses this agent.
     pub(super) async fn work(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
         let kill_now = self.context.config.kill_now.clone();
         while !self.core.is_done() {
@@ -118,7 +118,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Stops what runs, delivers what can be delivered in time, and leaves the rest to the journal.
+    /// Stops running jobs, delivers results within the time limit, and leaves the rest to the journal.
     pub(super) async fn wind_down(mut self) {
         let context = Arc::clone(&self.context);
         let config = &context.config;
@@ -292,7 +292,7 @@ impl Driver {
         });
     }
 
-    /// Runs a job's course until it is gone.
+    /// Runs a job's course to its end.
     pub(super) fn spawn<C>(&mut self, key: Key, course: impl FnOnce(JobLine) -> C)
     where
         C: Future<Output = ()> + Send + 'static,
@@ -352,7 +352,7 @@ impl Driver {
         })
     }
 
-    /// A failure as the core takes it. A token that was refused may have been replaced since.
+    /// Returns a failure as the core takes it. A refused token may have been replaced since.
     fn failure(&mut self, error: &ClientError) -> Failure {
         let failure = Failure::from(error);
         if self.has_new_token(error) {
@@ -361,7 +361,7 @@ impl Driver {
         failure
     }
 
-    /// After a refusal of the token: whether its file has another one by now. All requests have it from then on.
+    /// Reads the token file again after a refusal. Returns true if it has another token, which all later requests use.
     fn has_new_token(&mut self, refusal: &ClientError) -> bool {
         let Some(file) = self.context.config.token_file.as_ref() else {
             return false;
@@ -410,7 +410,7 @@ fn abort(call: Option<AbortHandle>) {
     }
 }
 
-/// Says when it began: a request of an earlier session that was long on its way is known as such.
+/// Returns a session name that contains its start time. So a late request of an earlier session is recognized.
 pub(super) fn new_session() -> String {
     Uuid::now_v7().to_string()
 }

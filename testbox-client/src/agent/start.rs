@@ -33,25 +33,24 @@ use crate::{
     timer::pause,
 };
 
-/// How long one replica may take to answer a heartbeat before the next is tried.
+/// Timeout of a heartbeat at one replica before the next is tried.
 const BEAT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often images are looked at.
+/// Interval between checks of images.
 const LOOK_AT_IMAGES_EVERY: Duration = Duration::from_secs(30);
 
-/// How often the load of the machine is measured.
+/// Interval between measurements of the machine's load.
 const MEASURE_EVERY: Duration = Duration::from_secs(2);
 
 /// Runs an agent until `stop` is cancelled.
 ///
-/// A stop is polite: no more work is asked for; running jobs get SIGTERM, after `grace` SIGKILL, and
-/// end with health `abort_provider`; ends are delivered for up to `report_on_stop`, the rest is
-/// delivered by the next agent that starts in the same `work_dir`. Nothing is left running.
-/// `config.kill_now` skips the politeness. `events` may be full or closed: the agent does not care.
+/// A stop is graceful. The agent asks for no more work, and running jobs get SIGTERM, after `grace` SIGKILL. They end
+/// with health `abort_provider`. The agent delivers results for up to `report_on_stop`; the next agent in the same
+/// `work_dir` delivers the rest. Nothing is left running. `config.kill_now` kills at once. `events` may be full or
+/// closed without effect.
 ///
-/// Errors: a configuration that cannot work, a `work_dir` that cannot be used or is in use, a first
-/// answer of the scheduler that refuses this testbox (a wrong token). An unreachable scheduler is none:
-/// the agent waits for it.
+/// Errors: an invalid configuration, a `work_dir` that is unusable or in use, or a first answer that refuses this
+/// testbox (a wrong token). An unreachable scheduler is no error: the agent waits for it.
 pub fn run(
     config: AgentConfig,
     stop: CancellationToken,
@@ -121,7 +120,7 @@ async fn work(
     worked
 }
 
-/// How many of so many jobs this process can hold.
+/// Returns the number of jobs that this process can hold, of `jobs_max`.
 fn held_at_once(jobs_max: u32) -> u32 {
     let held = open_files::raise(jobs_max);
     if held < jobs_max {
@@ -134,7 +133,7 @@ fn held_at_once(jobs_max: u32) -> u32 {
     held
 }
 
-/// Starts what goes on beside the jobs.
+/// Starts the background tasks.
 async fn watch(context: &Arc<Context>) -> JoinSet<()> {
     context.executors.look_at_images().await;
     let mut tasks = JoinSet::new();
@@ -143,7 +142,7 @@ async fn watch(context: &Arc<Context>) -> JoinSet<()> {
     tasks
 }
 
-/// Looks at the images again and again, so that a changed one is told.
+/// Checks the images regularly, so that changes are reported.
 async fn watch_images(context: Arc<Context>) {
     loop {
         pause(LOOK_AT_IMAGES_EVERY).await;
@@ -151,7 +150,7 @@ async fn watch_images(context: Arc<Context>) {
     }
 }
 
-/// Measures the load of the machine again and again, so that a changed one is told.
+/// Measures the load of the machine regularly, so that changes are reported.
 async fn watch_load(context: Arc<Context>, events: mpsc::Sender<Event>) {
     while context.config.load_root.is_some() {
         pause(MEASURE_EVERY).await;
@@ -162,14 +161,14 @@ async fn watch_load(context: Arc<Context>, events: mpsc::Sender<Event>) {
     }
 }
 
-/// The load of the machine now, as far as it is to be known.
+/// Returns the present load of the machine. `None`: not to be measured.
 async fn measure(context: &Context) -> Option<Measured> {
     let root = context.config.load_root.clone()?;
     let measuring = tokio::task::spawn_blocking(move || load::measure(&root));
     measuring.await.ok().flatten()
 }
 
-/// The cache of inputs.
+/// Opens the cache of inputs.
 async fn cache(config: &AgentConfig) -> anyhow::Result<Arc<Cache>> {
     let folder = match &config.input_cache_dir {
         Some(folder) => std::path::absolute(folder)?,
@@ -182,7 +181,7 @@ async fn cache(config: &AgentConfig) -> anyhow::Result<Arc<Cache>> {
     Ok(Arc::new(cache))
 }
 
-/// The users that jobs run under, once it is known that they can.
+/// Returns the users for jobs, after a trial. `None`: jobs run as the agent.
 async fn users(config: &AgentConfig) -> anyhow::Result<Option<Users>> {
     let Some(range) = config.job_users.range() else {
         return Ok(None);
@@ -216,7 +215,7 @@ async fn users(config: &AgentConfig) -> anyhow::Result<Option<Users>> {
 
 type Left = (JobFolder, Journal);
 
-/// The work folder of an agent that starts.
+/// Work folder of a starting agent.
 struct Opened {
     lock: Lock,
     work_dir: PathBuf,
@@ -224,8 +223,8 @@ struct Opened {
     left: Vec<Left>,
 }
 
-/// Which agent it is: the id of its work folder, made where there is none, and that of the machine's boot. So the
-/// agent that starts anew is the same, and a copy of the folder on another machine is not.
+/// Returns the name of the agent instance: the id of its work folder, created if missing, and the machine's boot id. So
+/// a restarted agent keeps its name, and a copy of the folder on another machine gets a new one.
 fn instance(work_dir: &Path) -> io::Result<String> {
     let file = work_dir.join("instance");
     let kept = fs::read_to_string(&file).ok();
@@ -244,7 +243,7 @@ fn instance(work_dir: &Path) -> io::Result<String> {
     Ok(format!("{id}.{}", boot.trim()))
 }
 
-/// Makes and locks the work folder, and settles what an earlier agent left in it. Blocks.
+/// Creates and locks the work folder, and cleans up after an earlier agent. Blocks.
 fn open(work_dir: &Path, keep: bool) -> io::Result<Opened> {
     fs::create_dir_all(work_dir)?;
     // Jobs run in folders of their own: relative paths would mean something else there.
@@ -301,7 +300,7 @@ fn open(work_dir: &Path, keep: bool) -> io::Result<Opened> {
 }
 
 impl Driver {
-    /// Goes on delivering what an earlier agent left.
+    /// Continues deliveries that an earlier agent left.
     fn adopt(&mut self, left: Vec<Left>) {
         let mut adopted = Vec::new();
         for (folder, journal) in left {

@@ -15,18 +15,18 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, utim
 use super::{key::FileKey, reading::open, unfinished::Unfinished};
 use crate::lock::Lock;
 
-/// Most files of a cache.
+/// Maximum number of files in a cache.
 pub(crate) const CACHED_FILES_MAX: usize = 1_000_000;
-/// Default of the most bytes of a cache; a small disk has less.
+/// Default maximum size of a cache, bytes. It is less on a small disk.
 const BYTES_MAX: u64 = 20 << 30;
-/// Which part of its disk a cache takes by default at most.
+/// Default maximum fraction (1/N) of its disk that a cache takes.
 const DISK_PART: u64 = 10;
-/// What a file takes of a disk at least, bytes.
+/// Minimum disk space of a file, bytes.
 const BLOCK_BYTES: u64 = 4096;
 const FILES: &str = "files";
 const NEW: &str = "new";
 
-/// The files of a cache.
+/// Files of a cache.
 #[derive(Debug)]
 pub(crate) struct Files {
     folder: PathBuf,
@@ -38,30 +38,30 @@ pub(crate) struct Files {
 #[derive(Debug, Default)]
 struct State {
     kept: HashMap<FileKey, Kept>,
-    /// The least recently used one first.
+    /// Files by the number of their last use. The least recently used one comes first.
     by_use: BTreeMap<u64, FileKey>,
-    /// Of all that are kept.
+    /// Size of all cached files, bytes.
     bytes: u64,
-    /// Of files on their way.
+    /// Size of files being fetched, bytes.
     promised: u64,
-    /// How many jobs use a file now, and its bytes.
+    /// Number of jobs that use a file now, and the file's size in bytes.
     in_use: HashMap<FileKey, (u32, u64)>,
-    /// Of all that are in use.
+    /// Size of all files in use, bytes.
     bytes_in_use: u64,
-    /// The last number that was given.
+    /// Last number that was assigned.
     last: u64,
 }
 
 #[derive(Debug)]
 struct Kept {
     bytes: u64,
-    /// The number of its last use.
+    /// Number of its last use.
     used: u64,
-    /// The number of its making: a file that is dropped and made again is another one.
+    /// Number of its creation. A file that is dropped and created again gets a new number.
     made: u64,
 }
 
-/// A job uses a file as long as this lives.
+/// Marks a file as in use by a job until dropped.
 #[derive(Debug)]
 pub(crate) struct Hold {
     files: Arc<Files>,
@@ -69,7 +69,7 @@ pub(crate) struct Hold {
     made: u64,
 }
 
-/// Room for a file on its way.
+/// Reserved room for a file being fetched.
 #[derive(Debug)]
 pub(crate) struct Room {
     files: Arc<Files>,
@@ -77,7 +77,7 @@ pub(crate) struct Room {
 }
 
 impl Files {
-    /// Opens the cache in `folder`, which one agent at a time uses, and removes what is beyond its size. `bytes_max`:
+    /// Opens the cache in `folder`, which one agent at a time uses, and evicts files over the limit. `bytes_max` of
     /// `None`: 20 GB, or a tenth of a smaller disk. Blocks.
     pub(crate) fn open(folder: &Path, bytes_max: Option<u64>) -> io::Result<Arc<Self>> {
         for part in ["", FILES, NEW] {
@@ -114,7 +114,7 @@ impl Files {
         Ok(Arc::new(files))
     }
 
-    /// Notes a use of a file and keeps it from being removed; `None`: it is not here.
+    /// Notes a use of a file, and protects it from eviction. `None`: it is not cached.
     pub(crate) fn hold(self: &Arc<Self>, key: FileKey) -> Option<Hold> {
         let mut state = self.state.lock();
         let made = state.touch(key)?;
@@ -129,12 +129,12 @@ impl Files {
         })
     }
 
-    /// Whether a file is here.
+    /// Returns true if the file is cached.
     pub(crate) fn has(&self, key: FileKey) -> bool {
         self.state.lock().kept.contains_key(&key)
     }
 
-    /// Reads some bytes of a file, whatever they are; `None`: they cannot be read. Blocks.
+    /// Reads bytes of a file, without a check of their content. `None`: they cannot be read. Blocks.
     pub(crate) fn read(&self, key: FileKey, offset: u64, bytes: u32) -> Option<Vec<u8>> {
         if !self.has(key) {
             return None;
@@ -145,7 +145,7 @@ impl Files {
         Some(read)
     }
 
-    /// Makes room for a file by the removal of others. `None`: it would not fit beside those in use. Blocks.
+    /// Reserves room for a file, and evicts others for it. `None`: it does not fit beside the files in use. Blocks.
     pub(crate) fn room(self: &Arc<Self>, bytes: u64) -> Option<Room> {
         let bytes = on_disk(bytes);
         let mut state = self.state.lock();
@@ -162,7 +162,8 @@ impl Files {
         })
     }
 
-    /// Removes files that no job uses, of so many bytes together, for a disk that is full. False: there was none. Blocks.
+    /// Evicts unused files of at least this size together, because the disk is full. Returns false if there were none.
+    /// Blocks.
     pub(crate) fn give_back(&self, bytes: u64) -> bool {
         let mut state = self.state.lock();
         let before = state.bytes;
@@ -171,7 +172,7 @@ impl Files {
         state.bytes < before
     }
 
-    /// Removes the least recently used files that no job uses, until it is `enough`.
+    /// Evicts the least recently used files that no job uses, until `enough` is true.
     fn evict(&self, state: &mut State, enough: impl Fn(&State) -> bool) {
         let mut from = 0;
         while !enough(state) {
@@ -192,12 +193,12 @@ impl Files {
 }
 
 impl Hold {
-    /// Where the file is.
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> PathBuf {
         self.files.path(self.key)
     }
 
-    /// Removes the file, which is not what it should be, unless somebody did so already. Blocks.
+    /// Removes the damaged file, unless somebody already did. Blocks.
     pub(super) fn drop_damaged(&self) {
         let mut state = self.files.state.lock();
         let kept = state.kept.get(&self.key);
@@ -215,14 +216,13 @@ impl Drop for Hold {
 }
 
 impl Room {
-    /// Where a file is made before it is kept: a new path each time.
+    /// Returns a new path for a file being made.
     pub(super) fn path(&self) -> PathBuf {
         let number = self.files.state.lock().next();
         self.files.folder.join(NEW).join(number.to_string())
     }
 
-    /// A file is complete: it is the one of this key, and in use. Nothing is synced, because a file is hashed whenever it
-    /// is read. Blocks.
+    /// Adds a complete file under this key, in use. It is not synced, because every read verifies the hash. Blocks.
     pub(super) fn keep(self, key: FileKey, file: Unfinished) -> io::Result<Hold> {
         let files = &self.files;
         let to = files.path(key);
@@ -259,7 +259,7 @@ impl State {
         self.last
     }
 
-    /// Returns the number of its making.
+    /// Adds a file, and returns the number of its creation.
     fn add(&mut self, key: FileKey, bytes: u64) -> u64 {
         let number = self.next();
         self.bytes = self.bytes.saturating_add(bytes);
@@ -282,7 +282,7 @@ impl State {
         }
     }
 
-    /// Notes a use. The number of its making; `None`: it is not kept.
+    /// Notes a use, and returns the number of the file's creation. `None`: it is not cached.
     fn touch(&mut self, key: FileKey) -> Option<u64> {
         let number = self.next();
         let kept = self.kept.get_mut(&key)?;
@@ -312,7 +312,7 @@ impl State {
         }
     }
 
-    /// Whether one more file of so many bytes fits.
+    /// Returns true if one more file of `more` bytes fits.
     fn is_within(&self, bytes_max: u64, more: u64) -> bool {
         let all = self
             .bytes
@@ -322,7 +322,7 @@ impl State {
     }
 }
 
-/// What a file takes of the disk, bytes.
+/// Returns the disk space of a file, bytes.
 fn on_disk(bytes: u64) -> u64 {
     bytes
         .max(1)
@@ -343,7 +343,7 @@ fn remove(path: &Path) {
     }
 }
 
-/// Removes what an earlier agent had on its way.
+/// Removes unfinished files of an earlier agent.
 fn sweep(new: &Path) -> io::Result<()> {
     for entry in fs::read_dir(new)? {
         let entry = entry?;
@@ -358,7 +358,7 @@ fn sweep(new: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The files that an earlier agent left, in the order of their last use. Others in the folder are nobody's that we know.
+/// Returns the files that an earlier agent left, in the order of their last use. Other files in the folder are ignored.
 fn found(folder: &Path) -> io::Result<State> {
     let mut found = Vec::new();
     for spread in fs::read_dir(folder)? {
@@ -390,7 +390,7 @@ fn found(folder: &Path) -> io::Result<State> {
     Ok(state)
 }
 
-/// Sets the time of last access, and leaves that of the last change: a job may have this very file.
+/// Sets the access time, and keeps the modification time, because a job may use this same file.
 fn accessed_now(path: &Path) -> io::Result<()> {
     let time = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
     let times = Timestamps {

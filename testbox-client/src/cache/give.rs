@@ -15,52 +15,52 @@ use super::{
 };
 use crate::blocking::blocking;
 
-/// How often a file is looked for: again after each fetch of it, of this job or of another one.
+/// Maximum number of lookups of a file: one after each fetch of it, by this job or another.
 const TRIES_MAX: usize = 6;
-/// How often a job fetches a file that then is not what it should be.
+/// Maximum number of fetches by one job of a file that turns out to be damaged.
 const FETCHES_MAX: usize = 2;
-/// Chunks that all jobs together ask for at a time.
+/// Maximum number of chunks that all jobs together fetch at a time.
 const ABREAST_MAX: usize = 16;
 const NOT_ITSELF: &str = "what was fetched does not have its digest: its manifest is wrong, or the disk of this testbox damages files";
 
-/// The inputs that a machine has.
+/// Cache of the machine's inputs.
 #[derive(Debug)]
 pub(crate) struct Cache {
     pub(crate) files: Arc<Files>,
     pub(crate) manifests: Manifests,
     flights: Arc<Flights>,
-    /// Chunks that all jobs together ask for at a time: each is in memory.
+    /// Permits for the chunks that all jobs together fetch at a time. Each chunk is in memory.
     pub(super) abreast: Semaphore,
 }
 
-/// Gets a file from where all inputs are.
+/// Source of files outside the cache.
 pub(crate) trait Fetch: Sync {
-    /// Writes it to `into`, which is empty. Each try begins anew.
+    /// Writes the file to the empty file `into`. Each try begins anew.
     fn fetch(&self, into: File) -> impl Future<Output = Result<(), GiveError>> + Send;
 
-    /// The cache had a damaged file, which was dropped.
+    /// Notes that the cache had a damaged file, which was dropped.
     fn damaged(&self);
 }
 
-/// Why a job does not get a file.
+/// Reason why a job does not get a file.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GiveError {
     /// The job was stopped.
     #[error("stopped")]
     Stopped,
-    /// The lab does not have it as it was put, or does not answer.
+    /// The lab lacks the file, has a damaged one, or does not answer.
     #[error("{0}")]
     Lab(String),
-    /// This machine cannot keep it.
+    /// This machine cannot store it.
     #[error("{0}")]
     Disk(#[from] io::Error),
 }
 
-/// The files that are fetched now.
+/// Files being fetched now.
 #[derive(Debug, Default)]
 struct Flights(Mutex<HashMap<FileKey, Arc<tokio::sync::Mutex<()>>>>);
 
-/// Nobody else fetches the file as long as this lives.
+/// Exclusive right to fetch a file, until dropped.
 #[derive(Debug)]
 struct Turn {
     flights: Arc<Flights>,
@@ -81,7 +81,7 @@ impl Flights {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        /// The one of the map, and the guard's.
+        /// Reference count of a lock that only the map and the guard hold.
         const LAST: usize = 2;
         let mut flights = self.flights.0.lock();
         if Arc::strong_count(OwnedMutexGuard::mutex(&self.guard)) <= LAST {
@@ -91,10 +91,10 @@ impl Drop for Turn {
 }
 
 impl Cache {
-    /// Opens the cache in `folder`. `bytes_max`: `None`: the default. Blocks.
+    /// Opens the cache in `folder`. `bytes_max` of `None`: the default. Blocks.
     ///
     /// # Errors
-    /// The folder cannot be used, or another agent uses it.
+    /// Fails if the folder is unusable, or in use by another agent.
     pub(crate) fn open(folder: &Path, bytes_max: Option<u64>) -> io::Result<Self> {
         let files = Files::open(folder, bytes_max)?;
         let manifests = Manifests::open(folder)?;
@@ -107,8 +107,8 @@ impl Cache {
         })
     }
 
-    /// Puts a file to `to`, where nothing is. Nobody removes it from the cache as long as the answer lives; `None`: it
-    /// did not fit into the cache.
+    /// Puts a file to the new path `to`. The cache keeps it until the returned hold is dropped. `None`: it did not fit
+    /// into the cache.
     pub(crate) async fn give(
         &self,
         wanted: Wanted,
@@ -179,7 +179,7 @@ impl Cache {
         blocking(placing).await
     }
 
-    /// Fetches a file to a new path. A disk that is full gets room from the cache.
+    /// Fetches a file to a new path. If the disk is full, the cache evicts files.
     async fn fetched(
         &self,
         wanted: Wanted,
@@ -210,7 +210,7 @@ impl Cache {
         }
     }
 
-    /// Fetches a file that does not fit into the cache straight to `to`.
+    /// Fetches a file that does not fit into the cache directly to `to`.
     async fn past_it(
         &self,
         wanted: Wanted,
@@ -242,7 +242,7 @@ fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// Says what a full disk lacks.
+/// Explains the error of a full disk.
 fn explained(error: io::Error, bytes: u64) -> io::Error {
     if !is_full(&error) {
         return error;

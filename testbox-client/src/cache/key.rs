@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use fairlead_content::Digest;
 
-/// What a file holds, and whether it may be run. The mode belongs to a file and not to its name in a folder, so a file that
-/// inputs have in both modes is kept twice.
+/// Content of a file, and its executable bit. The mode belongs to a file, not to its name in a folder. So a file that
+/// inputs have in both modes is cached twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FileKey {
     pub(crate) digest: Digest,
@@ -22,12 +22,12 @@ pub(crate) struct Wanted {
 const EXECUTABLE: &str = "-x";
 
 impl FileKey {
-    /// Its mode: nobody may write to it.
+    /// Returns its mode. Nobody may write to it.
     pub(crate) const fn mode(self) -> u32 {
         if self.executable { 0o555 } else { 0o444 }
     }
 
-    /// Where it lies below `folder`.
+    /// Returns its path below `folder`.
     pub(super) fn path(self, folder: &Path) -> PathBuf {
         let name = self.name();
         folder.join(name.split_at(2).0).join(&name)
@@ -38,7 +38,7 @@ impl FileKey {
         format!("{}{end}", self.digest)
     }
 
-    /// The key of a name that [`FileKey::name`] gives.
+    /// Parses a name made by [`FileKey::name`].
     pub(super) fn of_name(name: &str) -> Option<Self> {
         let plain = name.strip_suffix(EXECUTABLE);
         Some(Self {

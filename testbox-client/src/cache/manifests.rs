@@ -14,11 +14,11 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 
 use super::{files::Files, key::FileKey};
 
-/// Most manifests that are kept.
+/// Maximum number of cached manifests.
 pub(crate) const MANIFESTS_MAX: usize = 256;
-/// Most bytes of all of them; the newest one is kept whatever it takes.
+/// Maximum size of all cached manifests, bytes. The newest one is kept at any size.
 pub(crate) const MANIFESTS_BYTES_MAX: usize = 32 << 20;
-/// Most words that a request for work may have, a limit of the wire.
+/// Maximum number of words in a request for work, a limit of the protocol.
 const WORDS_MAX: usize = 2_048;
 const NEXT: &str = "next";
 
@@ -31,9 +31,9 @@ pub(crate) struct Manifests {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The one of the last input comes first.
+    /// Manifests, that of the latest input first.
     held: VecDeque<Held>,
-    /// Where chunks lie.
+    /// Positions of chunks in files.
     chunks: HashMap<Digest, Piece>,
     words: Vec<String>,
 }
@@ -45,18 +45,19 @@ struct Held {
     manifest: Arc<Manifest>,
 }
 
-/// Where a chunk lies.
+/// Position of a chunk in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) file: FileKey,
-    /// Bytes before it.
+    /// Number of bytes before it.
     pub(crate) offset: u64,
-    /// Its own bytes.
+    /// Size of the chunk, bytes.
     pub(crate) size: u32,
 }
 
 impl Manifests {
-    /// Reads what an earlier agent left below the cache's `folder`. What is no manifest of its name is removed. Blocks.
+    /// Reads the manifests that an earlier agent left below the cache's `folder`. Files that do not match their name
+    /// are removed. Blocks.
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
         let folder = folder.join("manifests");
         fs::create_dir_all(&folder)?;
@@ -88,14 +89,14 @@ impl Manifests {
         Ok(manifests)
     }
 
-    /// The manifest of this id, if it is here.
+    /// Returns the manifest of this id, if it is cached.
     pub(crate) fn get(&self, id: Digest) -> Option<Arc<Manifest>> {
         let state = self.state.lock();
         let found = state.held.iter().find(|held| held.id == id);
         found.map(|held| Arc::clone(&held.manifest))
     }
 
-    /// A job has this input now. `bytes`: those of the manifest, if it was not here. Blocks.
+    /// Notes that a job got this input. `bytes` has the manifest, if it was not cached. Blocks.
     pub(crate) fn note(
         &self,
         id: Digest,
@@ -121,17 +122,17 @@ impl Manifests {
         Ok(())
     }
 
-    /// Where a chunk lies in a file that is or was in the cache.
+    /// Returns the position of a chunk in a file that is or was cached.
     pub(crate) fn piece(&self, chunk: Digest) -> Option<Piece> {
         self.state.lock().chunks.get(&chunk).copied()
     }
 
-    /// What the scheduler is told: words of chunks that `files` have, of the newest inputs first.
+    /// Returns the words for the scheduler: those of the cached chunks, newest inputs first.
     pub(crate) fn words(&self) -> Vec<String> {
         self.state.lock().words.clone()
     }
 
-    /// Finds the words anew, after files came or went. Blocks.
+    /// Computes the words again, after files came or went. Blocks.
     pub(crate) fn refresh(&self, files: &Files) {
         let held: Vec<Held> = self.state.lock().held.iter().cloned().collect();
         let words = words_of(&held, |file| files.has(file));
@@ -185,7 +186,7 @@ fn read(folder: &Path, id: Digest) -> Result<Held, String> {
     })
 }
 
-/// The key of an entry that is a file, with its chunks.
+/// Returns the key and the chunks of an entry that is a file.
 pub(crate) fn file_of(entry: &Entry) -> Option<(FileKey, &[Chunk])> {
     match &entry.kind {
         Kind::File {
@@ -204,7 +205,7 @@ pub(crate) fn file_of(entry: &Entry) -> Option<(FileKey, &[Chunk])> {
     }
 }
 
-/// Where each chunk of a manifest lies.
+/// Returns the position of each chunk of a manifest.
 fn pieces(manifest: &Manifest) -> impl Iterator<Item = (Digest, Piece)> {
     let files = manifest.entries().iter().filter_map(file_of);
     files.flat_map(|(file, chunks)| {
@@ -221,8 +222,8 @@ fn pieces(manifest: &Manifest) -> impl Iterator<Item = (Digest, Piece)> {
     })
 }
 
-/// The words of the chunks of files that are here: first those of the sketches, because jobs are compared by them, then
-/// all others of the newest inputs.
+/// Returns the words of the chunks of cached files: first those of the sketches, because jobs are compared by them.
+/// Then come all others of the newest inputs.
 fn words_of(held: &[Held], is_here: impl Fn(FileKey) -> bool) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     let mut known = BTreeSet::new();

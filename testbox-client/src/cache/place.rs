@@ -17,30 +17,30 @@ use super::{
     unfinished::Unfinished,
 };
 
-/// The bits of a mode that count.
+/// Mask of the permission bits of a mode.
 const MODE_BITS: u32 = 0o7777;
 
-/// How a job gets a file.
+/// Way in which a job gets a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// The very file, where the job is another user and cannot change it.
+    /// Hard link to the cached file, if the job runs as another user and cannot change it.
     Link,
-    /// A copy, which shares the disk's blocks where the file system can do that.
+    /// Copy. It shares the disk's blocks if the file system can do that.
     Copy,
 }
 
-/// What came of it.
+/// Result of placing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Placed {
     /// The job has the file.
     Whole,
-    /// The file of the cache is not what it should be; the job has nothing.
+    /// The cached file is damaged. The job has nothing.
     Damaged,
-    /// Stopped on the way; the job has nothing.
+    /// Stopped before the end. The job has nothing.
     Stopped,
 }
 
-/// Puts the file of the cache at `from` to `to`, where nothing is. Errors are those of `to`. Blocks.
+/// Places the cached file `from` at the new path `to`. Errors are those of `to`. Blocks.
 pub(crate) fn place(
     from: &Path,
     to: &Path,
@@ -66,7 +66,7 @@ pub(crate) fn place(
     };
     let (mut target, unfinished) = Unfinished::new(to.to_owned())?;
     let read = if ioctl_ficlone(&target, &source).is_ok() {
-        // What the job gets is what is hashed.
+        // The hash is of the file that the job gets.
         hashed(&target, stop)
     } else {
         match copied(source, &mut target, stop) {
@@ -79,8 +79,8 @@ pub(crate) fn place(
     settled(to, &read, key)
 }
 
-/// Leaves `to` there only if it holds what it should. `read`: its hash; `None`: stopped. A file that cannot be read is a
-/// damaged one.
+/// Leaves `to` in place only if its hash is right. `read` has the hash, or `None` if stopped. An unreadable file counts
+/// as damaged.
 fn settled(to: &Path, read: &io::Result<Option<Digest>>, key: FileKey) -> io::Result<Placed> {
     let placed = match read {
         Ok(None) => Placed::Stopped,
@@ -98,20 +98,20 @@ fn fits(file: &File, bytes: u64) -> io::Result<bool> {
     Ok(about.is_file() && about.len() == bytes)
 }
 
-/// Whether no job's user can write to it.
+/// Returns true if no job's user can write to the file.
 fn is_safe(file: &File, key: FileKey) -> io::Result<bool> {
     let about = file.metadata()?;
     let is_own = about.uid() == rustix::process::geteuid().as_raw();
     Ok(is_own && about.mode() & MODE_BITS == key.mode())
 }
 
-/// Which end of a copy cannot be used.
+/// Failed end of a copy.
 enum Broken {
     Source(io::Error),
     Target(io::Error),
 }
 
-/// Copies, and hashes what it copied; `None`: stopped.
+/// Copies a file, and returns the hash of the copied bytes. `None`: stopped.
 fn copied(
     mut source: File,
     target: &mut File,

@@ -11,10 +11,10 @@ use fairlead_content::Digest;
 use rustix::fs::OFlags;
 use tokio_util::sync::CancellationToken;
 
-/// How much is read at a time, bytes.
+/// Number of bytes per read.
 pub(super) const STEP_BYTES: usize = 256 << 10;
 
-/// Opens a file itself, and never what a link names.
+/// Opens a file without following a link.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = OpenOptions::new();
@@ -22,7 +22,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// The hash of what is read; `None`: stopped.
+/// Returns the hash of a file. `None`: stopped.
 pub(super) fn hashed(
     mut source: impl Read,
     stop: &CancellationToken,

@@ -18,10 +18,10 @@ use crate::{
     timer::{pause, seed},
 };
 
-/// How often a request is tried that may succeed later: some minutes, with those that its client tries by itself.
+/// Maximum number of tries of a request that may succeed later. With the client's own tries they take some minutes.
 const TRIES_MAX: u32 = 12;
 
-/// A lab, and the cache before it.
+/// A lab, behind the cache.
 #[derive(Debug)]
 pub(crate) struct Source {
     cache: Arc<Cache>,
@@ -30,7 +30,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Asks `lab` for what `cache` does not have.
+    /// Returns a source that asks `lab` for chunks missing in `cache`.
     pub(crate) fn new(cache: Arc<Cache>, lab: Arc<dyn Remote>) -> Self {
         Self {
             cache,
@@ -39,12 +39,12 @@ impl Source {
         }
     }
 
-    /// Bytes of chunks that came from the lab.
+    /// Returns the number of chunk bytes that came from the lab.
     pub(crate) fn fetched_bytes(&self) -> u64 {
         self.fetched.load(Ordering::Relaxed)
     }
 
-    /// A chunk out of a file of the cache. Whoever damaged it there, it is not taken with other bytes.
+    /// Returns a chunk from a cached file. `None`: not cached, or its bytes do not match, whoever damaged them.
     async fn known(&self, chunk: Digest) -> Option<Bytes> {
         let piece = self.cache.manifests.piece(chunk)?;
         let files = Arc::clone(&self.cache.files);
@@ -56,8 +56,8 @@ impl Source {
         read.ok().flatten().map(Bytes::from)
     }
 
-    /// Reads a chunk from its address. If the bytes are wrong, the lab reads the chunk itself: it moves a damaged one aside,
-    /// so that the next put sends it again.
+    /// Reads a chunk from its address. If the bytes are wrong, the lab reads the chunk itself: it moves a damaged one
+    /// aside, so that the next put sends it again.
     async fn read_direct(&self, id: Digest, from: &Place) -> Result<Bytes, TransferError> {
         let bytes = self.lab.chunk(id, from).await?;
         let (read, digest) = (bytes.clone(), from.digest);
@@ -88,7 +88,7 @@ impl Source {
     }
 }
 
-/// Asks again after a while when that may help.
+/// Repeats a request after a pause, if that may help.
 async fn patiently<T, F>(what: &'static str, ask: impl Fn() -> F + Send) -> Result<T, TransferError>
 where
     F: Future<Output = Result<T, TransferError>> + Send,
@@ -130,7 +130,7 @@ impl Remote for Source {
         patiently("manifest", || self.lab.manifest(id)).await
     }
 
-    /// Asks the lab only for addresses of chunks that the cache does not know.
+    /// Asks the lab for the addresses of the chunks that the cache lacks.
     async fn places(&self, id: Digest, chunks: &[Digest]) -> Result<Vec<Place>, TransferError> {
         let is_known = |chunk: &Digest| self.cache.manifests.piece(*chunk).is_some();
         let asked: Vec<Digest> = chunks
@@ -164,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// A lab whose object store has other bytes than its chunk says, and that answers this when it is asked itself.
+    /// A lab whose object store has a damaged chunk. The lab reports that when it is asked for the chunk itself.
     #[derive(Debug)]
     struct Poisoned {
         itself: Option<Bytes>,

@@ -25,14 +25,14 @@ use super::{
     place::Way,
 };
 
-/// A lab that has one file.
+/// Fake lab with one file.
 struct Lab {
     bytes: Vec<u8>,
     fetches: AtomicUsize,
     damaged: AtomicUsize,
-    /// A fetch takes one of them.
+    /// Permits of fetches.
     may: Semaphore,
-    /// So many fetches find the disk full.
+    /// Number of fetches that find the disk full.
     full: AtomicUsize,
 }
 
@@ -91,12 +91,12 @@ fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// Room for so many small files.
+/// Returns a cache with room for this number of small files.
 fn cache(folder: &TempDir, files: u64) -> Cache {
     Cache::open(&folder.path().join("cache"), Some(files * 4096)).unwrap()
 }
 
-/// The file of the cache that holds these bytes.
+/// Returns the path of the cached file with these bytes.
 fn kept(folder: &TempDir, bytes: &[u8]) -> PathBuf {
     wanted(bytes).key.path(&folder.path().join("cache/files"))
 }
@@ -277,7 +277,7 @@ async fn the_least_recently_used_file_goes_and_never_one_in_use() {
         give(bytes).await;
     }
     assert!(has(b"a") && has(b"f") && has(b"g"));
-    // What does not fit beside those in use goes to the job alone, and pushes nothing out.
+    // A file that does not fit beside those in use goes to the job without caching, and evicts nothing.
     let (held, _) = give(&[1; 9_000]).await;
     assert!(held.is_none() && has(b"a") && has(b"f") && has(b"g"));
     drop(in_use);

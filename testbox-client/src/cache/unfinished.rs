@@ -12,15 +12,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::reading::hashed;
 
-/// A file that is removed when this is dropped.
+/// A file that is removed on drop, unless it is kept.
 #[derive(Debug)]
 pub(crate) struct Unfinished {
-    /// Empty: it is kept.
+    /// Path of the file. Empty: it is kept.
     path: PathBuf,
 }
 
 impl Unfinished {
-    /// A new file at `path`, where nothing is, which only the agent can read. Blocks.
+    /// Creates a file at the new path `path` that only the agent can read. Blocks.
     pub(super) fn new(path: PathBuf) -> io::Result<(File, Self)> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(0o600);
@@ -28,19 +28,19 @@ impl Unfinished {
         Ok((file, Self { path }))
     }
 
-    /// The hash of what was written; `None`: stopped. Blocks.
+    /// Returns the hash of the written bytes. `None`: stopped. Blocks.
     pub(super) fn hash(&self, stop: &CancellationToken) -> io::Result<Option<Digest>> {
         hashed(File::open(&self.path)?, stop)
     }
 
-    /// It stays where it is, with this mode. Blocks.
+    /// Keeps the file at its path, with this mode. Blocks.
     pub(super) fn keep(mut self, mode: u32) -> io::Result<()> {
         fs::set_permissions(&self.path, fs::Permissions::from_mode(mode))?;
         self.path.clear();
         Ok(())
     }
 
-    /// It moves, with this mode, in the place of whatever is there. Blocks.
+    /// Moves the file with this mode to `to`, and replaces an existing file. Blocks.
     pub(super) fn move_to(mut self, to: &Path, mode: u32) -> io::Result<()> {
         fs::set_permissions(&self.path, fs::Permissions::from_mode(mode))?;
         fs::rename(&self.path, to)?;

@@ -15,18 +15,18 @@ use super::{
 };
 use crate::{AgentConfig, BadConfig, ExecutorChoice, Kinds, blocking::blocking};
 
-/// Why a job cannot run on this host.
+/// Reason why a job cannot run on this host.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoPlace {
-    /// It asks for what no host may give it.
+    /// The job asks for something that no host may give it.
     #[error("{0}")]
     Job(String),
-    /// This host has not what it needs.
+    /// This host lacks something that the job needs.
     #[error("{0}")]
     Host(String),
 }
 
-/// What this host can run jobs in.
+/// Executors of this host.
 #[derive(Debug)]
 pub(crate) struct Executors {
     pub(super) engine: Option<Arc<Engine>>,
@@ -34,14 +34,14 @@ pub(crate) struct Executors {
     said: Vec<ExecutorSaid>,
     kinds: Kinds,
     pub(super) default_image: Option<String>,
-    /// Places of images that jobs may name; none: all.
+    /// Registries or paths of images that jobs may name. Empty: all.
     registries: Vec<String>,
     caches: Vec<PathBuf>,
     groups: Groups,
     pub(super) digests: Arc<Digests>,
 }
 
-/// What virtual machines are made of.
+/// Setup of virtual machines.
 #[derive(Debug)]
 pub(super) struct Machines {
     qemu: Arc<Qemu>,
@@ -50,10 +50,10 @@ pub(super) struct Machines {
 }
 
 impl Executors {
-    /// Looks for what `config` allows. `agent` is in the labels of all guests of this agent.
+    /// Finds the executors that `config` allows. `agent` is in the labels of all guests of this agent.
     ///
     /// # Errors
-    /// What is asked for by name is not here, or has no image for jobs that name none; or nothing is left to offer.
+    /// Fails if a requested executor is missing or lacks a default image, or if no executor is left.
     pub(crate) async fn find(config: &AgentConfig, agent: &str) -> Result<Self, BadConfig> {
         let mut said = Vec::new();
         let (has_vm, has_dc) = match config.kinds {
@@ -108,24 +108,24 @@ impl Executors {
         })
     }
 
-    /// For the scheduler and its people.
+    /// Returns the report for the scheduler.
     pub(crate) fn said(&self) -> Vec<ExecutorSaid> {
         self.said.clone()
     }
 
-    /// Where the use of a job is counted. Processes of this host are limited, unless the whole machine is their job's.
+    /// Returns the control groups of a job. Processes of this host are limited, unless their job has the whole machine.
     pub(crate) fn groups(&self, grant: &Grant, place: &Place) -> Groups {
         let is_limited = self.kinds != Kinds::Hw && matches!(place, Place::Host);
         let limits = is_limited.then(|| GroupLimits::of(grant.memory_mb, grant.cpus));
         self.groups.limited(limits)
     }
 
-    /// The kinds of jobs that can run here.
+    /// Returns the kinds of jobs that can run here.
     pub(crate) fn kinds(&self) -> Kinds {
         self.kinds
     }
 
-    /// The tags by which jobs that need an executor find this host.
+    /// Returns the tags by which jobs that need an executor find this host.
     pub(crate) fn tags(&self) -> Vec<String> {
         let container = self.engine.as_ref().map(|_| CONTAINER_TAG.to_owned());
         let images = self.machines.iter().flat_map(|machines| {
@@ -147,10 +147,10 @@ impl Executors {
         }
     }
 
-    /// Where a job runs. `shared` is what a guest sees of its folder.
+    /// Returns the place where a job runs. `shared` lists the parts of its folder that a guest sees.
     ///
     /// # Errors
-    /// It needs an image that cannot be had here.
+    /// Fails if it needs an image that is not available here.
     pub(crate) fn place(
         &self,
         grant: &Grant,
@@ -233,14 +233,14 @@ impl Executors {
         })))
     }
 
-    /// Whether jobs may name an image.
+    /// Returns true if jobs may name this image.
     fn allows(&self, image: &ImageName) -> bool {
         let mut places = self.registries.iter();
         self.registries.is_empty() || places.any(|place| image.is_of(place))
     }
 }
 
-/// The kind of a job.
+/// Returns the kind of a job.
 pub(super) fn kind_of(grant: &Grant) -> TboxType {
     match grant.tbox_type.as_str() {
         "vm" => TboxType::Vm,
@@ -282,7 +282,7 @@ impl Machines {
     }
 }
 
-/// The engines to look for, best first.
+/// Returns the engines to look for, best first.
 fn engines(choice: ExecutorChoice) -> &'static [EngineKind] {
     match choice {
         ExecutorChoice::Auto | ExecutorChoice::Qemu => &[EngineKind::Podman, EngineKind::Docker],
@@ -292,7 +292,7 @@ fn engines(choice: ExecutorChoice) -> &'static [EngineKind] {
     }
 }
 
-/// The first engine that works here, of those that are allowed.
+/// Returns the first allowed engine that works here.
 async fn find_engine(
     config: &AgentConfig,
     agent: &str,
@@ -322,7 +322,7 @@ async fn find_engine(
     }
 }
 
-/// Whether dc jobs that name no image have one, where they must.
+/// Checks that dc jobs without an image have a default image, if they need one.
 fn check_default_image(
     config: &AgentConfig,
     has_engine: bool,
@@ -353,7 +353,7 @@ fn check_default_image(
     }
 }
 
-/// What is left to offer where no virtual machine can run.
+/// Returns the kinds that remain if no virtual machine can run.
 fn without_vm(config: &AgentConfig, has_dc: bool, problem: &str) -> Result<Kinds, BadConfig> {
     if config.executor == ExecutorChoice::Qemu || !has_dc {
         return Err(BadConfig(format!(

@@ -12,26 +12,26 @@ use super::{
 };
 use crate::isolation::users::JobUser;
 
-/// The exit code of an engine that could not start a container.
+/// Exit code of an engine that could not start a container.
 pub(super) const ENGINE_FAILED: i32 = 125;
-/// Its exit codes when the image has no such program.
+/// Exit codes of an engine if the image has no such program.
 const NO_SHELL: [i32; 2] = [126, 127];
 
-/// Where and how a job runs in a container.
+/// Plan of a job's container.
 #[derive(Debug, Clone)]
 pub(crate) struct ContainerPlan {
     pub(crate) engine: Arc<Engine>,
     pub(crate) image: ImageName,
     pub(crate) network: Network,
-    /// `None`: as much as the host has.
+    /// Memory limit, MB. `None`: all of the host.
     pub(crate) memory_mb: Option<u32>,
-    /// `None`: as many as the host has.
+    /// CPU limit. `None`: all CPUs of the host.
     pub(crate) cpus: Option<u32>,
-    /// Files and folders of the job's folder, by name, and whether the job may write to them.
+    /// Files and folders of the job's folder, by name, with true if the job may write to them.
     pub(crate) shared: Vec<(PathBuf, String, bool)>,
     /// Folders of the host that the job sees under the same path, and may write to.
     pub(crate) caches: Vec<PathBuf>,
-    /// The image, once it is here.
+    /// Image, once it is fetched.
     pub(crate) fetched: Option<Fetched>,
 }
 
@@ -44,16 +44,16 @@ pub(crate) struct Container {
     _fetched: Fetched,
 }
 
-/// Why a container did not begin its job.
+/// Reason why a container did not start its job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NotBegun {
-    /// Whether the job, and not this host, is to blame.
+    /// True if the job is to blame, and not this host.
     pub(crate) is_job: bool,
     pub(crate) reason: String,
 }
 
 impl ContainerPlan {
-    /// The command that runs a job in a container of its own, in the foreground.
+    /// Returns the command that runs a job in its own container, in the foreground.
     pub(crate) fn command(
         &self,
         task: &Task,
@@ -88,7 +88,7 @@ impl ContainerPlan {
         Ok((command, container))
     }
 
-    /// All that keeps it from the host and from other jobs.
+    /// Adds all options that isolate it from the host and from other jobs.
     fn confine(&self, command: &mut Command, user: Option<&JobUser>) {
         let network = match self.network {
             Network::None => "none",
@@ -143,14 +143,14 @@ impl ContainerPlan {
 }
 
 impl Container {
-    /// Kills it, and removes what is left of it. It is gone already unless its engine was killed.
+    /// Kills the container and removes its remains. It still exists only if its engine was killed.
     pub(crate) async fn remove(&self) {
         if let Err(error) = self.engine.remove(&self.name).await {
             tracing::warn!(container = self.name, %error, "cannot remove the container of a job");
         }
     }
 
-    /// What it noted, and why it did not begin its job, if so. Blocks.
+    /// Returns its note, and the reason if it did not start its job. Blocks.
     pub(crate) fn after(&self, code: i32) -> (Note, Option<NotBegun>) {
         let note = self.entry.read();
         if note.has_begun {

@@ -17,20 +17,20 @@ use serde::{Deserialize, Serialize};
 use super::machine::Image;
 use crate::facts::Facts;
 
-/// Most images of each kind that a host tells: those that its jobs used last.
+/// Maximum number of images of each kind that a host reports: those that its jobs used last.
 const TOLD_MAX: usize = 16;
-/// The facts of images that jobs name.
+/// Family of the facts about images that jobs name.
 const IMAGES: &str = "image";
-/// The facts of images for jobs that name none.
+/// Family of the facts about default images.
 const DEFAULTS: &str = "default-image";
 
-/// What an image belongs to.
+/// Kind of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ImageKind {
-    /// Containers.
+    /// Image of containers.
     Dc,
-    /// Virtual machines.
+    /// Image of virtual machines.
     Vm,
 }
 
@@ -43,7 +43,7 @@ impl ImageKind {
     }
 }
 
-/// How a file was when it was read: it is read again once that differs.
+/// Properties of a file when it was read. A file is read again if they differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     bytes: u64,
@@ -64,21 +64,21 @@ impl Stamp {
     }
 }
 
-/// An image that is here.
+/// An image on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) kind: ImageKind,
     pub(super) name: String,
     pub(super) digest: String,
-    /// Whether it is for jobs that name none.
+    /// True if it is a default image.
     pub(super) is_default: bool,
 }
 
-/// What outlives the agent.
+/// Data that is kept across restarts of the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Kept {
-    /// Images that jobs named, the last used last.
+    /// Images that jobs named, the most recently used last.
     used: Vec<(ImageKind, String)>,
     files: BTreeMap<PathBuf, (Stamp, String)>,
 }
@@ -86,14 +86,14 @@ struct Kept {
 /// Digests of images.
 #[derive(Debug)]
 pub(super) struct Digests {
-    /// Where it is kept.
+    /// File in which the data is kept.
     file: PathBuf,
     kept: Mutex<Kept>,
     told: Mutex<Vec<Seen>>,
 }
 
 impl Digests {
-    /// Reads what an earlier agent left in `folder`; a file that cannot be read is as none. Blocks.
+    /// Reads the data that an earlier agent left in `folder`. An unreadable file counts as empty. Blocks.
     pub(super) fn open(folder: &Path) -> Self {
         let file = folder.join("image-digests.json");
         let kept = fs::read(&file).ok();
@@ -105,7 +105,7 @@ impl Digests {
         }
     }
 
-    /// A job names an image, and uses it now. Blocks.
+    /// Notes that a job names and uses an image. Blocks.
     pub(super) fn use_of(&self, kind: ImageKind, name: &str) {
         let kept = {
             let mut kept = self.kept.lock();
@@ -126,17 +126,17 @@ impl Digests {
         self.save(&kept);
     }
 
-    /// The images of a kind that jobs named.
+    /// Returns the images of a kind that jobs named.
     pub(super) fn used(&self, kind: ImageKind) -> Vec<String> {
         let kept = self.kept.lock();
         let used = kept.used.iter().filter(|(other, _)| *other == kind);
         used.map(|(_, name)| name.clone()).collect()
     }
 
-    /// The digest of an image of virtual machines. Reads its files if they changed. Blocks.
+    /// Returns the digest of an image of virtual machines. Its files are read if they changed. Blocks.
     ///
     /// # Errors
-    /// A file cannot be read, or changes meanwhile.
+    /// Fails if a file cannot be read, or changes in the meantime.
     pub(super) fn of_machine(&self, image: &Image) -> io::Result<String> {
         let mut hasher = blake3::Hasher::new();
         let disk = image.disk.as_ref().map(|(disk, _)| disk);
@@ -173,12 +173,12 @@ impl Digests {
         Ok(digest)
     }
 
-    /// These images are here now, and no others that were told before.
+    /// Replaces the set of present images.
     pub(super) fn are(&self, images: Vec<Seen>) {
         *self.told.lock() = images;
     }
 
-    /// This image is here now.
+    /// Adds a present image.
     pub(super) fn saw(&self, image: Seen) {
         let mut told = self.told.lock();
         let is_same = |other: &Seen| {
@@ -189,7 +189,7 @@ impl Digests {
         told.push(image);
     }
 
-    /// What the host tells of its images.
+    /// Returns the facts about images for the scheduler.
     pub(super) fn facts(&self) -> Facts {
         let mut facts = Facts::new();
         for image in &*self.told.lock() {
@@ -219,7 +219,7 @@ impl Digests {
     }
 }
 
-/// A digest as it is told: without `sha256:`, and cut.
+/// Returns a digest in its reported form: without `sha256:`, and cut.
 pub(super) fn shortened(digest: &str) -> String {
     let digest = digest.trim();
     let bare = digest.rsplit_once(':').map_or(digest, |(_, bare)| bare);
@@ -274,7 +274,7 @@ mod tests {
         let image = image(folder.path());
         let first = digests.of_machine(&image).unwrap();
         let known = digests.kept.lock().clone();
-        // What was noted is believed, also by the next agent.
+        // Noted digests are trusted, also by the next agent.
         let marked = |(path, (stamp, _)): (&PathBuf, &(Stamp, String))| {
             (path.clone(), (*stamp, "marked".to_owned()))
         };

@@ -16,21 +16,21 @@ use super::{
     tool::{ToolError, ask, on_path},
 };
 
-/// How long a question to an engine may take.
+/// Timeout of a query to an engine.
 const ASK_MAX: Duration = Duration::from_secs(30);
-/// How long it may take to get an image from its registry.
+/// Timeout of fetching an image from its registry.
 const PULL_MAX: Duration = Duration::from_mins(30);
-/// The label that carries which agent started a container.
+/// Label with the name of the agent that started a container.
 pub(crate) const AGENT_LABEL: &str = "fairlead.agent";
-/// The folder of an engine in the work folder of an agent.
+/// Folder of an engine in the agent's work folder.
 const FOLDER: &str = "engine";
-/// Present where control groups are those of version 2.
+/// File that exists if control groups are version 2.
 const CGROUP_2: &str = "/sys/fs/cgroup/cgroup.controllers";
 
-/// Digits of the number by which an engine knows the content of an image.
+/// Number of hexadecimal digits of an image's id.
 const ID_DIGITS: usize = 64;
 
-/// Which engine it is.
+/// Kind of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EngineKind {
     Podman,
@@ -45,7 +45,7 @@ impl EngineKind {
         }
     }
 
-    /// The package that brings it, as Debian names it.
+    /// Returns the Debian package of the engine.
     fn package(self) -> &'static str {
         match self {
             Self::Podman => "podman",
@@ -63,29 +63,29 @@ pub(crate) struct Engine {
     /// This agent's own folder for the engine. Only the engine writes there: its monitor leaves a file there when a
     /// container runs out of memory.
     folder: PathBuf,
-    /// Podman's configuration of this agent.
+    /// Podman configuration of this agent.
     configuration: Option<PathBuf>,
-    /// Who this agent is, in the labels of its containers.
+    /// Name of this agent, in the labels of its containers.
     agent: String,
-    /// The images that it got.
+    /// Images that the engine fetched.
     images: Arc<ImageCache>,
-    /// What these may take together, MB.
+    /// Maximum size of these images together, MB.
     images_mb_max: u32,
 }
 
-/// An image that is here, and stays as long as this lives.
+/// An image on this host. It stays until this is dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct Fetched {
-    /// What identifies its content: another image under the same name has another one.
+    /// Id of the image's content. Another image under the same name has another id.
     pub(crate) id: String,
     _held: Arc<ImageUse>,
 }
 
 impl Engine {
-    /// Finds an engine on `path`; `agent` is in the labels of its containers.
+    /// Finds an engine on `path`. `agent` is in the labels of its containers.
     ///
     /// # Errors
-    /// It is not installed, or does not work here.
+    /// Fails if it is not installed, or does not work here.
     pub(crate) async fn find(
         kind: EngineKind,
         path: &str,
@@ -136,7 +136,7 @@ impl Engine {
         self.kind
     }
 
-    /// As it says, for example `4.3.1`.
+    /// Returns its version, for example `4.3.1`.
     pub(crate) fn version(&self) -> &str {
         &self.version
     }
@@ -145,7 +145,7 @@ impl Engine {
         &self.agent
     }
 
-    /// A call of the engine, without its arguments. It has the agent's environment; no container gets that.
+    /// Returns a call of the engine without arguments. It has the agent's environment, which no container gets.
     pub(crate) fn command(&self) -> Command {
         let program = on_path(&self.path, self.kind.as_str());
         let mut command = Command::new(program.unwrap_or_else(|| self.kind.as_str().into()));
@@ -162,10 +162,10 @@ impl Engine {
         ask(command, self.kind.package(), limit).await
     }
 
-    /// Gets an image from its registry unless it is here. It stays as long as the answer is kept.
+    /// Fetches an image from its registry, unless it is here. It stays until the answer is dropped.
     ///
     /// # Errors
-    /// Its registry has it not, cannot be reached, or took longer than 30 minutes.
+    /// Fails if the registry lacks it, is unreachable, or takes longer than 30 minutes.
     pub(crate) async fn fetch(&self, image: &ImageName) -> Result<Fetched, ToolError> {
         let name = image.full();
         let (held, is_here) = {
@@ -190,7 +190,7 @@ impl Engine {
         })
     }
 
-    /// Gets an image from its registry, and returns what identifies it.
+    /// Fetches an image from its registry, and returns its id.
     async fn pull(&self, image: &ImageName) -> Result<String, ToolError> {
         let name = image.full();
         tracing::info!(
@@ -211,10 +211,10 @@ impl Engine {
         }
     }
 
-    /// What identifies the content of an image that is here.
+    /// Returns the id of an image on this host.
     ///
     /// # Errors
-    /// It is not here, or the engine does not answer.
+    /// Fails if it is not here, or if the engine does not answer.
     pub(super) async fn id(&self, image: &ImageName) -> Result<String, ToolError> {
         let inspect = ["image", "inspect", "--format", "{{.Id}}", image.full()];
         let said = self.ask(&inspect, ASK_MAX).await?;
@@ -224,15 +224,15 @@ impl Engine {
         })
     }
 
-    /// The size of an image that is here, bytes.
+    /// Returns the size of an image on this host, bytes.
     async fn size(&self, image: &str) -> Result<u64, ToolError> {
         let inspect = ["image", "inspect", "--format", "{{.Size}}", image];
         let said = self.ask(&inspect, ASK_MAX).await?;
         Ok(said.trim().parse().unwrap_or(0))
     }
 
-    /// Removes images that this agent got and no job uses, the least recently used first, until the others take no more
-    /// than they may.
+    /// Removes unused images that this agent fetched, the least recently used first, until the others are within the
+    /// limit.
     pub(crate) async fn trim_images(&self) {
         let _changing = self.images.changing.write().await;
         let mut sizes = Vec::new();
@@ -267,7 +267,7 @@ impl Engine {
         }
     }
 
-    /// Kills and removes a container, if there is one of this name.
+    /// Kills and removes the container of this name, if it exists.
     pub(crate) async fn remove(&self, name: &str) -> Result<(), ToolError> {
         let removed = match self.kind {
             EngineKind::Podman => {
@@ -300,7 +300,7 @@ impl Engine {
         }
     }
 
-    /// Removes all containers that this agent started. Returns how many.
+    /// Removes all containers that this agent started. Returns their number.
     pub(crate) async fn remove_all(&self) -> Result<usize, ToolError> {
         let filter = format!("label={AGENT_LABEL}={}", self.agent);
         let list = ["ps", "--all", "--quiet", "--no-trunc", "--filter", &filter];
@@ -314,14 +314,14 @@ impl Engine {
     }
 }
 
-/// `podman version 4.3.1` or `Docker version 20.10.24+dfsg1, build 297e128`.
+/// Returns the version from `podman version 4.3.1` or `Docker version 20.10.24+dfsg1, build 297e128`.
 fn version_in(said: &str) -> String {
     let mut words = said.split_whitespace();
     let version = words.by_ref().skip_while(|word| *word != "version").nth(1);
     version.unwrap_or_default().trim_end_matches(',').to_owned()
 }
 
-/// What identifies an image, from the last line of an engine's answer; both engines take it without `sha256:`.
+/// Returns the image id from the last line of an engine's answer. Both engines accept it without `sha256:`.
 fn id_in(said: &str) -> Option<String> {
     let last = said.trim().lines().next_back()?;
     let digits = last.strip_prefix("sha256:").unwrap_or(last);
@@ -329,7 +329,7 @@ fn id_in(said: &str) -> Option<String> {
     is_id.then(|| digits.to_owned())
 }
 
-/// Podman's configuration: a runtime that works with these control groups, no need of systemd, and limits that this
+/// Returns Podman's configuration: a runtime that works with these control groups, no systemd, and limits that this
 /// agent may set.
 fn configuration(path: &str) -> Result<String, String> {
     let is_second = Path::new(CGROUP_2).exists();
@@ -374,7 +374,7 @@ fn configuration(path: &str) -> Result<String, String> {
     ))
 }
 
-/// Whether a mount of this path can be told to an engine: commas and colons mean something there.
+/// Fails if an engine cannot mount this path, because commas and colons have a meaning there.
 pub(crate) fn can_be_mounted(path: &Path) -> io::Result<()> {
     let shown = path.to_string_lossy();
     if shown.contains([',', ':', '"', '\n']) {

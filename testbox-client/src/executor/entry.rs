@@ -11,17 +11,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The folder, in that of the job, of what a guest has besides: its environment, its disks.
+/// Folder of the guest's own files in the job's folder: its environment and disks.
 pub(crate) const GUEST_FOLDER: &str = "guest";
-/// The folder, in that of the job, of its inputs.
+/// Folder of the inputs in the job's folder.
 pub(crate) const INPUTS: &str = "inputs";
-/// The folder, in that of the job, of its outputs.
+/// Folder of the outputs in the job's folder.
 pub(crate) const OUTPUTS: &str = "outputs";
-/// Where a guest sees its job's folder.
+/// Path of its job's folder inside a guest.
 pub(crate) const INSIDE: &str = "/fairlead";
-/// Where it sees the files of this module.
+/// Path of this module's files inside a guest.
 pub(crate) const GUEST_INSIDE: &str = "/fairlead/.guest";
-/// How much of the note is read, bytes: the job can write to it.
+/// Maximum length of the note that is read, bytes. The job can write to the note.
 const NOTE_BYTES_MAX: usize = 4096;
 
 const ENTRY: &str = r#"# Runs a job's command, and notes what all of the guest used.
@@ -51,28 +51,28 @@ pairs() { if [ -r "$1" ]; then while read -r key value; do echo "$key $value"; d
 exit "$code"
 "#;
 
-/// What is to be run.
+/// Program to run.
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) program: OsString,
     pub(crate) args: Vec<OsString>,
-    /// All of the environment.
+    /// Complete environment.
     pub(crate) env: Vec<(String, String)>,
     pub(crate) folder: PathBuf,
-    /// Marks every process of the run.
+    /// Mark of all processes of the run.
     pub(crate) run: String,
 }
 
-/// What a guest noted. The job can write to the note, so it is for people and never decides who gets what.
+/// Note of a guest. The job can write to it, so it is only for people and decides nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Note {
-    /// Whether the job's command was about to begin.
+    /// True if the job's command was about to start.
     pub(crate) has_begun: bool,
-    /// The most memory that it had at one time, bytes.
+    /// Peak memory, bytes.
     pub(crate) memory_bytes: Option<u64>,
-    /// CPU time of all of its processes, milliseconds.
+    /// CPU time of all its processes, milliseconds.
     pub(crate) cpu_ms: Option<u64>,
-    /// How many of its processes the kernel killed because memory ran out; `None`: it did not come to say.
+    /// Number of its processes that the kernel killed for lack of memory. `None`: not reported.
     pub(crate) oom_kills: Option<u64>,
 }
 
@@ -95,14 +95,14 @@ impl Note {
     }
 }
 
-/// The files of one guest, in a folder of the job's folder.
+/// Files of one guest, in a folder of the job's folder.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     folder: PathBuf,
 }
 
 impl Entry {
-    /// Names the files of the job whose folder this is.
+    /// Returns the paths of the files in this job folder.
     pub(crate) fn of(job_folder: &Path) -> Self {
         Self {
             folder: job_folder.join(GUEST_FOLDER),
@@ -117,12 +117,12 @@ impl Entry {
         self.folder.join("note")
     }
 
-    /// The home folder of the job.
+    /// Returns the home folder of the job.
     pub(crate) fn home(&self) -> PathBuf {
         self.folder.join("home")
     }
 
-    /// Writes the files anew. Names that no shell takes are left out of the environment.
+    /// Writes the files. Variables with names that no shell accepts are left out.
     pub(crate) fn write(&self, task: &Task) -> io::Result<()> {
         fs::create_dir(&self.folder)?;
         fs::create_dir(self.home())?;
@@ -143,7 +143,7 @@ impl Entry {
         Ok(())
     }
 
-    /// Gives the job's user what it writes to.
+    /// Gives the job's user the files that it writes to.
     pub(crate) fn give(&self, uid: u32) -> io::Result<()> {
         let (user, group) = (
             rustix::process::Uid::from_raw(uid),
@@ -155,7 +155,7 @@ impl Entry {
         Ok(())
     }
 
-    /// What the guest noted; nothing where it cannot be read.
+    /// Returns the guest's note. It is empty if it cannot be read.
     pub(crate) fn read(&self) -> Note {
         let Ok(file) = fs::File::open(self.note()) else {
             return Note::default();
@@ -169,7 +169,7 @@ impl Entry {
     }
 }
 
-/// A line for the shell that makes these words its arguments.
+/// Returns a shell line that passes these words as arguments.
 fn command(task: &Task) -> io::Result<String> {
     let mut line = "set --".to_owned();
     for word in std::iter::once(&task.program).chain(&task.args) {

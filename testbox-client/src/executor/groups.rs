@@ -16,25 +16,25 @@ use rustix::process::Pid;
 use super::entry::Note;
 use crate::isolation::kill::{await_end, kill_those};
 
-/// Where groups are mounted.
+/// Mount point of control groups.
 const MOUNTED: &str = "/sys/fs/cgroup";
-/// How the names of groups of jobs begin, before the mark of the run.
+/// Prefix of the group names of jobs, before the mark of the run.
 const PREFIX: &str = "fairlead-";
-/// Most processes that are added to a group: those that a job starts in the moment before it is a member.
+/// Maximum number of processes added to a group: those that a job starts before it is a member.
 const ADDED_MAX: u32 = 1_000;
-/// How often the processes of a group are killed until none is left.
+/// Maximum number of rounds that kill the processes of a group.
 const KILLS_MAX: u32 = 20;
-/// A group without processes that is not older may still get its first.
+/// Age below which a group without processes is kept, because it may still get its first.
 const NEW: Duration = Duration::from_mins(1);
-/// The group that an agent moves itself into.
+/// Group that an agent moves itself into.
 const OWN: &str = "fairlead_agent";
-/// Least memory of a group with a limit, MB: jobs that ask for little often start an interpreter, and count on no limit.
+/// Minimum memory limit of a group, MB. Jobs with small requests often start an interpreter, and expect no limit.
 const MEMORY_MB_MIN: u32 = 256;
-/// Processes and threads for each CPU of a job, the least and the most of them.
+/// Number of processes and threads for each CPU of a job, with its minimum and maximum.
 const PROCESSES_PER_CPU: u32 = 1_024;
 const PROCESSES_MIN: u32 = 2_048;
 pub(crate) const PROCESSES_MAX: u32 = 16_384;
-/// Files with one number, and what the number is.
+/// Files with one number, and its meaning.
 const NUMBERS: [(&str, &str); 3] = [
     ("memory.peak", "memory_bytes"),
     ("memory.max_usage_in_bytes", "memory_bytes"),
@@ -43,7 +43,7 @@ const NUMBERS: [(&str, &str); 3] = [
 /// Files with pairs of a name and a number.
 const PAIRS: [&str; 3] = ["memory.events", "memory.oom_control", "cpu.stat"];
 
-/// How much a job may take.
+/// Limits of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GroupLimits {
     memory_mb: u32,
@@ -51,7 +51,7 @@ pub(crate) struct GroupLimits {
 }
 
 impl GroupLimits {
-    /// Of a job that asked for so much memory and so many CPUs.
+    /// Returns the limits of a job that asked for this memory and these CPUs.
     pub(crate) fn of(memory_mb: u32, cpus: u32) -> Self {
         let processes = cpus.saturating_mul(PROCESSES_PER_CPU);
         Self {
@@ -60,7 +60,7 @@ impl GroupLimits {
         }
     }
 
-    /// What is written into the files of a group, in this order; each version has some of them. Nothing is swapped.
+    /// Returns the contents for the files of a group, in this order. Each cgroup version has some of them. Swap is off.
     fn files(self) -> [(&'static str, String); 5] {
         let bytes = (u64::from(self.memory_mb) << 20).to_string();
         [
@@ -73,22 +73,22 @@ impl GroupLimits {
     }
 }
 
-/// Where the groups of jobs are made.
+/// Folders in which groups of jobs are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Groups {
     parents: Vec<PathBuf>,
-    /// How much each job may take.
+    /// Limits of each job.
     limits: Option<GroupLimits>,
 }
 
-/// The groups of one job; they are removed when dropped.
+/// Groups of one job. They are removed on drop.
 #[derive(Debug)]
 pub(crate) struct Group {
     folders: Vec<PathBuf>,
 }
 
 impl Groups {
-    /// Finds where this process may make groups, and removes what earlier agents left there. Blocks.
+    /// Finds folders in which this process may make groups, and removes leftovers of earlier agents. Blocks.
     pub(crate) fn find() -> Self {
         let said = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         Self::below(Path::new(MOUNTED), &said, NEW)
@@ -114,7 +114,7 @@ impl Groups {
         }
     }
 
-    /// The same, for jobs that may take no more than this.
+    /// Returns the folders with these limits for jobs.
     pub(crate) fn limited(&self, limits: Option<GroupLimits>) -> Self {
         Self {
             limits,
@@ -122,7 +122,7 @@ impl Groups {
         }
     }
 
-    /// Whether memory can be limited.
+    /// Returns true if memory can be limited.
     pub(crate) fn can_limit(&self) -> bool {
         let trial = self.open(&uuid::Uuid::new_v4().to_string());
         let files = ["memory.max", "memory.limit_in_bytes"];
@@ -130,7 +130,7 @@ impl Groups {
         folders.any(|folder| files.iter().any(|file| folder.join(file).exists()))
     }
 
-    /// Makes the groups of a run; none where that is not possible.
+    /// Creates the groups of a run, if possible.
     pub(crate) fn open(&self, run: &str) -> Group {
         let folders = self.parents.iter();
         let folders = folders.map(|parent| parent.join(format!("{PREFIX}{run}")));
@@ -146,7 +146,7 @@ impl Groups {
     }
 }
 
-/// The groups of this process that can count or limit: their controllers (none: version 2) and their folders.
+/// Returns the groups of this process that can count or limit: controllers (empty: version 2) and folders.
 fn own_groups(mounted: &Path, said: &str) -> Vec<(String, PathBuf)> {
     let lines = said
         .lines()
@@ -171,7 +171,8 @@ fn own_groups(mounted: &Path, said: &str) -> Vec<(String, PathBuf)> {
         .collect()
 }
 
-/// Lets memory and processes be counted in groups below `folder`, if this process is alone there. All of it may fail.
+/// Enables counting of memory and processes in groups below `folder`, if this process is alone there. Errors are
+/// ignored.
 fn make_room(folder: &Path) {
     let me = std::process::id().to_string();
     let members = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
@@ -188,7 +189,7 @@ fn make_room(folder: &Path) {
     }
 }
 
-/// Removes the groups of jobs that have no process any more, but those that another agent may just have made.
+/// Removes groups of jobs without processes, except new ones, which another agent may have just made.
 fn clear_left(parent: &Path, new: Duration) {
     let is_old = |entry: &fs::DirEntry| {
         let made = entry.metadata().and_then(|about| about.modified());
@@ -207,7 +208,7 @@ impl Group {
         &self.folders
     }
 
-    /// Writes a limit where there is a file for it.
+    /// Writes a limit if the file exists.
     fn limit(&self, file: &str, value: &str) {
         let files = self.folders.iter().map(|folder| folder.join(file));
         for file in files.filter(|file| file.exists()) {
@@ -217,7 +218,7 @@ impl Group {
         }
     }
 
-    /// Counts this process that has just been started, and all that it starts.
+    /// Adds a process that has just started, and its children.
     pub(crate) fn add(&self, pid: u32) {
         let mut found = vec![pid];
         for _ in 0..ADDED_MAX {
@@ -232,7 +233,7 @@ impl Group {
         }
     }
 
-    /// Kills all of its processes, also those that left the job's process group and wiped their environment. Blocks.
+    /// Kills all of its processes, even those that left the job's process group and cleared their environment. Blocks.
     pub(crate) fn kill(&self) {
         for folder in &self.folders {
             // All at one moment: in version 2, from Linux 5.14 on. Elsewhere there is no such file.
@@ -248,7 +249,7 @@ impl Group {
         }
     }
 
-    /// The counts so far; `before`: those that are known from elsewhere.
+    /// Returns the counts so far. `before` has those known from elsewhere.
     pub(crate) fn note(&self, before: Note) -> Note {
         let mut text = String::new();
         for folder in &self.folders {
@@ -271,20 +272,20 @@ impl Group {
     }
 }
 
-/// Writes to a file of a group, which the kernel has made.
+/// Writes to a file of a group. The kernel made the file.
 fn write(file: &Path, text: &str) -> io::Result<()> {
     let mut file = fs::OpenOptions::new().write(true).open(file)?;
     file.write_all(text.as_bytes())
 }
 
-/// The processes of a group.
+/// Returns the processes of a group.
 fn members(folder: &Path) -> Vec<Pid> {
     let listed = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
     let numbers = listed.lines().filter_map(|line| line.parse().ok());
     numbers.filter_map(Pid::from_raw).collect()
 }
 
-/// The children of a process that its first thread started.
+/// Returns the children that the first thread of a process started.
 fn children_of(pid: u32) -> Vec<u32> {
     let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
     let listed = listed.unwrap_or_default();
@@ -292,7 +293,7 @@ fn children_of(pid: u32) -> Vec<u32> {
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
-/// Whether a process is in a group of this name.
+/// Returns true if a process is in a group of this name.
 fn is_member(pid: Pid, name: &str) -> bool {
     let groups = format!("/proc/{}/cgroup", pid.as_raw_nonzero());
     let groups = fs::read_to_string(groups).unwrap_or_default();

@@ -10,29 +10,29 @@ use std::{
 use fairlead_job::ImageName;
 use parking_lot::Mutex;
 
-/// Most images that are remembered; of more, the least recently used are forgotten, and stay.
+/// Maximum number of remembered images. The least recently used ones beyond it are forgotten, and stay on the disk.
 const REMEMBERED_MAX: usize = 1_000;
 
-/// What is known of the images of one agent.
+/// Records of the images of one agent.
 #[derive(Debug)]
 pub(crate) struct ImageCache {
-    /// Where the order of use is kept over restarts.
+    /// File that keeps the order of use across restarts.
     file: PathBuf,
     known: Mutex<Known>,
-    /// Read while an image is looked for, written while one is removed: none goes that a job has just found, and jobs
-    /// that begin together do not wait for each other.
+    /// Lock that is read while an image is looked up, and written while one is removed. So no image disappears that a
+    /// job has just found, and jobs that start together do not wait for each other.
     pub(crate) changing: tokio::sync::RwLock<()>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Images that this agent got, by full name, each with the number of its last use, from 1.
+    /// Images that this agent fetched, by full name, each with the number of its last use, from 1.
     used: BTreeMap<String, u64>,
-    /// How many jobs use an image now.
+    /// Number of jobs that use an image now.
     in_use: BTreeMap<String, u32>,
 }
 
-/// A job uses an image as long as this lives.
+/// Marks an image as in use by a job until dropped.
 #[derive(Debug)]
 pub(crate) struct ImageUse {
     cache: Arc<ImageCache>,
@@ -40,7 +40,7 @@ pub(crate) struct ImageUse {
 }
 
 impl ImageCache {
-    /// Reads what an earlier agent left in `folder`; a file that cannot be read is as none.
+    /// Reads the records that an earlier agent left in `folder`. An unreadable file counts as empty.
     pub(crate) fn open(folder: &Path) -> Arc<Self> {
         let file = folder.join("images.json");
         let used = fs::read(&file).ok();
@@ -61,7 +61,7 @@ impl ImageCache {
         })
     }
 
-    /// Keeps an image from being removed.
+    /// Protects an image from removal.
     pub(crate) fn hold(self: &Arc<Self>, image: &str) -> ImageUse {
         *self
             .known
@@ -75,7 +75,7 @@ impl ImageCache {
         }
     }
 
-    /// Notes a use of an image, if this agent got it, or does so now (`is_new`).
+    /// Notes a use of an image, if this agent fetched it earlier or just now (`is_new`).
     pub(crate) fn note(&self, image: &str, is_new: bool) -> io::Result<()> {
         let mut known = self.known.lock();
         if !is_new && !known.used.contains_key(image) {
@@ -93,14 +93,14 @@ impl ImageCache {
         self.save(&known)
     }
 
-    /// An image is no longer here.
+    /// Notes that an image was removed.
     pub(crate) fn forget(&self, image: &str) -> io::Result<()> {
         let mut known = self.known.lock();
         known.used.remove(image);
         self.save(&known)
     }
 
-    /// The images that this agent got, the least recently used first, and whether a job uses each now.
+    /// Returns the images that this agent fetched, the least recently used first, with true for those in use.
     pub(crate) fn by_age(&self) -> Vec<(String, bool)> {
         let known = self.known.lock();
         let mut images: Vec<(&String, &u64)> = known.used.iter().collect();

@@ -14,7 +14,7 @@ use super::{
 use crate::{blocking::blocking, facts::Facts};
 
 impl Executors {
-    /// What the image of a job holds that is about to begin; `None`: it has no image, or that cannot be read.
+    /// Returns the digest of the image of a job that is about to start. `None`: no image, or it cannot be read.
     pub(crate) async fn image_digest(&self, grant: &Grant, place: &Place) -> Option<String> {
         let kind = kind_of(grant);
         let named = Guest::of(&grant.job, kind).ok()?.image;
@@ -41,7 +41,7 @@ impl Executors {
             .ok()?;
         }
         let digest = match place {
-            // Of the image that it gets, whatever its name means by now.
+            // The digest is of the fetched image, even if its name means another one by now.
             Place::Container(plan) => shortened(&plan.fetched.as_ref()?.id),
             Place::Host | Place::Machine(_) => self.digest(kind, &name).await?,
         };
@@ -54,7 +54,7 @@ impl Executors {
         Some(digest)
     }
 
-    /// Looks which images are here now, of those that jobs named and of those for jobs that name none.
+    /// Checks which images are present, of those that jobs named and of the default images.
     pub(crate) async fn look_at_images(&self) {
         let defaults = [
             (ImageKind::Dc, self.default_image.clone()),
@@ -81,7 +81,7 @@ impl Executors {
         self.digests.are(seen);
     }
 
-    /// What the host tells of its images.
+    /// Returns the facts about images for the scheduler.
     pub(crate) fn image_facts(&self) -> Facts {
         self.digests.facts()
     }

@@ -13,15 +13,15 @@ use rustix::process::Pid;
 
 use crate::isolation::kill::{await_end, kill_those, processes};
 
-/// The variable that carries the mark.
+/// Environment variable with the mark of a run.
 pub(crate) const MARK: &str = "FAIRLEAD_RUN";
-/// Most that is read of an environment, bytes: the kernel starts no program with a larger one, and a process can say of any
-/// part of its memory that it is its environment.
+/// Maximum length of an environment that is read, bytes. The kernel starts no program with a larger one. The limit is
+/// needed because a process can declare any part of its memory as its environment.
 const ENVIRON_BYTES_MAX: u64 = 6 << 20;
-/// How often the processes are looked through: each round catches what was started during the last.
+/// Maximum number of passes over all processes. Each pass catches processes that were started during the last.
 const ROUNDS_MAX: u32 = 20;
 
-/// Kills all processes that carry `run`. Returns how many were found. Blocks: a few ms.
+/// Kills all processes with the mark `run`. Returns the number found. Blocks for a few ms.
 pub(crate) fn kill_marked(run: &str) -> io::Result<usize> {
     let mark = format!("{MARK}={run}");
     let is_marked = |pid: Pid| has_mark(pid, mark.as_bytes());
@@ -39,7 +39,7 @@ pub(crate) fn kill_marked(run: &str) -> io::Result<usize> {
     Ok(killed)
 }
 
-/// A process that has ended has no environment, so the dead are never found.
+/// Returns true if a process has the mark. Ended processes have no environment, so they never match.
 fn has_mark(pid: Pid, mark: &[u8]) -> bool {
     let file = format!("/proc/{}/environ", pid.as_raw_nonzero());
     let Ok(file) = fs::File::open(file) else {

@@ -4,20 +4,19 @@
 
 use std::path::PathBuf;
 
-/// The kernel's counters at one moment.
+/// Sum of the kernel's counters of out-of-memory kills at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OomKills(u64);
 
 impl OomKills {
-    /// Reads the machine's counter and that of the agent's own control group; what cannot be read
-    /// counts as 0.
+    /// Reads the counters of the machine and of the agent's own control group. An unreadable counter counts as 0.
     pub(crate) fn now() -> Self {
         let machine = counter("/proc/vmstat".into());
         let group = own_group().map_or(0, |group| counter(group.join("memory.events")));
         Self(machine + group)
     }
 
-    /// Whether there was a kill since `before`.
+    /// Returns true if there was a kill since `before`.
     pub(crate) fn since(self, before: Self) -> bool {
         self.0 > before.0
     }
@@ -35,7 +34,7 @@ fn count_in(text: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// The folder of this process's control group (version 2).
+/// Returns the folder of this process's control group (version 2).
 fn own_group() -> Option<PathBuf> {
     let text = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?;

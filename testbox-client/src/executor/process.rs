@@ -36,34 +36,34 @@ use crate::{
     protocol::{Told, Why},
 };
 
-/// The longest grace that is counted, 10 years: beyond it the clock's arithmetic could overflow.
+/// Maximum grace period, 10 years. Longer ones could overflow the clock's arithmetic.
 const GRACE_MAX: Duration = Duration::from_hours(10 * 365 * 24);
-/// The exit code by which a shell says that its child died of SIGKILL.
+/// Exit code by which a shell reports that its child died of SIGKILL.
 const SHELL_SIGKILL: i32 = 128 + 9;
 
-/// What to run, and where.
+/// Program to run, and its place.
 #[derive(Debug)]
 pub(crate) struct Launch {
     pub(crate) task: Task,
-    /// The user that it runs under; `None`: the agent's own.
+    /// User of the program. `None`: the agent's own.
     pub(crate) user: Option<JobUser>,
     pub(crate) place: Place,
-    /// Count what it uses, and limit it.
+    /// Control groups that count and limit its use.
     pub(crate) groups: Groups,
 }
 
-/// Where a workload runs.
+/// Place in which a workload runs.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// As processes of this host.
+    /// On this host, as processes.
     Host,
-    /// In a container of its own.
+    /// In its own container.
     Container(Box<ContainerPlan>),
-    /// In a virtual machine of its own.
+    /// In its own virtual machine.
     Machine(Box<MachinePlan>),
 }
 
-/// What is around a workload that runs.
+/// Container or machine around a running workload.
 #[derive(Debug)]
 enum Guest {
     None,
@@ -71,78 +71,78 @@ enum Guest {
     Machine(Machine),
 }
 
-/// When to stop a workload that goes on.
+/// Conditions that stop a running workload.
 #[derive(Debug)]
 pub(crate) struct Limits {
-    /// Cancelled when it has run too long.
+    /// Cancelled when its time limit is reached.
     pub(crate) expired: CancellationToken,
     /// Cancelled when its output has a crash that ends it.
     pub(crate) crashed: CancellationToken,
-    /// Time between the polite signal and the last one when it ran too long.
+    /// Time between SIGTERM and SIGKILL at its time limit.
     pub(crate) grace: Duration,
-    /// Kills without grace.
+    /// Cancelled to kill it without grace.
     pub(crate) kill_now: CancellationToken,
 }
 
-/// How a workload ended.
+/// Way in which a workload ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// By itself.
+    /// It ended by itself.
     Exited {
-        /// Its exit code, 128 + n after signal n.
+        /// Exit code, 128 + n after signal n.
         code: i32,
-        /// The signal that ended it.
+        /// Signal that ended it.
         signal: Option<i32>,
-        /// The kernel killed for want of memory meanwhile, and it looks as if this was meant.
+        /// True if the kernel killed for lack of memory in the meantime, probably this workload.
         oom: bool,
     },
-    /// It ran into its own limit.
+    /// It reached its own time limit.
     TooLong {
-        /// As in `Exited`.
+        /// Exit code, as in `Exited`.
         code: i32,
     },
-    /// It was ordered to stop.
+    /// It was stopped by an order.
     Stopped {
-        /// As in `Exited`.
+        /// Exit code, as in `Exited`.
         code: i32,
-        /// By whom.
+        /// Reason of the order.
         why: Why,
     },
-    /// Its launcher could not become it.
+    /// The launcher failed to start it.
     NotLaunched(Failure),
-    /// Its guest could not begin it.
+    /// Its guest failed to start it.
     NotBegun(NotBegun),
     /// Its guest ended before it did.
     Unfinished,
 }
 
-/// How a workload ended, and what it used.
+/// End of a workload, and its use.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) verdict: Verdict,
-    /// What its guest noted; nothing for processes of this host.
+    /// Note of its guest. Empty for processes of this host.
     pub(crate) note: Note,
-    /// Why a part of its results is missing.
+    /// Reason why a part of its results is missing.
     pub(crate) missing: Option<String>,
 }
 
-/// A workload that runs.
+/// A running workload.
 #[derive(Debug)]
 pub(crate) struct Workload {
     child: Child,
     _own: OwnChild,
     group: Group,
     run: String,
-    /// Its user.
+    /// User of the workload.
     user: Option<JobUser>,
-    /// What its launcher was told.
+    /// Order for its launcher.
     post: Option<Post>,
     guest: Guest,
     counted: Option<Counted>,
     oom_before: OomKills,
 }
 
-/// A process group, killed when dropped.
+/// Process group that is killed on drop.
 #[derive(Debug)]
 struct Group(Option<Pid>);
 
@@ -161,18 +161,18 @@ impl Drop for Group {
     }
 }
 
-/// What is started for a workload.
+/// Command that starts a workload, with its resources.
 struct Start {
     command: Command,
     user: Option<JobUser>,
-    /// What the launcher is told that becomes the workload as its user.
+    /// Order for the launcher that becomes the workload as its user.
     post: Option<Post>,
     guest: Guest,
-    /// Where its memory and CPU time are counted.
+    /// Counter of its memory and CPU time.
     counted: Option<Counted>,
 }
 
-/// How a workload is started whose output goes into `writer`.
+/// Returns the start of a workload whose output goes into `writer`.
 fn start_of(launch: Launch, writer: &PipeWriter) -> io::Result<Start> {
     let Launch {
         task,
@@ -250,7 +250,7 @@ fn post_of(
 }
 
 impl Workload {
-    /// Starts it; its output comes out of the pipe.
+    /// Starts the workload. Its output comes out of the pipe.
     pub(crate) fn start(launch: Launch) -> io::Result<(Self, pipe::Receiver)> {
         let (reader, writer) = io::pipe()?;
         let run = launch.task.run.clone();
@@ -289,7 +289,7 @@ impl Workload {
         Ok((workload, output))
     }
 
-    /// Watches it to its end, then kills what is left of it.
+    /// Supervises the workload to its end, then kills its remaining processes.
     pub(crate) async fn supervise(
         mut self,
         limits: &Limits,
@@ -330,7 +330,7 @@ impl Workload {
         })
     }
 
-    /// Kills what is left of it, and looks at what remains to be known.
+    /// Kills its remaining processes, and collects the results.
     async fn sweep(&mut self, code: i32) -> io::Result<After> {
         let run = std::mem::take(&mut self.run);
         let (user, post) = (self.user.take(), self.post.take());
@@ -363,7 +363,7 @@ impl Workload {
         sweep.await.map_err(io::Error::other)?
     }
 
-    /// Asks it to end by itself.
+    /// Asks it to end by itself: by SIGTERM, or by the power button of its machine.
     async fn ask_to_stop(&self) {
         match (&self.guest, self.child.id()) {
             (Guest::Machine(_), Some(pid)) => Machine::ask_to_stop(pid).await,
@@ -427,22 +427,23 @@ impl Workload {
     }
 }
 
-/// What is known of a workload that has ended.
+/// Known facts of a workload that has ended.
 #[derive(Default)]
 struct After {
-    /// Its exit code, and not that of its guest.
+    /// Exit code of the workload, not that of its guest.
     code: i32,
     failure: Option<Failure>,
     not_begun: Option<NotBegun>,
     is_unfinished: bool,
     note: Note,
-    /// Whether memory ran out, if it died of a SIGKILL.
+    /// True if it died of a SIGKILL for lack of memory.
     is_oom: bool,
     missing: Option<String>,
 }
 
 impl After {
-    /// What a guest brings back whose program ended with `code`; `is_oom` is known of processes of this host. Blocks.
+    /// Returns the results of a guest whose program ended with `code`. `is_oom` is known for processes of this host.
+    /// Blocks.
     fn of(guest: &Guest, code: i32, is_oom: bool) -> Self {
         match guest {
             Guest::None => Self {

@@ -12,10 +12,10 @@ use tokio::process::{Child, Command};
 
 use crate::isolation::children;
 
-/// How much of a tool's message is shown, characters.
+/// Maximum length of a tool's message that is shown, characters.
 const SAID_CHARS_MAX: usize = 300;
 
-/// Why a tool did not do what it was asked for.
+/// Reason why a tool failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ToolError {
     #[error("{program} is not installed (hint: install the package {package})")]
@@ -31,10 +31,10 @@ pub(crate) enum ToolError {
     Failed { program: String, said: String },
 }
 
-/// Runs a tool to its end, and returns what it printed to stdout.
+/// Runs a tool to its end, and returns its standard output.
 ///
 /// # Errors
-/// It is not there, has not ended within `limit` (it is killed then), or has another exit code than 0.
+/// Fails if it is missing, does not end within `limit` (then it is killed), or ends with an exit code other than 0.
 pub(crate) async fn ask(
     command: Command,
     package: &'static str,
@@ -51,10 +51,10 @@ pub(crate) async fn ask(
     })
 }
 
-/// Runs a tool that is here to its end, and returns its exit code; `None`: it was killed, or did not end in time.
+/// Runs an existing tool to its end, and returns its exit code. `None`: it was killed, or did not end in time.
 ///
 /// # Errors
-/// It cannot be started.
+/// Fails if it cannot be started.
 pub(crate) async fn exit_code(command: Command, limit: Duration) -> Result<Option<i32>, ToolError> {
     match output(command, "", limit).await {
         Ok(output) => Ok(output.status.code()),
@@ -92,7 +92,7 @@ async fn output(
     }
 }
 
-/// The last line of a tool's message.
+/// Returns the last line of a tool's message.
 fn said(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let last = text.lines().rev().find(|line| !line.trim().is_empty());
@@ -107,7 +107,7 @@ fn name_of(program: &OsStr) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Where a program is on a search path.
+/// Returns the path of a program on a search path.
 pub(crate) fn on_path(path: &str, program: &str) -> Option<PathBuf> {
     let found = path.split(':').map(|dir| Path::new(dir).join(program));
     found.into_iter().find(|file| file.is_file())

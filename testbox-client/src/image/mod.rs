@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, bail};
 use clap::{Parser, Subcommand, ValueEnum};
 
-/// The recipe, and what goes into an image.
+/// Build script of images, and the files that go into an image.
 const BUILD: &str = include_str!("build.sh");
 const PARTS: [(&str, &str); 3] = [
     ("guest-init", include_str!("guest-init")),
@@ -71,7 +71,7 @@ impl Kind {
         }
     }
 
-    /// The programs that the recipe calls, with the packages that bring them.
+    /// Returns the programs that the build script calls, with their packages.
     fn tools(self) -> Vec<(&'static str, &'static str)> {
         let mut tools = vec![("busybox", "busybox-static"), ("cpio", "cpio")];
         if self == Self::Debian {
@@ -81,7 +81,7 @@ impl Kind {
     }
 }
 
-/// Does it. Exit code 0: done; 1: it could not be done, and the reason is on stderr.
+/// Runs the command. Exit code 0: done. 1: it failed, and the reason is on stderr.
 pub(crate) fn run(args: &Args) -> ExitCode {
     let ImageCommand::Build(build) = &args.command;
     match build.run() {
@@ -145,7 +145,7 @@ impl Build {
     }
 }
 
-/// Makes the folder, and returns its whole path.
+/// Creates the folder, and returns its absolute path.
 fn folder(path: &Path) -> anyhow::Result<PathBuf> {
     let made = || -> io::Result<PathBuf> {
         fs::create_dir_all(path)?;
@@ -154,7 +154,7 @@ fn folder(path: &Path) -> anyhow::Result<PathBuf> {
     made().with_context(|| format!("cannot make the folder '{}'", path.display()))
 }
 
-/// Whether the shell finds a program.
+/// Returns true if the shell finds a program.
 fn is_here(program: &str) -> bool {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", &format!("command -v {program}")]);

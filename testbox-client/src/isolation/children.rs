@@ -9,14 +9,14 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::kill::processes;
 
-/// Children that were started here and are waited for by whoever started them.
+/// Children that were started here. Their starters wait for them.
 static OWN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 fn own() -> MutexGuard<'static, BTreeSet<u32>> {
     OWN.lock()
 }
 
-/// A child that was started here; dropped when it was waited for.
+/// A child that was started here. Dropped after its end was awaited.
 #[derive(Debug)]
 pub(crate) struct OwnChild(u32);
 
@@ -26,7 +26,7 @@ impl Drop for OwnChild {
     }
 }
 
-/// Starts a child that no one else reaps.
+/// Starts a child that no other task reaps.
 pub(crate) fn start<T>(
     spawn: impl FnOnce() -> io::Result<T>,
     pid: impl FnOnce(&T) -> Option<u32>,
@@ -38,7 +38,7 @@ pub(crate) fn start<T>(
     Ok((child, OwnChild(pid)))
 }
 
-/// Reaps orphans as long as it is polled; nothing where they do not come here.
+/// Reaps orphans while it is polled. It does nothing if orphans do not become children of this process.
 pub(crate) async fn reap_orphans() {
     let come_here = child_subreaper().is_ok_and(|reaper| reaper.is_some());
     if !come_here {
@@ -48,12 +48,12 @@ pub(crate) async fn reap_orphans() {
         return;
     };
     while ended.recv().await.is_some() {
-        // What cannot be read now is reaped when the next child ends.
+        // Orphans that cannot be read now are reaped when the next child ends.
         let _ = tokio::task::spawn_blocking(reap).await;
     }
 }
 
-/// Reaps all orphans that have ended. Blocks: reads `/proc`.
+/// Reaps all orphans that have ended. Blocks: it reads `/proc`.
 fn reap() {
     let me = getpid().as_raw_nonzero().get();
     for pid in processes().unwrap_or_default() {
@@ -64,13 +64,13 @@ fn reap() {
         }
         let own = own();
         if !own.contains(&pid.as_raw_nonzero().get().unsigned_abs()) {
-            // Whoever reaped it meanwhile has done what was to be done.
+            // If another task reaped it in the meantime, nothing is left to do.
             let _ = waitpid(Some(pid), WaitOptions::NOHANG);
         }
     }
 }
 
-/// Whether a line of `/proc/PID/stat` is that of a dead child of `parent`.
+/// Returns true if a line of `/proc/PID/stat` is that of a zombie child of `parent`.
 fn is_zombie_of(stat: &str, parent: i32) -> bool {
     let mut fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
     fields.next() == Some("Z") && fields.next().and_then(|field| field.parse().ok()) == Some(parent)

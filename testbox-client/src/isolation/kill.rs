@@ -9,10 +9,10 @@ use std::{
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// How long the end of a process that was killed is awaited, milliseconds.
+/// Time for which the end of a killed process is awaited, milliseconds.
 const END_MAX_MS: u16 = 1_000;
 
-/// All processes that this one can see.
+/// Returns all processes that this one can see.
 pub(crate) fn processes() -> io::Result<Vec<Pid>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {
@@ -23,7 +23,7 @@ pub(crate) fn processes() -> io::Result<Vec<Pid>> {
     Ok(found)
 }
 
-/// Kills those processes that still are what they were found as. Returns the handles of the killed ones.
+/// Kills those of the found processes for which `is_one` still holds. Returns their handles.
 pub(crate) fn kill_those(found: Vec<Pid>, is_one: impl Fn(Pid) -> bool) -> Vec<OwnedFd> {
     let kill = |pid: Pid| {
         let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
@@ -32,12 +32,12 @@ pub(crate) fn kill_those(found: Vec<Pid>, is_one: impl Fn(Pid) -> bool) -> Vec<O
     found.into_iter().filter_map(kill).collect()
 }
 
-/// Waits until processes have ended, and no longer when one of them does not end.
+/// Waits until the processes have ended. It gives up after the first one that does not end.
 pub(crate) fn await_end(killed: &[OwnedFd]) {
     let _ = killed.iter().all(|handle| has_ended(handle.as_fd()));
 }
 
-/// Whether a process ends within a second.
+/// Returns true if a process ends within a second.
 pub(crate) fn has_ended(handle: BorrowedFd<'_>) -> bool {
     let mut ends = [PollFd::new(handle, PollFlags::POLLIN)];
     // A signal that comes meanwhile ends the wait, and the caller looks again.

@@ -29,40 +29,40 @@ use serde::{Deserialize, Serialize};
 
 use super::children;
 
-/// The first argument that makes this program a launcher.
+/// First argument that makes this program a launcher.
 const WORD: &str = "launch-job";
-/// The second one that makes it kill all processes of a user.
+/// Second argument that makes a launcher kill all processes of a user.
 const KILL: &str = "kill";
-/// This program, also after its file was replaced.
+/// Path of this program, which stays valid after its file was replaced.
 const SELF: &str = "/proc/self/exe";
-/// The exit code of a launcher that could not become its job.
+/// Exit code of a launcher that could not become its job.
 const FAILED: u8 = 125;
-/// It holds nothing but the way to the job's folder.
+/// Mount options of the covering file system. It holds only the path to the job's folder.
 const COVER_OPTIONS: &std::ffi::CStr = c"mode=755,size=1m,nr_inodes=1k";
-/// Folders that all users may write, and of which each job has its own: of locks, of shared memory, of queues of messages.
+/// World-writable folders of which each job gets its own: for locks, shared memory and message queues.
 const OWN: [&str; 4] = ["/run/lock", "/run/shm", "/dev/shm", "/dev/mqueue"];
-/// All users may write there, and remove what is theirs.
+/// Mount options of these folders. All users may write there, and remove their own files.
 const OWN_OPTIONS: &std::ffi::CStr = c"mode=1777";
-/// Each user sees its own processes only.
+/// Mount options by which each user sees only its own processes.
 const PROC_OPTIONS: &std::ffi::CStr = c"hidepid=2";
 
-/// What to run, and as whom.
+/// Order for a launcher: a program and its user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) uid: u32,
-    /// The job's own folder, absolute; the folder around it is hidden from the job.
+    /// The job's own folder, absolute. The folder around it is hidden from the job.
     pub(crate) folder: OsString,
     pub(crate) program: OsString,
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<(String, String)>,
-    /// The control groups that count and limit it from its first step on.
+    /// Control groups that count and limit the job from its first step on.
     pub(crate) groups: Vec<PathBuf>,
 }
 
-/// Why a launcher could not become its job.
+/// Failure of a launcher to become its job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Failure {
-    /// What it was at; [`Failure::is_program`]: the job's own program.
+    /// Failed step. [`Failure::is_program`] tells if it was the start of the job's own program.
     pub(crate) step: String,
     pub(crate) errno: i32,
 }
@@ -77,7 +77,7 @@ impl Failure {
         }
     }
 
-    /// Whether all was prepared, and the job's own program could not be started.
+    /// Returns true if everything was prepared, but the job's own program could not be started.
     pub(crate) fn is_program(&self) -> bool {
         self.step == Self::PROGRAM
     }
@@ -87,7 +87,7 @@ impl Failure {
     }
 }
 
-/// An order on its way: a memory file that the launcher has as its stdin.
+/// An order in transit: a memory file that is the launcher's stdin.
 #[derive(Debug)]
 pub(crate) struct Post {
     file: File,
@@ -106,7 +106,7 @@ impl Post {
         })
     }
 
-    /// The launcher's command; its environment is empty.
+    /// Returns the launcher's command. Its environment is empty.
     pub(crate) fn command(&self) -> io::Result<Command> {
         let mut command = Command::new(SELF);
         command
@@ -116,7 +116,7 @@ impl Post {
         Ok(command)
     }
 
-    /// What the launcher answered, once it has ended: nothing when it became its job.
+    /// Returns the launcher's failure after its end. `None`: it became its job.
     pub(crate) fn failure(&self) -> io::Result<Option<Failure>> {
         let mut file = &self.file;
         file.seek(SeekFrom::Start(self.bytes))?;
@@ -129,7 +129,7 @@ impl Post {
     }
 }
 
-/// Launches a program that ends at once. An error: no job can be launched.
+/// Launches a program that ends at once. Fails if no job can be launched.
 pub(crate) fn try_out(uid: u32, folder: &Path) -> io::Result<()> {
     let post = Post::of(&Order {
         uid,
@@ -155,7 +155,8 @@ pub(crate) fn try_out(uid: u32, folder: &Path) -> io::Result<()> {
     }
 }
 
-/// The command that kills all processes of a user, however many it makes meanwhile. They can stop or kill the command, too.
+/// Returns the command that kills all processes of a user, even if they multiply meanwhile. They can stop or kill the
+/// command.
 pub(crate) fn kill_command(uid: u32) -> Command {
     let mut command = Command::new(SELF);
     command
@@ -167,8 +168,9 @@ pub(crate) fn kill_command(uid: u32) -> Command {
     command
 }
 
-/// A program that runs agents with [`JobUsers`](super::JobUsers) calls this first in its `main`, before it starts
-/// any thread. `None`: it was started as itself. Else it was started as a launcher, and this is its exit code.
+/// Runs the launcher, if the program was started as one. A program that runs agents with [`JobUsers`](super::JobUsers)
+/// must call this first in `main`, before it starts a thread. Returns the launcher's exit code. `None`: the program was
+/// started normally.
 pub fn launched() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
     if args.next()? != WORD {
@@ -185,7 +187,7 @@ pub fn launched() -> Option<ExitCode> {
     Some(outcome.map_or(ExitCode::from(FAILED), |()| ExitCode::SUCCESS))
 }
 
-/// Becomes the job. Returns only when that failed.
+/// Becomes the job. Returns only on failure.
 fn launch() -> io::Result<()> {
     let mut order = Vec::new();
     io::stdin().lock().read_to_end(&mut order)?;
@@ -198,7 +200,7 @@ fn launch() -> io::Result<()> {
 
 fn become_job(order: &Order) -> Failure {
     for group in &order.groups {
-        // Where this fails, the job is neither counted nor limited. It runs all the same.
+        // On failure, the job runs without being counted or limited.
         let _ = fs::write(group.join("cgroup.procs"), "0");
     }
     if let Err(failure) = enclose(order) {
@@ -214,7 +216,7 @@ fn become_job(order: &Order) -> Failure {
     Failure::of(Failure::PROGRAM, &error)
 }
 
-/// Gives away everything that a job must not have.
+/// Drops everything that a job must not have.
 fn enclose(order: &Order) -> Result<(), Failure> {
     let at = |step: &'static str| move |error: io::Error| Failure::of(step, &error);
     let (uid, gid) = (Uid::from_raw(order.uid), Gid::from_raw(order.uid));
@@ -242,8 +244,8 @@ fn enclose(order: &Order) -> Result<(), Failure> {
         .map_err(at("give up rights"))
 }
 
-/// Hides all around the job's folder: an empty file system takes the place of the work folder, or of the first
-/// folder on the way there that the job could not enter, and holds the way to the job's folder alone.
+/// Hides everything around the job's folder. An empty file system covers the work folder, or the first folder above it
+/// that the job could not enter. It holds only the path to the job's folder.
 fn cover(folder: &Path) -> io::Result<()> {
     let place = covered(folder)?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -260,7 +262,7 @@ fn cover(folder: &Path) -> io::Result<()> {
     Ok(mount_bind(source, folder)?)
 }
 
-/// Puts an empty folder over each that jobs would share. Links among them lead to others of them.
+/// Mounts an empty folder over each shared folder. Links among these folders lead to other ones of them.
 fn give_own(folder: &Path) -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     for place in OWN {
@@ -273,7 +275,7 @@ fn give_own(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Where the empty file system goes: never above the first folder that others may not enter.
+/// Returns the folder to cover. It is never above the first folder that others may not enter.
 fn covered(folder: &Path) -> io::Result<PathBuf> {
     let work_dir = folder.parent().ok_or(io::ErrorKind::InvalidInput)?;
     let mut way: VecDeque<&Path> = work_dir.ancestors().collect();
@@ -290,7 +292,7 @@ fn covered(folder: &Path) -> io::Result<PathBuf> {
     Ok(work_dir.to_owned())
 }
 
-/// Kills all processes of a user but this one. As that user, so that no other can be hit.
+/// Kills all processes of a user except this one. It runs as that user, so it can hit no other.
 fn kill_all(uid: u32) -> io::Result<()> {
     let uid = Uid::from_raw(uid);
     if uid.is_root() {

@@ -25,18 +25,19 @@ use super::{
 };
 use crate::{BadConfig, lock::Lock, remove_tree::remove_tree};
 
-/// The default range. Neither distributions nor systemd give these to anyone, and one agent runs at most so many jobs.
+/// Default range. Neither distributions nor systemd assign these ids. Its size is the maximum number of jobs of an
+/// agent.
 const AUTO: UserRange = UserRange {
     first: 60_800,
     last: 61_055,
 };
-/// The folder of the job that is tried out at the start.
+/// Folder of the trial job at the start.
 const TRIAL: &str = "trial";
-/// Locks of the users that are taken, shared by all agents of the machine.
+/// Folder with locks of the users in use, shared by all agents of the machine.
 const LOCKS: &str = "/run/fairlead-testbox";
-/// Folders that all users may write and jobs share: what a job left there would be the next one's that gets its user.
+/// World-writable folders that jobs share. Files left there would belong to the next job with the same user.
 const SHARED: [&str; 2] = ["/tmp", "/var/tmp"];
-/// How often the processes of a user are killed until none is left. Each time takes two seconds at most.
+/// Maximum number of rounds that kill the processes of a user. A round takes at most two seconds.
 const KILLS_MAX: u32 = 30;
 
 /// User ids from `first` to `last`.
@@ -47,7 +48,7 @@ pub struct UserRange {
 }
 
 impl UserRange {
-    /// How many jobs can run at once.
+    /// Returns the number of jobs that can run at once.
     pub(crate) fn len(self) -> u32 {
         (self.last - self.first).saturating_add(1)
     }
@@ -59,15 +60,16 @@ impl fmt::Display for UserRange {
     }
 }
 
-/// Under which users jobs run.
+/// Users that jobs run as.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum JobUsers {
-    /// All under the agent's own.
+    /// The agent's own user, for all jobs.
     #[default]
     Agent,
-    /// Each under one of the range that no distribution uses, where the agent can do that; else as [`JobUsers::Agent`].
+    /// One user for each job from a range that no distribution uses, if the agent can do that. Otherwise as
+    /// [`JobUsers::Agent`].
     Auto,
-    /// Each under one of this range; an agent that cannot do that does not start.
+    /// One user for each job from this range. An agent that cannot do that does not start.
     Range(UserRange),
 }
 
@@ -84,7 +86,7 @@ impl JobUsers {
 impl FromStr for JobUsers {
     type Err = BadConfig;
 
-    /// Reads `auto`, `none` or `FIRST-LAST`.
+    /// Parses `auto`, `none` or `FIRST-LAST`.
     fn from_str(text: &str) -> Result<Self, BadConfig> {
         match text {
             "auto" => return Ok(Self::Auto),
@@ -104,16 +106,16 @@ impl FromStr for JobUsers {
     }
 }
 
-/// The users that an agent's jobs may have.
+/// Users for the jobs of an agent.
 #[derive(Debug)]
 pub(crate) struct Users {
     range: UserRange,
     locks: PathBuf,
-    /// How far the range was given out: a user rests as long as possible before another job has it.
+    /// Position of the next user in the range. A user rests as long as possible before another job gets it.
     next: Mutex<u32>,
 }
 
-/// A user that one job has.
+/// User of one job.
 #[derive(Debug)]
 pub(crate) struct JobUser {
     pub(crate) uid: u32,
@@ -129,7 +131,7 @@ impl Users {
         }
     }
 
-    /// Whether a job can be run under one of them: an error says what is missing. Blocks.
+    /// Checks that a job can run as one of the users. The error names the missing condition. Blocks.
     pub(crate) fn try_out(&self, work_dir: &Path) -> io::Result<()> {
         if !rustix::process::geteuid().is_root() {
             return Err(io::Error::other("the agent is not root"));
@@ -148,7 +150,7 @@ impl Users {
         outcome
     }
 
-    /// Takes a user that nobody has. Blocks.
+    /// Takes a free user. Blocks.
     pub(crate) fn take(&self) -> io::Result<JobUser> {
         for _ in 0..self.range.len() {
             let uid = {
@@ -171,13 +173,13 @@ impl Users {
 }
 
 impl JobUser {
-    /// Kills all its processes, and removes what it left where all may write. Blocks.
+    /// Kills all its processes, and removes its files from world-writable folders. Blocks.
     pub(crate) fn clear(&self) -> io::Result<()> {
         kill_all(self.uid)?;
         for folder in SHARED {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 if entry.metadata().is_ok_and(|about| about.uid() == self.uid) {
-                    // What cannot be removed is no reason to hold up the job's end.
+                    // A file that cannot be removed must not delay the job's end.
                     let _ = remove_tree(&entry.path());
                 }
             }
@@ -194,7 +196,7 @@ pub(crate) fn clear_left(uid: u32) -> io::Result<()> {
     }
 }
 
-/// `None`: somebody has it.
+/// Locks a user. `None`: it is in use.
 fn lock(locks: &Path, uid: u32) -> io::Result<Option<Lock>> {
     DirBuilder::new()
         .recursive(true)
@@ -220,8 +222,8 @@ fn kill_all(uid: u32) -> io::Result<()> {
     )))
 }
 
-/// Kills all processes of a user at one moment, for those that multiply faster than they are found. One of them may stop
-/// the killer, which has their user: then it is killed itself.
+/// Kills all processes of a user at one moment, for processes that multiply faster than they are found. They may stop
+/// the killer, which runs as their user. In that case it is killed as well.
 fn kill_at_once(uid: u32) -> io::Result<()> {
     let mut command = launcher::kill_command(uid);
     let (mut killer, own) = children::start(|| command.spawn(), |child| Some(child.id()))?;
@@ -234,20 +236,20 @@ fn kill_at_once(uid: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// The living processes of a user.
+/// Returns the living processes of a user.
 fn processes_of(uid: u32) -> io::Result<Vec<Pid>> {
     let mut found = processes()?;
     found.retain(|pid| lives_as(*pid, uid));
     Ok(found)
 }
 
-/// Whether it lives, by any of its ids under this user. The dead that wait to be reaped do not.
+/// Returns true if the process lives and has this user as any of its ids. Zombies do not count.
 fn lives_as(pid: Pid, uid: u32) -> bool {
     let status = format!("/proc/{}/status", pid.as_raw_nonzero());
     is_of(&fs::read_to_string(status).unwrap_or_default(), uid)
 }
 
-/// Whether `/proc/PID/status` is that of a living process of `uid`, by any of its ids.
+/// Returns true if `/proc/PID/status` is that of a living process with `uid` as any of its ids.
 fn is_of(status: &str, uid: u32) -> bool {
     let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
     let dead = line("State:").is_some_and(|state| state.trim_start().starts_with(['Z', 'X']));

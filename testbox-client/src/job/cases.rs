@@ -10,15 +10,15 @@ use fairlead_cases::{Collector, FILE_BYTES_MAX, Form};
 
 use super::results::{OUTPUT, Results};
 
-/// The name below the result folder.
+/// Name of the file with the test results, below the result folder.
 pub(crate) const CASES: &str = "results.json";
-/// Most files of test results that are read.
+/// Maximum number of files of test results that are read.
 const FILES_MAX: usize = 1_000;
-/// Most bytes that are read of all of them.
+/// Maximum total size of these files that is read, bytes.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// Reads the test results among `results`, and writes them to `to` as one file. Returns it with its name below the
-/// result folder; `None`: there are none, or the job wrote such a file itself. Blocks.
+/// Reads the test results among `results`, and writes them to `to` as one file. Returns the file with its name below
+/// the result folder. `None`: there are none, or the job wrote such a file itself. Blocks.
 pub(crate) fn convert(results: &Results, to: &Path) -> io::Result<Option<(PathBuf, String)>> {
     if results.files.iter().any(|(_, name)| name == CASES) {
         return Ok(None);
@@ -60,7 +60,7 @@ pub(crate) fn convert(results: &Results, to: &Path) -> io::Result<Option<(PathBu
     Ok(Some((to.to_owned(), CASES.to_owned())))
 }
 
-/// The beginning of a file, and whether that is all of it.
+/// Returns the beginning of a file, and true if that is all of it.
 fn head(path: &Path, bytes_max: u64) -> io::Result<(Vec<u8>, bool)> {
     let mut bytes = Vec::new();
     let mut file = File::open(path)?.take(bytes_max);

@@ -9,25 +9,25 @@ use crate::{
     AgentConfig, cache::Cache, event::Events, executor::Executors, isolation::users::Users,
 };
 
-/// What all jobs of an agent share.
+/// State that all jobs of an agent share.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) config: AgentConfig,
-    /// The users of its jobs; `None`: the agent's own.
+    /// Users of its jobs. `None`: the agent's own.
     pub(crate) users: Option<Arc<Users>>,
-    /// What its jobs can run in.
+    /// Executors of its jobs.
     pub(crate) executors: Executors,
-    /// Files of inputs that are here.
+    /// Cache of input files.
     pub(crate) cache: Arc<Cache>,
     pub(crate) client: Client,
     pub(crate) events: Events,
 }
 
 impl Context {
-    /// The content of the lab, as a job may use it.
+    /// Returns the lab's content storage, with the rights of a job.
     ///
     /// # Errors
-    /// This machine cannot make HTTPS requests.
+    /// Fails if this machine cannot make HTTPS requests.
     pub(crate) fn content_for(
         &self,
         job_id: &str,

@@ -43,9 +43,9 @@ use crate::{
     timer::pause,
 };
 
-/// How long output is still read when the workload is over and somebody who escaped holds the pipe.
+/// Time for which output is still read after the end of the workload, if an escaped process holds the pipe.
 const OUTPUT_DRAIN: Duration = Duration::from_secs(2);
-/// A job on its way.
+/// A job in progress.
 #[derive(Debug)]
 pub(crate) struct Course {
     pub(crate) context: Arc<Context>,
@@ -54,7 +54,7 @@ pub(crate) struct Course {
     /// Mark of its processes.
     pub(crate) run: String,
     pub(crate) line: JobLine,
-    /// Keep its inputs in the cache; none before they are there.
+    /// Holds that keep its inputs in the cache. Empty until they are fetched.
     pub(crate) holds: Vec<Hold>,
 }
 
@@ -94,7 +94,7 @@ impl Course {
         finish(&context, &self.folder, journal, end, shipper, self.line).await;
     }
 
-    /// Does the work and notes its end in the journal. `None`: the job is to be forgotten.
+    /// Runs the job and notes its end in the journal. `None`: forget the job.
     async fn work(&mut self, journal: &mut Journal, size: watch::Sender<u64>) -> Option<End> {
         let started = Instant::now();
         let mut ran_since = None;
@@ -144,7 +144,7 @@ impl Course {
         Some(end)
     }
 
-    /// Stages boot and setup. `Ok(None)`: to be forgotten; errors: how the job ends unrun.
+    /// Runs stages boot and setup. `Ok(None)`: forget the job. Errors are the end of a job that never ran.
     async fn prepare(&mut self, journal: &mut Journal) -> Result<Option<Launch>, End> {
         self.make_folder(journal).await?;
         self.report(Stage::Boot, JobUpdate::default()).await;
@@ -206,7 +206,7 @@ impl Course {
         }))
     }
 
-    /// Runs the site's scripts before the job. False: it is to be forgotten.
+    /// Runs the site's scripts before the job. Returns false if the job must be forgotten.
     async fn prolog(&mut self, journal: &Journal) -> Result<bool, End> {
         let (context, grant) = (Arc::clone(&self.context), &self.grant);
         let done = tokio::select! {
@@ -222,7 +222,7 @@ impl Course {
         })
     }
 
-    /// How it ended, as the site judges it: by its scripts after the job, and by what the job left.
+    /// Returns the end as the site judges it: by its scripts after the job, and by the files that the job left.
     async fn judged(&self, journal: &Journal, end: End) -> End {
         let context = &self.context;
         let hook = Hook::Epilog(&end);
@@ -260,7 +260,7 @@ impl Course {
         end
     }
 
-    /// Makes the folder anew, with the first journal in it.
+    /// Creates the folder with its first journal.
     async fn make_folder(&self, journal: &Journal) -> Result<(), End> {
         let (folder, grant, first) = (self.folder.clone(), self.grant.clone(), journal.clone());
         let make = move || {
@@ -276,7 +276,7 @@ impl Course {
         })
     }
 
-    /// Where it runs, with its image at hand. `Ok(None)`: to be forgotten.
+    /// Returns the place of the job, with its image fetched. `Ok(None)`: forget the job.
     async fn place(&mut self) -> Result<Option<Place>, End> {
         let config = &self.context.config;
         let fault = |reason| unrun(Health::AbortProvider, reason);
@@ -312,7 +312,7 @@ impl Course {
         }
     }
 
-    /// What is to be run, with its script written. The job sees its folder as `seen`.
+    /// Writes the script, and returns the program to run. The job sees its folder as `seen`.
     async fn invocation(&self, seen: &JobFolder) -> Result<Invocation, End> {
         let (folder, grant) = (self.folder.clone(), self.grant.clone());
         let seen = seen.clone();
@@ -327,7 +327,7 @@ impl Course {
         }
     }
 
-    /// The user that the job runs under, which its folder is given to; `None`: the agent's own.
+    /// Takes the job's user, and gives it the folder. `None`: the agent's own.
     async fn user(&self) -> Result<Option<JobUser>, End> {
         let Some(users) = self.context.users.clone() else {
             return Ok(None);
@@ -344,7 +344,7 @@ impl Course {
         })
     }
 
-    /// Stage `wait_peer`, of a node of a cluster: who its peers are. `Ok(None)`: to be forgotten.
+    /// Runs stage `wait_peer` of a cluster node, and returns its peers. `Ok(None)`: forget the job.
     async fn meet(&mut self, journal: &Journal) -> Result<Option<Vec<Peer>>, End> {
         if !peers::is_node(&self.grant) {
             return Ok(Some(Vec::new()));
@@ -381,7 +381,7 @@ impl Course {
             .or_else(|stop| stopped(stop.why, None).map_or(Ok(None), Err))
     }
 
-    /// Stage running. `None`: to be forgotten.
+    /// Runs stage running. `None`: forget the job.
     async fn workload(
         &mut self,
         journal: &Journal,
@@ -450,7 +450,7 @@ impl Course {
     }
 }
 
-/// Reads output to its end, or until a little after the workload's.
+/// Reads the output to its end, or until shortly after the workload's end.
 async fn drained(
     pump: impl Future<Output = io::Result<()>>,
     dead: &CancellationToken,
@@ -465,7 +465,7 @@ async fn drained(
     }
 }
 
-/// How a job ended whose workload is over; `None`: it is to be forgotten.
+/// Returns the end of a job whose workload ended. `None`: forget the job.
 fn end_of(outcome: io::Result<Outcome>, program: &str, over: String) -> Option<End> {
     match outcome {
         Ok(Outcome {
@@ -477,14 +477,14 @@ fn end_of(outcome: io::Result<Outcome>, program: &str, over: String) -> Option<E
     }
 }
 
-/// Why a part of a job's output is lost, for people.
+/// Returns the reason why a part of a job's output is lost, for people.
 fn lost_output(journal: &Journal, error: &io::Error) -> String {
     let job_id = &journal.job_id;
     tracing::warn!(job_id, %error, "a part of the output could not be stored");
     format!("a part of its output could not be kept on the testbox: {error}")
 }
 
-/// How a job ends that ran out of sight.
+/// Returns the end of a job that could not be watched.
 fn unwatched(error: &io::Error) -> End {
     let reason = format!("it could not be watched: {error}");
     End {

@@ -9,25 +9,25 @@ use tokio_util::sync::CancellationToken;
 
 use super::journal::End;
 
-/// How long the lines behind the first one of a crash are waited for at most: they give it its name.
+/// Maximum wait for the lines after the first line of a crash. They contain its name.
 const NAME_DELAY: Duration = Duration::from_secs(2);
-/// When nothing was printed for so long, none of these lines comes any more.
+/// Silence after which no more such lines are expected.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// Watches one job.
+/// Watches the output of one job for crashes.
 #[derive(Debug)]
 pub(super) struct CrashWatch {
-    /// None: nothing is watched for.
+    /// Patterns to watch for. `None`: no watch.
     watch: Option<Watch>,
-    /// When the crash began that ends the job, and when something was last heard.
+    /// Start of the crash that ends the job, and time of the last output.
     begun: Option<(Instant, Instant)>,
-    /// Cancelled when the job is to be stopped because of its crash.
+    /// Cancelled when a crash must stop the job.
     over: CancellationToken,
 }
 
 impl CrashWatch {
-    /// Watches as the job says. One that says nothing ends with a panic if its output is the console of a machine of
-    /// its own.
+    /// Creates the watch that the job asks for. Default: a panic ends the job if its output is the console of its own
+    /// machine.
     pub(super) fn of(job: &Spec, is_console: bool) -> Self {
         // The scheduler has refused what cannot be read.
         let said = Crashes::of(job).ok().flatten();
@@ -44,12 +44,12 @@ impl CrashWatch {
         }
     }
 
-    /// Cancelled once a crash ends the job.
+    /// Returns a token that is cancelled once a crash ends the job.
     pub(super) fn over(&self) -> CancellationToken {
         self.over.clone()
     }
 
-    /// Takes in what the job printed.
+    /// Takes in output of the job.
     pub(super) fn hear(&mut self, bytes: &[u8]) {
         let Some(watch) = &mut self.watch else {
             return;
@@ -62,7 +62,7 @@ impl CrashWatch {
         }
     }
 
-    /// Returns when a crash ends the job and its name will not become better. Then the job is told to stop.
+    /// Returns when a crash ends the job and its name is final. Then the job is told to stop.
     pub(super) async fn named(&mut self) {
         let Some((since, heard)) = self.begun.filter(|_| !self.over.is_cancelled()) else {
             return std::future::pending().await;
@@ -71,14 +71,14 @@ impl CrashWatch {
         self.over.cancel();
     }
 
-    /// Nothing more will be printed.
+    /// Notes the end of the output.
     pub(super) fn end(&self) {
         if self.begun.is_some() {
             self.over.cancel();
         }
     }
 
-    /// Notes in the end of a job what crashed. `by_itself`: nobody told it to end.
+    /// Adds the crash to the end of a job. `by_itself` is true if the job was not told to end.
     pub(super) fn note(self, mut end: End, by_itself: bool) -> End {
         let Seen { ended, noted } = self.watch.map(Watch::finish).unwrap_or_default();
         if let Some(crash) = &ended
@@ -95,7 +95,7 @@ impl CrashWatch {
     }
 }
 
-/// The health of a job that such a crash ended.
+/// Returns the health of a job that such a crash ended.
 fn health(family: Family) -> Health {
     match family {
         Family::Panic => Health::Panic,

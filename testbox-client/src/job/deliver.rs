@@ -17,12 +17,12 @@ use super::{
 };
 use crate::{JobLine, protocol::Failure};
 
-/// Longest reason that is reported, characters.
+/// Maximum length of a reported reason, characters.
 const REASON_CHARS_MAX: usize = 1000;
-/// After so many files that were refused no other one is tried.
+/// Number of refused files after which no other file is tried.
 const REFUSED_MAX: u32 = 100;
 
-/// Delivers an end. Returns once the scheduler has confirmed or refused it; errors are its refusal.
+/// Delivers an end. Returns once the scheduler has confirmed or refused it; the refusal is the error.
 pub(crate) async fn deliver(
     context: &Context,
     folder: &JobFolder,
@@ -70,7 +70,7 @@ pub(crate) async fn deliver(
     .await
 }
 
-/// Uploads all results. Returns what is missing, and why, and whether test cases are among them.
+/// Uploads all results. Returns the missing ones with reasons, and true if test cases are among the results.
 async fn upload_all(
     context: &Context,
     folder: &JobFolder,

@@ -23,7 +23,8 @@ pub(super) fn unrun(health: Health, reason: String) -> End {
     }
 }
 
-/// A missing interpreter or an endless environment is the job's mistake, all else this machine's.
+/// Returns the end of a job that could not be started. A missing interpreter or an oversized environment is the job's
+/// fault, everything else this machine's.
 pub(super) fn not_started(program: &str, error: &io::Error) -> End {
     use io::ErrorKind::{ArgumentListTooLong, InvalidInput, NotFound, PermissionDenied};
     let of_job = matches!(
@@ -38,7 +39,7 @@ pub(super) fn not_started(program: &str, error: &io::Error) -> End {
     unrun(health, format!("cannot start '{program}': {error}"))
 }
 
-/// How a job ends that was told to stop; `None`: it is to be forgotten.
+/// Returns the end of a job that was told to stop. `None`: forget it.
 pub(super) fn stopped(why: Why, exit_code: Option<i32>) -> Option<End> {
     let (health, reason) = match why {
         Why::Forget { .. } => return None,
@@ -60,7 +61,7 @@ pub(super) fn stopped(why: Why, exit_code: Option<i32>) -> Option<End> {
     })
 }
 
-/// How a job ended whose `program` was started; `over` says why one was stopped that took too long.
+/// Returns the end of a job whose `program` was started. `over` is the reason for a job stopped at its time limit.
 pub(super) fn ended(verdict: Verdict, program: &str, over: String) -> Option<End> {
     let end = |health: Health, code, reason| {
         Some(End {
@@ -113,7 +114,7 @@ pub(super) fn ended(verdict: Verdict, program: &str, over: String) -> Option<End
     }
 }
 
-/// How a job ends whose guest did not begin it. Its output has the message of the guest.
+/// Returns the end of a job that its guest did not start. Its output has the guest's message.
 fn not_begun(why: NotBegun) -> End {
     let health = if why.is_job {
         Health::AbortInvalid
@@ -126,7 +127,7 @@ fn not_begun(why: NotBegun) -> End {
     }
 }
 
-/// Whether nobody told the job to end so.
+/// Returns true if the job ended without an order.
 pub(super) fn is_own(verdict: &Verdict) -> bool {
     matches!(
         verdict,

@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use super::{folder::JobFolder, peers, shards};
 
-/// Longest value that one variable may have: the kernel's own limit for `NAME=value` is 128 KiB.
+/// Maximum length of a variable's value. The kernel's own limit for `NAME=value` is 128 KiB.
 const VALUE_BYTES_MAX: usize = 120 * 1024;
 
-/// Everything that a job's processes find in their environment. The job's parameters come first and
-/// the agent's own names win, so no job file can move `PATH` or `RESULT_ROOT` by accident.
+/// Returns the environment of a job's processes. The agent's names override the job's parameters, so that no job file
+/// can move `PATH` or `RESULT_ROOT` by accident.
 pub(crate) fn of(
     grant: &Grant,
     folder: &JobFolder,
@@ -55,7 +55,7 @@ pub(crate) fn of(
     all
 }
 
-/// The suite that a grant's job names, empty when it names none.
+/// Returns the suite of a grant's job. Empty: none.
 pub(crate) fn suite_of(grant: &Grant) -> String {
     let suite = grant.job.get("suite").and_then(Value::as_str);
     suite.unwrap_or_default().to_owned()

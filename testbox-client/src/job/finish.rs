@@ -11,10 +11,10 @@ use super::{
 };
 use crate::{AgentEvent, JobLine, blocking::blocking};
 
-/// Why a job is dropped of which nothing else is known.
+/// Reason for dropping a job if no other is known.
 pub(super) const NOT_OURS: &str = "the job no longer belongs to this testbox";
 
-/// Delivers an end and closes the folder; without an end, but with the reason for it, only closes it.
+/// Delivers an end and closes the folder. If there is only a reason instead of an end, it just closes the folder.
 pub(super) async fn finish(
     context: &Context,
     folder: &JobFolder,
@@ -25,8 +25,8 @@ pub(super) async fn finish(
 ) {
     let refused = match &end {
         Err(reason) => Some(reason.clone()),
-        // An order to forget it does not count any more: it may have crossed the report of the end, and
-        // an end that comes late is still taken while nobody else has begun. The answer decides.
+        // An order to forget the job does not count any more. It may have crossed the report of the end, and a late end
+        // is accepted while no other attempt has started. The answer decides.
         Ok(end) => {
             let end = end.clone();
             let delivered =
@@ -40,7 +40,7 @@ pub(super) async fn finish(
     let closing = folder.clone();
     let closed = blocking(move || {
         if remove {
-            // What cannot be removed whole is not to be delivered again.
+            // A folder that cannot be removed completely must not be delivered again.
             closing
                 .remove()
                 .inspect_err(|_| drop(closing.save(&journal)))

@@ -28,27 +28,27 @@ use crate::{
     remove_tree::remove_tree,
 };
 
-/// Longest job id that becomes a folder's name.
+/// Maximum length of a job id that becomes a folder's name, characters.
 const JOB_ID_CHARS_MAX: usize = 64;
-/// The field of a job that holds its secrets.
+/// Name of the job field with its secrets.
 const SECRETS: &str = "secrets";
-/// Most that is read of a journal, bytes: where jobs run as the agent, one may have put anything in its place.
+/// Maximum length of a journal that is read, bytes. Jobs that run as the agent may replace it with anything.
 const JOURNAL_BYTES_MAX: u64 = 1 << 20;
-/// The journal of a folder.
+/// File name of the journal.
 const JOURNAL: &str = "journal.json";
-/// The job without its secrets, for the time after it.
+/// File name of the job without its secrets, kept after its end.
 const KEPT: &str = "job.kept";
-/// What a job that is over leaves until its end is delivered: its results, its outputs, and what the agent knows of it.
+/// Files that an ended job keeps until delivery: its results, its outputs, and the agent's records.
 const DELIVERED: [&str; 6] = ["result", OUTPUTS, JOURNAL, KEPT, "job.json", "job.yaml"];
 
-/// One job's folder.
+/// Folder of one job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JobFolder {
     path: PathBuf,
 }
 
 impl JobFolder {
-    /// Names the folder; refuses ids that are no plain file name.
+    /// Returns the folder's name. Fails for ids that are not plain file names.
     pub(crate) fn new(work_dir: &Path, job_id: &str, attempt: u16) -> io::Result<Self> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let good = (1..=JOB_ID_CHARS_MAX).contains(&job_id.len())
@@ -67,7 +67,7 @@ impl JobFolder {
         })
     }
 
-    /// Whether its name is one that [`JobFolder::new`] gives: the number of a job and of an attempt.
+    /// Returns true if its name has the form of [`JobFolder::new`]: the numbers of a job and an attempt.
     fn is_named_as_job(&self) -> bool {
         let name = self.path.file_name().and_then(|name| name.to_str());
         let numbers = name.and_then(|name| name.split_once('-'));
@@ -75,7 +75,7 @@ impl JobFolder {
         numbers.is_some_and(|(id, attempt)| is_number(id) && is_number(attempt))
     }
 
-    /// The folder as a guest sees it that has it under another path.
+    /// Returns the folder as a guest sees it at another path.
     pub(crate) fn seen_at(path: &str) -> Self {
         Self { path: path.into() }
     }
@@ -100,12 +100,12 @@ impl JobFolder {
         self.path.join("tmp")
     }
 
-    /// What the job gets, read-only; only a job that says so has it.
+    /// Returns the folder of the job's inputs, read-only. It exists only if the job asks for inputs.
     pub(crate) fn inputs(&self) -> PathBuf {
         self.path.join(INPUTS)
     }
 
-    /// What the job leaves for others; only a job that says so has it.
+    /// Returns the folder of the job's outputs for others. It exists only if the job declares outputs.
     pub(crate) fn outputs(&self) -> PathBuf {
         self.path.join(OUTPUTS)
     }
@@ -114,12 +114,12 @@ impl JobFolder {
         self.path.join("result")
     }
 
-    /// What the job has printed, in its result folder.
+    /// Returns the file with the job's output, in its result folder.
     pub(crate) fn output(&self) -> PathBuf {
         self.result().join("output")
     }
 
-    /// Whether the job left nothing: no output, and no file beside it.
+    /// Returns true if the job left nothing: no output and no other file.
     pub(crate) fn is_silent(&self) -> io::Result<bool> {
         let output = self.output();
         for entry in fs::read_dir(self.result())? {
@@ -131,7 +131,8 @@ impl JobFolder {
         Ok(true)
     }
 
-    /// What a guest sees of it, by name, and whether the job may write to it. The output is the agent's to write.
+    /// Returns the parts that a guest sees, by name, with true if the job may write to them. The agent writes the
+    /// output.
     pub(crate) fn shared(&self) -> Vec<(PathBuf, String, bool)> {
         let parts = [
             ("job.json", false),
@@ -148,7 +149,7 @@ impl JobFolder {
             .into()
     }
 
-    /// Makes the folder anew. Only the agent's own user can look into it: jobs hold secrets.
+    /// Creates the folder. Only the agent's own user can look into it, because jobs hold secrets.
     pub(crate) fn create(&self, grant: &Grant) -> io::Result<()> {
         self.remove()?;
         let make = |path: &Path| fs::DirBuilder::new().mode(0o700).create(path);
@@ -167,8 +168,8 @@ impl JobFolder {
         write_anew(&self.path.join(KEPT), &json_of(&kept)?).map(drop)
     }
 
-    /// Gives the folder to the job's user, as far as the agent does not need it: its files are its own, and it can
-    /// make and remove what it likes, but neither move `result` away nor touch the journal, the output and the inputs.
+    /// Gives the folder to the job's user, except for the parts that the agent needs. The job owns its files, and can
+    /// create and remove others. It can neither move `result` away nor touch the journal, the output and the inputs.
     pub(crate) fn give(&self, uid: u32) -> io::Result<()> {
         let (user, group) = (Uid::from_raw(uid), Gid::from_raw(uid));
         for folder in [&self.path, &self.result(), &self.outputs()] {
@@ -189,8 +190,8 @@ impl JobFolder {
         Ok(())
     }
 
-    /// After the job's last process: the folder is the agent's alone again. Its secrets and disks leave, and all that is
-    /// not to be delivered, unless it is to be kept.
+    /// Returns the folder to the agent after the job's last process. Removes its secrets and disks, and everything that
+    /// is not delivered, unless `keep` is set.
     pub(crate) fn take_back(&self, keep: bool) -> io::Result<()> {
         let own = self.take_back_own();
         if keep {
@@ -218,7 +219,7 @@ impl JobFolder {
         Ok(())
     }
 
-    /// Goes on past what cannot be removed, and answers the first such error.
+    /// Removes all other files. Continues after errors, and returns the first one.
     fn remove_all_but_delivered(&self) -> io::Result<()> {
         let mut outcome = Ok(());
         for entry in fs::read_dir(&self.path)? {
@@ -230,7 +231,7 @@ impl JobFolder {
         outcome
     }
 
-    /// Removes the folder, if it is there.
+    /// Removes the folder, if it exists.
     pub(crate) fn remove(&self) -> io::Result<()> {
         if fs::symlink_metadata(&self.path).is_ok_and(|about| about.is_file()) {
             // Nobody's that we know: it stays.
@@ -239,7 +240,7 @@ impl JobFolder {
         remove_tree(&self.path)
     }
 
-    /// Replaces the journal; it is on the disk when this returns.
+    /// Replaces the journal. It is synced to the disk before this returns.
     pub(crate) fn save(&self, journal: &Journal) -> io::Result<()> {
         let next = self.path.join("journal.next");
         let json = serde_json::to_vec(journal)?;
@@ -262,7 +263,7 @@ fn json_of(job: &fairlead_job::Spec) -> io::Result<Vec<u8>> {
     Ok(json)
 }
 
-/// Writes a file that only the agent's user can read, in the place of whatever is there: a job may have put a link
+/// Writes a file that only the agent's user can read. Replaces an existing entry, because a job may have put a link
 /// there.
 fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<fs::File> {
     remove_tree(path)?;
@@ -276,7 +277,7 @@ fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<fs::File> {
     Ok(file)
 }
 
-/// Reads a journal, never what a link names, and no more than a journal has.
+/// Reads a journal without following a link, and only up to its maximum length.
 fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = fs::OpenOptions::new();
@@ -296,8 +297,8 @@ fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The jobs that an earlier agent left open in `work_dir`, oldest first. Removes the folders of all others, unless they are
-/// to be kept.
+/// Returns the jobs that an earlier agent left open in `work_dir`, oldest first. Removes the folders of all others,
+/// unless `keep` is set.
 pub(crate) fn leftovers(work_dir: &Path, keep: bool) -> io::Result<Vec<(JobFolder, Journal)>> {
     let mut folders = Vec::new();
     for entry in fs::read_dir(work_dir)? {
@@ -314,7 +315,7 @@ pub(crate) fn leftovers(work_dir: &Path, keep: bool) -> io::Result<Vec<(JobFolde
             Ok(journal) if journal.closed && keep => {}
             Ok(journal) if journal.closed => remove_left(&folder),
             Ok(journal) => open.push((folder, journal)),
-            // Of a job that was never begun: its agent died before it wrote the journal.
+            // The job was never started: its agent died before it wrote the journal.
             Err(error) if error.kind() == io::ErrorKind::NotFound && folder.is_named_as_job() => {
                 tracing::info!(folder = %folder.path().display(), "removing the folder of a job that never started");
                 folder.remove()?;
@@ -331,7 +332,7 @@ pub(crate) fn leftovers(work_dir: &Path, keep: bool) -> io::Result<Vec<(JobFolde
     Ok(open)
 }
 
-/// Removes the folder of a job that is over. One that cannot be removed whole keeps no agent from its work.
+/// Removes the folder of an ended job. A failure to remove it completely does not stop the agent.
 fn remove_left(folder: &JobFolder) {
     if let Err(error) = folder.remove() {
         tracing::warn!(folder = %folder.path().display(), %error, "the folder of a job cannot be removed");

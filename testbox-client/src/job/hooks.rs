@@ -11,12 +11,12 @@ use crate::{
     executor::{MARK, ask},
 };
 
-/// Which of the scripts.
+/// Hook that runs scripts of the site.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Hook<'a> {
     /// Before the job.
     Prolog,
-    /// After the job, which ended so.
+    /// After the job, which ended in this way.
     Epilog(&'a End),
 }
 
@@ -32,7 +32,8 @@ impl Hook<'_> {
 /// Runs the scripts of a hook one after the other, as the agent. Their processes have the mark of the job.
 ///
 /// # Errors
-/// The first script that fails, in words: it cannot be started, has another exit code than 0, or takes too long.
+/// Returns a description of the first failing script: it cannot be started, has an exit code other than 0, or takes too
+/// long.
 pub(crate) async fn run(
     context: &Context,
     grant: &Grant,
@@ -67,7 +68,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Where the scripts may be, in their order.
+/// Returns the possible paths of the scripts, in order.
 fn scripts(hooks: &Path, name: &str, kind: &str, group: &str) -> [PathBuf; 3] {
     [
         hooks.join(name),
@@ -76,7 +77,7 @@ fn scripts(hooks: &Path, name: &str, kind: &str, group: &str) -> [PathBuf; 3] {
     ]
 }
 
-/// The group of this host, as the scheduler derives it.
+/// Returns the group of this host, as the scheduler derives it.
 fn group_of(config: &AgentConfig) -> &str {
     if config.group.is_empty() {
         config.host.split("--").next().unwrap_or_default()
@@ -85,7 +86,7 @@ fn group_of(config: &AgentConfig) -> &str {
     }
 }
 
-/// What a script finds in its environment. Parameters of the job are not among it.
+/// Returns the environment of a script. It has no parameters of the job.
 fn environment(
     config: &AgentConfig,
     grant: &Grant,

@@ -36,16 +36,16 @@ use crate::{
     executor::Place,
 };
 
-/// Files of a job that are on their way at a time.
+/// Maximum number of a job's files that are fetched at a time.
 const FILES_ABREAST: usize = 8;
-/// Chunks of one file that are on their way at a time.
+/// Maximum number of one file's chunks that are fetched at a time.
 const CHUNKS_ABREAST: usize = 8;
-/// After so many bytes, the log says how far a job's inputs are.
+/// Interval of the progress messages in the log, bytes.
 const PROGRESS_BYTES: u64 = 1 << 30;
-/// Mode of the folders among inputs.
+/// Mode of folders among inputs.
 const FOLDER_MODE: u32 = 0o755;
 
-/// A job's inputs, to be put into its folder.
+/// Inputs to put into a job's folder.
 #[derive(Debug)]
 struct Order {
     cache: Arc<Cache>,
@@ -54,19 +54,19 @@ struct Order {
     job_id: String,
     attempt: u16,
     inputs: Vec<GrantInput>,
-    /// Made here; nothing is there.
+    /// Folder to create. It does not exist yet.
     folder: PathBuf,
     way: Way,
     stop: CancellationToken,
 }
 
-/// Why a job has no inputs.
+/// Reason why a job has no inputs.
 #[derive(Debug)]
 enum NotGiven {
     Stopped,
-    /// They cannot be as the job wants them.
+    /// They cannot have the form that the job wants.
     Job(String),
-    /// The lab does not have them, or this machine cannot keep them.
+    /// The lab does not have them, or this machine cannot store them.
     Lab(String),
 }
 
@@ -74,28 +74,28 @@ enum NotGiven {
 #[derive(Debug)]
 struct Input {
     id: Digest,
-    /// Below the folder of inputs; empty: that folder.
+    /// Path below the folder of inputs. Empty: that folder.
     folder: String,
     manifest: Arc<Manifest>,
-    /// The bytes of the manifest, if the cache did not have it.
+    /// Bytes of the manifest, if the cache did not have it.
     fetched: Option<Vec<u8>>,
 }
 
-/// All inputs of a job, and how far they are.
+/// All inputs of a job, and their progress.
 #[derive(Debug)]
 struct Work {
     order: Order,
     source: Source,
     inputs: Vec<Input>,
-    /// Files: the input, and the entry of its manifest.
+    /// Files: the index of the input, and the index of its manifest's entry.
     files: Vec<(usize, usize)>,
     next: AtomicUsize,
     bytes: u64,
     given: AtomicU64,
 }
 
-/// Gives a job its inputs. The cache keeps them as long as the answer lives. `Ok(None)`: the job is to be forgotten; errors:
-/// how it ends unrun.
+/// Puts the inputs into the job's folder. The cache keeps them until the answer is dropped. `Ok(None)`: forget the job.
+/// Errors are the end of a job that never ran.
 pub(super) async fn give(
     context: &Context,
     grant: &Grant,
@@ -143,7 +143,7 @@ pub(super) async fn give(
 }
 
 impl Order {
-    /// Does it. The files stay in the cache as long as the answer lives.
+    /// Carries out the order. The files stay in the cache until the answer is dropped.
     async fn carry_out(self) -> Result<Vec<Hold>, NotGiven> {
         let source = Source::new(Arc::clone(&self.cache), Arc::clone(&self.lab));
         let mut inputs = Vec::with_capacity(self.inputs.len());
@@ -208,7 +208,7 @@ impl Work {
         Ok(holds)
     }
 
-    /// The first failure stops the others.
+    /// Puts all files. The first failure stops the others.
     async fn give_files(self: &Arc<Self>) -> Result<Vec<Hold>, NotGiven> {
         let stop = self.order.stop.child_token();
         let mut abreast = JoinSet::new();
@@ -234,7 +234,7 @@ impl Work {
         failed.map_or(Ok(holds), Err)
     }
 
-    /// Gives files as long as there are some.
+    /// Puts files until none is left.
     async fn give_some(&self, stop: &CancellationToken) -> Result<Vec<Hold>, NotGiven> {
         let mut holds = Vec::new();
         loop {
@@ -298,7 +298,7 @@ impl Work {
         Ok(hold)
     }
 
-    /// Tells the cache which inputs its files are of, the first input last: it is the most important one. Blocks.
+    /// Tells the cache the inputs of its files, the first input last, because it is the most important one. Blocks.
     fn note(&self, whole: bool) {
         let manifests = &self.order.cache.manifests;
         for input in self.inputs.iter().rev().filter(|_| whole) {
@@ -311,7 +311,7 @@ impl Work {
     }
 }
 
-/// A file of an input, out of the lab.
+/// A file of an input, fetched from the lab.
 struct One<'a> {
     work: &'a Work,
     id: Digest,
@@ -357,7 +357,7 @@ fn not_fetched(error: TransferError) -> GiveError {
     }
 }
 
-/// The manifest of an input, out of the cache or the lab.
+/// Returns the manifest of an input, from the cache or the lab.
 async fn manifest_of(
     cache: &Cache,
     source: &Source,
@@ -397,7 +397,7 @@ async fn manifest_of(
     })
 }
 
-/// All inputs as one.
+/// Merges all inputs into one manifest.
 fn merged(inputs: &[Input]) -> Result<Manifest, NotGiven> {
     let all = inputs.iter().flat_map(|input| {
         let entries = input.manifest.entries().iter();
@@ -418,7 +418,7 @@ fn below(folder: &str, path: &str) -> String {
     }
 }
 
-/// Makes the top and all folders. Blocks.
+/// Creates the top and all folders. Blocks.
 fn make_folders(top: &Path, all: &Manifest) -> io::Result<()> {
     let mut folders = BTreeSet::new();
     for entry in all.entries() {
@@ -438,7 +438,7 @@ fn make_folders(top: &Path, all: &Manifest) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes all links, after all else: nothing follows one. Blocks.
+/// Creates all links last, so that nothing follows them. Blocks.
 fn make_links(top: &Path, all: &Manifest) -> io::Result<()> {
     for entry in all.entries() {
         if let Kind::Link { target } = &entry.kind {

@@ -9,7 +9,7 @@ use crate::executor::Note;
 /// Version of the journal's format.
 const FORMAT: u32 = 1;
 
-/// What the agent must know of a job after a restart.
+/// State of a job that the agent needs after a restart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Journal {
     format: u32,
@@ -17,66 +17,66 @@ pub(crate) struct Journal {
     pub(crate) attempt: u16,
     pub(crate) claim_token: String,
     pub(crate) job_token: String,
-    /// Where its results go, `/result/…`.
+    /// Path of its results in the lab, `/result/…`.
     pub(crate) result_root: String,
-    /// The mark of its processes.
+    /// Mark of its processes.
     pub(crate) run: String,
-    /// The user that its processes run under, where it is not the agent's.
+    /// User of its processes, if it is not the agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) uid: Option<u32>,
-    /// Whether it runs in a virtual machine, whose files the agent itself writes.
+    /// True if it runs in a virtual machine, whose files the agent itself writes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) in_machine: bool,
-    /// What its image holds, if it has one.
+    /// Digest of its image, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) image_digest: Option<String>,
-    /// Files and folders below its `outputs` folder that are to be put.
+    /// Files and folders below its `outputs` folder that must be stored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) outputs: Vec<String>,
-    /// The id of its outputs, once they are put.
+    /// Content id of its outputs, once they are stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) put: Option<String>,
-    /// Whether its workload was about to be started.
+    /// True if its workload was about to be started.
     pub(crate) started: bool,
-    /// How it ended, once it has.
+    /// End of the job, once it has ended.
     pub(crate) end: Option<End>,
-    /// Nothing more is to be done about it.
+    /// True if nothing more must be done for it.
     pub(crate) closed: bool,
 }
 
-/// How a job ended.
+/// End of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct End {
     pub(crate) health: String,
     pub(crate) exit_code: Option<i32>,
     pub(crate) reason: String,
-    /// Whether it ran at all, so that there may be results.
+    /// True if it ran at all, so that there may be results.
     pub(crate) ran: bool,
-    /// Why a part of its output is lost, if one is.
+    /// Reason why a part of its output is lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lost: Option<String>,
-    /// Whether the job shall be tried on another host.
+    /// True if the job must be tried on another host.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) avoid_host: bool,
-    /// The title of the kernel crash that it printed, if its job asks for such.
+    /// Title of the kernel crash that it printed, if the job asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) crash_signature: Option<String>,
-    /// What it used, as far as that is known.
+    /// Resources that it used, as far as known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) used: Option<Box<Used>>,
 }
 
-/// What a job used.
+/// Resources that a job used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Used {
-    /// The most memory that it had at one time, MB.
+    /// Peak memory, MB.
     pub(crate) peak_memory_mb: Option<u32>,
-    /// CPU time of all of its processes, milliseconds.
+    /// CPU time of all its processes, milliseconds.
     pub(crate) cpu_ms: Option<u32>,
 }
 
 impl End {
-    /// The same end, with what its workload used.
+    /// Returns the end with the resources that its workload used.
     pub(crate) fn that_used(mut self, note: Note) -> Self {
         let mb = |bytes: u64| u32::try_from(bytes.div_ceil(1024 * 1024)).unwrap_or(u32::MAX);
         self.used = Some(Box::new(Used {
@@ -86,7 +86,7 @@ impl End {
         self
     }
 
-    /// The same end, with one reason more.
+    /// Returns the end with one more reason.
     pub(crate) fn with(mut self, more: Option<String>) -> Self {
         let reasons = [std::mem::take(&mut self.reason), more.unwrap_or_default()];
         let said = reasons.iter().filter(|reason| !reason.is_empty());
@@ -94,7 +94,7 @@ impl End {
         self
     }
 
-    /// The end of a job whose machine failed it, with the reason: it is to be tried on another one.
+    /// Returns the end of a job whose machine failed, with the reason. It is tried on another machine.
     pub(crate) fn of_bad_host(self, reason: String) -> Self {
         let own = match self.reason.as_str() {
             "" => format!("the job itself: {}", self.health),
@@ -109,7 +109,7 @@ impl End {
         .with(Some(own))
     }
 
-    /// Whether it is the machine that could not begin the job, or not keep its output.
+    /// Returns true if the machine could not start the job, or not keep its output.
     pub(crate) fn is_fault(&self) -> bool {
         let not_begun = !self.ran && self.health == Health::AbortProvider.as_str();
         not_begun || self.avoid_host || self.lost.is_some()
@@ -137,14 +137,14 @@ impl Journal {
         }
     }
 
-    /// Nothing more is to be done about it: its tokens are of no use any more.
+    /// Closes the job, and removes its tokens, which are of no more use.
     pub(crate) fn close(&mut self) {
         self.closed = true;
         self.claim_token.clear();
         self.job_token.clear();
     }
 
-    /// Whose files its results and outputs are; `None`: whoever's.
+    /// Returns the owner of its results and outputs. `None`: any user.
     pub(crate) fn owner(&self) -> Option<u32> {
         self.uid.filter(|_| !self.in_machine)
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::folder::JobFolder;
 
-/// The first line of a script names its interpreter only within this many bytes, as for the kernel.
+/// Maximum length of the first line of a script that names its interpreter, as in the kernel, bytes.
 const SHEBANG_BYTES_MAX: usize = 255;
 
 /// A program with its arguments.
@@ -17,7 +17,7 @@ pub(crate) struct Invocation {
     pub(crate) args: Vec<OsString>,
 }
 
-/// The job cannot be run as it is written.
+/// Reason why the job cannot be run as written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unrunnable {
     #[error("{0}")]
@@ -28,8 +28,8 @@ pub(crate) enum Unrunnable {
 
 /// Decides how `grant` is run, and writes its script. The job sees its folder as `seen`.
 ///
-/// The script's interpreter is called with the script as its argument, never the script itself: that
-/// works on a `noexec` disk, and a file that was just written cannot be "busy".
+/// The script's interpreter is called with the script as its argument, never the script itself. So it works on a
+/// `noexec` disk, and a file that was just written cannot be "busy".
 pub(crate) fn prepare(
     grant: &Grant,
     folder: &JobFolder,

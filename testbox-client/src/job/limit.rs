@@ -8,10 +8,10 @@ use tokio::sync::Notify;
 
 use crate::{JobLine, timer::pause};
 
-/// The longest limit that is counted, 10 years: beyond it the clock's arithmetic could overflow.
+/// Maximum limit, 10 years. Longer ones could overflow the clock's arithmetic.
 const LEFT_MAX: Duration = Duration::from_hours(10 * 365 * 24);
 
-/// The limits that a job has of its own.
+/// Limits from the job itself.
 #[derive(Debug)]
 pub(super) struct OwnLimits {
     time: Duration,
@@ -26,7 +26,7 @@ impl OwnLimits {
         }
     }
 
-    /// Returns once one of them is reached: which, for people.
+    /// Returns once a limit is reached, with its description for people.
     pub(super) async fn reached(&self, line: &mut JobLine, heard: &Notify) -> String {
         tokio::select! {
             () = run_out(line, self.time) => over_limit(self.time),
@@ -35,14 +35,14 @@ impl OwnLimits {
     }
 }
 
-/// How long a job may say nothing; `None`: as long as it likes.
+/// Returns the maximum silence of a job. `None`: no limit.
 fn silence_of(job: &Spec) -> Option<Duration> {
     // The scheduler has refused what cannot be read.
     let seconds = limit_s(job, SILENCE_TIMEOUT).ok().flatten()?;
     Some(Duration::from_secs(seconds))
 }
 
-/// Returns when nothing was heard of a job for so long.
+/// Returns when a job was silent for this long.
 async fn silent(heard: &Notify, limit: Option<Duration>) {
     let Some(limit) = limit else {
         return std::future::pending().await;
@@ -53,18 +53,18 @@ async fn silent(heard: &Notify, limit: Option<Duration>) {
     {}
 }
 
-/// Why a job was stopped that ran too long, for people.
+/// Returns the reason for a job stopped at its time limit, for people.
 fn over_limit(limit: Duration) -> String {
     format!("it ran longer than its limit of {} s", limit.as_secs())
 }
 
-/// Why a job was stopped that said nothing, for people.
+/// Returns the reason for a job stopped because of its silence, for people.
 fn over_silence(limit: Option<Duration>) -> String {
     let seconds = limit.unwrap_or_default().as_secs();
     format!("it printed nothing for {seconds} s, the limit of {SILENCE_TIMEOUT}")
 }
 
-/// Returns when a job has used up its time: its own limit, and all that users have added to it.
+/// Returns when a job has used up its own limit and all the time that users have added.
 async fn run_out(line: &mut JobLine, limit: Duration) {
     let mut left = Some(limit);
     while let Some(time) = left {

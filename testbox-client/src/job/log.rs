@@ -18,17 +18,17 @@ use super::{
 };
 use crate::timer::pause;
 
-/// Most that is sent at once; the server takes at most 1 MiB.
+/// Maximum batch, bytes. The server accepts at most 1 MiB.
 const BATCH_BYTES_MAX: u64 = 256 * 1024;
-/// How long output is collected before it is sent, unless there is a whole batch.
+/// Time for which output is collected before a batch is sent, unless it is full.
 const BATCH_DELAY: Duration = Duration::from_millis(200);
-/// A batch, where the scheduler says how long output is collected.
+/// Size of a batch if the scheduler sets the collection time, bytes.
 const SLOW_BATCH_BYTES: u64 = 64 * 1024;
 
-/// A job may put anything in the place of its output: a link is not followed, a pipe not waited for.
+/// Flags for opening the output. A job may replace it with anything, so links are not followed and pipes do not block.
 const OPEN_FLAGS: i32 = (OFlags::NOFOLLOW.bits() | OFlags::NONBLOCK.bits()).cast_signed();
 
-/// Sends one job's output.
+/// Sends the output of one job.
 #[derive(Debug)]
 pub(crate) struct LogShipper {
     client: Client,
@@ -36,13 +36,13 @@ pub(crate) struct LogShipper {
     attempt: u16,
     job_token: String,
     output: PathBuf,
-    /// The scheduler has all before this.
+    /// Number of bytes that the scheduler has.
     sent: u64,
-    /// The scheduler wants no more of it.
+    /// True if the scheduler wants no more output.
     refused: bool,
-    /// What the lab could not store, and why.
+    /// Description of the part that the lab could not store, with the reason.
     lost: Option<String>,
-    /// How long output is collected, and how much of it is enough.
+    /// Collection time, and the batch size that ends it.
     delay: Duration,
     enough: u64,
 }
@@ -63,7 +63,7 @@ impl LogShipper {
         }
     }
 
-    /// The same, for a scheduler that says how long output is collected, ms.
+    /// Returns the shipper with the collection time that the scheduler sets, ms.
     pub(crate) fn with_delay(self, delay_ms: Option<u32>) -> Self {
         let Some(delay_ms) = delay_ms else {
             return self;
@@ -75,8 +75,8 @@ impl LogShipper {
         }
     }
 
-    /// Sends what comes, as `size` tells how much is in the file. Returns when nothing more will come;
-    /// may be dropped at any moment.
+    /// Sends new output; `size` tells the length of the file. Returns when no more will come. It may be dropped at any
+    /// moment.
     pub(crate) async fn follow(&mut self, mut size: watch::Receiver<u64>) {
         loop {
             let sent = self.sent;
@@ -92,15 +92,15 @@ impl LogShipper {
         }
     }
 
-    /// Sends everything that is in the file and not sent yet, as long as the lab can store it.
-    /// Returns what is missing there, if that is the lab's fault.
+    /// Sends all unsent output, as long as the lab can store it. Returns a description of the missing part if that is
+    /// the lab's fault.
     pub(crate) async fn rest(&mut self, patience: &mut Patience) -> Option<String> {
         while self.batch(Some(patience)).await {}
         self.lost.take()
     }
 
-    /// Sends one batch. Returns whether there was one and the scheduler wants more. Without `patience`, a lab that cannot
-    /// store it is asked for ever.
+    /// Sends one batch. Returns true if there was one and the scheduler wants more. Without `patience`, it retries
+    /// forever if the lab cannot store it.
     async fn batch(&mut self, patience: Option<&mut Patience>) -> bool {
         if self.refused {
             return false;

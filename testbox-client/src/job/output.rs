@@ -12,20 +12,19 @@ use tokio::{
 
 use super::crashes::CrashWatch;
 
-/// How much is read at a time.
+/// Number of bytes per read.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Makes the file, before the job could put something of its own there.
+/// Creates the file before the job can put its own there.
 pub(crate) async fn create(output: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).create_new(true).open(output).await
 }
 
-/// Copies until all writers are gone; `size` always tells how much is in the file, `heard` that there was anything.
-/// `crashes` hears everything, also what the file does not take.
+/// Copies until all writers are gone. `size` always has the length of the file, and `heard` is notified of all output.
+/// `crashes` gets all output, even the part that the file does not take.
 ///
-/// A disk that takes no more does not stop the job: the rest is read and thrown away, and the error is
-/// returned at the end.
+/// A full disk does not stop the job: the rest is read and discarded, and the error is returned at the end.
 pub(crate) async fn pump(
     mut pipe: pipe::Receiver,
     mut file: File,
@@ -68,7 +67,7 @@ pub(crate) async fn pump(
     }
 }
 
-/// What is in the file in place of all that came after the limit.
+/// Returns the line that replaces all output after the limit.
 fn cut_line(bytes_max: u64) -> String {
     format!("\n[fairlead: the output was cut here, at its limit of {bytes_max} bytes]\n")
 }
@@ -113,7 +112,7 @@ mod tests {
         assert_eq!(text, format!("hello{}", cut_line(5)));
     }
 
-    /// A full disk does not block the job, and is told.
+    /// Checks that a full disk does not block the job, and is reported.
     #[tokio::test]
     async fn what_cannot_be_kept_is_read_all_the_same_and_the_error_returned() {
         let (reader, mut writer) = io::pipe().unwrap();

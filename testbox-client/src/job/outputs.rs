@@ -17,10 +17,10 @@ use crate::{
     timer::{pause, seed},
 };
 
-/// How often files are put anew that somebody writes to: nothing of the job should run any more.
+/// Maximum number of retries for files that change while they are stored. No process of the job should run any more.
 const CHANGED_MAX: u32 = 3;
 
-/// The same end, but a success that left not all of its outputs is a failure.
+/// Returns the end. A success without all of its outputs becomes a failure.
 pub(super) async fn checked(
     folder: &JobFolder,
     journal: &Journal,
@@ -42,7 +42,8 @@ pub(super) async fn checked(
     })
 }
 
-/// Puts the outputs of a job that has ended by itself. Returns the end, which a missing output changes, and their id.
+/// Stores the outputs of a job that ended by itself. Returns their id and the end, which changes if an output is
+/// missing.
 pub(super) async fn put(
     context: &Context,
     folder: &JobFolder,
@@ -85,7 +86,7 @@ pub(super) async fn put(
     (end, Some(id))
 }
 
-/// Puts until there is an answer that stands. A lab that cannot store it is asked only as long as `patience` lasts.
+/// Stores until there is a final answer. If the lab cannot store it, it retries only as long as `patience` lasts.
 async fn until_put(
     context: &Context,
     folder: &JobFolder,
@@ -130,7 +131,7 @@ async fn until_put(
     }
 }
 
-/// The end, with what of its outputs is not there.
+/// Returns the end with the missing outputs.
 fn told(end: End, put: &Put) -> End {
     let end = match put.missing.first() {
         Some(path) if is_success(&end) => end.without_output(path),
@@ -157,7 +158,7 @@ impl End {
         self.failed(format!("its output '{path}' is missing"))
     }
 
-    /// The same end as a failure, with one reason more.
+    /// Returns the end as a failure with one more reason.
     fn failed(self, reason: String) -> Self {
         Self {
             health: Health::Fail.as_str().to_owned(),

@@ -10,18 +10,18 @@ use serde_json::Value;
 
 use super::{journal::Journal, retry::until_answered};
 
-/// The address of a job's own machine, where all roles are on it.
+/// Address of a job's own machine, if all roles are on it.
 const LOOPBACK: &str = "127.0.0.1";
 /// Roles whose first node has a variable of that name, as lkp's tests expect.
 const NAMED: [&str; 2] = ["server", "client"];
 
-/// Whether a grant's job is one node of several.
+/// Returns true if a grant's job is one of several nodes.
 pub(super) fn is_node(grant: &Grant) -> bool {
     let jobs = grant.job.get("cluster_jobs").and_then(Value::as_array);
     jobs.is_some_and(|jobs| jobs.len() > 1)
 }
 
-/// Waits until all nodes are there; answers who they are.
+/// Waits until all nodes are ready, and returns them.
 pub(super) async fn wait(client: &Client, journal: &Journal) -> Result<Vec<Peer>, ClientError> {
     let (job_id, token) = (&journal.job_id, &journal.job_token);
     loop {
@@ -35,8 +35,8 @@ pub(super) async fn wait(client: &Client, journal: &Journal) -> Result<Vec<Peer>
     }
 }
 
-/// What a script of a cluster finds in its environment beside its parameters: its own role, and the addresses of all
-/// that have one.
+/// Returns the variables for a cluster's script, in addition to its parameters: its own role, and the addresses of all
+/// roles.
 pub(super) fn environment(grant: &Grant, peers: &[Peer]) -> Vec<(String, String)> {
     let text = |name: &str| grant.job.get(name).and_then(Value::as_str);
     if text("cluster").is_none() {
@@ -70,7 +70,7 @@ pub(super) fn environment(grant: &Grant, peers: &[Peer]) -> Vec<(String, String)
     all
 }
 
-/// The address of this machine as others reach it: the one from which it reaches the scheduler. Nothing is sent.
+/// Returns the address of this machine from which it reaches the scheduler. It sends nothing.
 pub(super) fn own_address(servers: &[String]) -> Option<String> {
     servers.iter().find_map(|server| {
         let (scheme, rest) = server.split_once("://")?;

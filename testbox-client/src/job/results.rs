@@ -7,27 +7,26 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How many entries are looked at for each file that may be uploaded, so that a tree of empty folders
-/// ends too.
+/// Maximum number of entries that are read for each file that may be uploaded. It also bounds trees of empty folders.
 const ENTRIES_PER_FILE: usize = 10;
-/// Longest path of a result below its root, bytes: the scheduler takes none that is longer.
+/// Maximum length of a result's path below its root that the scheduler accepts, bytes.
 const PATH_BYTES_MAX: usize = 1024;
-/// How much of a path that is too long is told, characters.
+/// Number of characters shown of a path that is too long.
 const PATH_SHOWN: usize = 60;
-/// What the job printed: the agent wrote it.
+/// File with the job's output. The agent writes it.
 pub(crate) const OUTPUT: &str = "output";
 
-/// The files of one result folder.
+/// Files of one result folder.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Results {
-    /// Local path and name below the result root.
+    /// Path on this machine, and name below the result root.
     pub(crate) files: Vec<(PathBuf, String)>,
-    /// Files that are results and are not among `files`: why, by the first of each kind.
+    /// Reasons for results that are missing in `files`, each with its first file.
     pub(crate) left_out: Vec<String>,
 }
 
-/// Walks `root`, in order of names. Symbolic links are not followed; they, sockets, pipes and devices
-/// are no results. Nor is what is not `owner`'s, but for the output: a hard link may lead to another one's file.
+/// Walks `root` in order of names. Symbolic links are not followed; they, sockets, pipes and devices are not results.
+/// Files of users other than `owner` are left out as well, except for the output, because hard links may lead to them.
 /// Blocks.
 pub(crate) fn collect(
     root: &Path,
@@ -90,7 +89,8 @@ pub(crate) fn collect(
     results
 }
 
-/// The name of `path` below the result root; `prefix` is that of its folder. Errors say why it is no result.
+/// Returns the name of `path` below the result root. `prefix` is the name of its folder. The error is the reason why it
+/// is not a result.
 fn result_name(
     prefix: &str,
     path: &Path,
@@ -113,7 +113,7 @@ fn result_name(
     Ok(relative)
 }
 
-/// One more than `entries_max` at most: enough to see that there are too many.
+/// Returns at most one more name than `entries_max`, which is enough to detect an excess.
 fn names_in(folder: &Path, entries_max: usize) -> std::io::Result<Vec<std::ffi::OsString>> {
     fs::read_dir(folder)?
         .take(entries_max.saturating_add(1))
@@ -122,7 +122,7 @@ fn names_in(folder: &Path, entries_max: usize) -> std::io::Result<Vec<std::ffi::
 }
 
 impl Results {
-    /// Notes that something is missing; a few reasons are enough for a sentence.
+    /// Notes a missing result. Only a few reasons are kept.
     pub(crate) fn leave_out(&mut self, why: String) {
         const REASONS_MAX: usize = 3;
         if self.left_out.len() < REASONS_MAX {

@@ -10,7 +10,7 @@ use crate::{
     timer::{pause, seed},
 };
 
-/// Asks until there is an answer that stands, a refusal included.
+/// Repeats a request until there is a final answer, which may be a refusal.
 pub(crate) async fn until_answered<T, F>(
     job_id: &str,
     what: &'static str,
@@ -31,22 +31,22 @@ where
     }
 }
 
-/// How long a job still waits for a lab that cannot store what it leaves. That may last for days, so the job then ends
-/// without it.
+/// Time for which a job waits for a lab that cannot store its files. Such a problem may last for days, so the job then
+/// ends without them.
 #[derive(Debug)]
 pub struct Patience {
     most: Duration,
-    /// Counts from the first refusal on.
+    /// End of the wait, counted from the first refusal on.
     until: Option<Instant>,
 }
 
 impl Patience {
-    /// Lasts for `most` from the first refusal on.
+    /// Returns a patience of `most` from the first refusal on.
     pub fn new(most: Duration) -> Self {
         Self { most, until: None }
     }
 
-    /// Whether there is to be no other try after a refusal just now.
+    /// Returns true if a refusal at this moment must not be retried.
     pub(crate) fn is_over(&mut self) -> bool {
         let now = Instant::now();
         let most = self.most;
@@ -54,16 +54,16 @@ impl Patience {
     }
 }
 
-/// Whether the lab has no room for what is sent, or cannot write it: it answers, and so it is not away.
+/// Returns true if the lab answers, but has no room for the data or cannot write it.
 pub(crate) fn stores_nothing(error: &ClientError) -> bool {
     matches!(error.status(), Some(500 | 507))
 }
 
-/// Asks until there is an answer that stands, a refusal included. A lab that is away is asked for ever. One that stores
-/// nothing (statuses 500 and 507) is asked only as long as `patience` lasts.
+/// Repeats a request until there is a final answer, which may be a refusal. An unreachable lab is retried forever. A
+/// lab that cannot store data (statuses 500 and 507) is retried only as long as `patience` lasts.
 ///
 /// # Errors
-/// The refusal.
+/// Returns the refusal.
 pub async fn until_stored<T, F>(
     job_id: &str,
     what: &'static str,
@@ -87,11 +87,11 @@ where
     }
 }
 
-/// The first and the longest pause before a lab that stores nothing is asked again.
+/// First and longest pause before the next request to a lab that cannot store data.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// That nothing is stored is an answer, too.
+/// Treats a failure to store as a final answer.
 async fn settled<T>(
     asked: impl Future<Output = Result<T, ClientError>>,
 ) -> Result<Result<T, ClientError>, ClientError> {

@@ -11,15 +11,15 @@ use serde_json::Value;
 
 use super::folder::JobFolder;
 
-/// Names the tests that a shard runs, one on each line.
+/// File with the tests that a shard runs, one on each line.
 const TESTS_FILE: &str = "shard-tests";
-/// A program touches this file to say that it knows of shards.
+/// File that a program touches to show that it supports shards.
 const STATUS_FILE: &str = "shard-status";
-/// What the output says of one that does not.
+/// Warning in the output of a program that does not.
 const IGNORED: &str = "\nfairlead: this program did not touch the file $TEST_SHARD_STATUS_FILE. \
 Perhaps it ran all tests, and so did each other shard.\n";
 
-/// Whether a grant's job is one shard of several.
+/// Returns true if a grant's job is one of several shards.
 pub(super) fn is_shard(grant: &Grant) -> bool {
     grant.job.contains_key("shard_of") && number(grant, "shard_total").is_some()
 }
@@ -28,7 +28,7 @@ fn number(grant: &Grant, field: &str) -> Option<u64> {
     grant.job.get(field)?.as_u64()
 }
 
-/// The tests of a shard whose job listed them, as text with one on each line.
+/// Returns the tests of a shard whose job listed them, one on each line.
 fn listed(grant: &Grant) -> Option<String> {
     let tests = grant.job.get("shard_tests")?.as_array()?;
     let lines = tests.iter().filter_map(Value::as_str);
@@ -45,7 +45,7 @@ pub(super) fn write_tests(grant: &Grant, folder: &JobFolder) -> io::Result<()> {
     }
 }
 
-/// Which of its tests a shard runs.
+/// Returns the variables that select a shard's tests.
 pub(super) fn environment(grant: &Grant, folder: &JobFolder) -> Vec<(String, String)> {
     if listed(grant).is_some() {
         let tests = folder.tmp().join(TESTS_FILE);
@@ -72,8 +72,8 @@ pub(super) fn environment(grant: &Grant, folder: &JobFolder) -> Vec<(String, Str
     .into()
 }
 
-/// Warns in the output of a shard that ran and did not say that it knows of shards. A virtual machine does not show this
-/// file, so nothing is said of it. Blocks.
+/// Warns in the output of a shard that ran without showing that it supports shards. Virtual machines hide this file, so
+/// they get no warning. Blocks.
 pub(super) fn warn_of_ignored(grant: &Grant, folder: &JobFolder) -> io::Result<()> {
     let is_hidden = grant.tbox_type == TboxType::Vm.as_str();
     if !is_shard(grant)

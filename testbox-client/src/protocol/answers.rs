@@ -13,9 +13,9 @@ use super::{
     told::{Stop, Why, Word},
 };
 
-/// Longest grace that an order may give.
+/// Maximum grace period of an order.
 const GRACE_MAX: Duration = Duration::from_hours(1);
-/// The status of all conflicts.
+/// HTTP status of all conflicts.
 const CONFLICT: u16 = 409;
 
 impl Core {
@@ -31,11 +31,11 @@ impl Core {
         }
     }
 
-    /// The answer to a request that was replaced meanwhile.
+    /// Takes in the answer to a request that was replaced meanwhile.
     fn older_answered(&mut self, sent: Time, answer: Result<ConsumeAnswer, Failure>) {
         match answer {
             Ok(answer) => {
-                // Of what the open request offers the scheduler counts these off.
+                // The scheduler subtracts these jobs from the offer of the open request.
                 if let Some(open) = &mut self.ask {
                     open.room = open.room.without(&answer.jobs);
                 }
@@ -84,9 +84,9 @@ impl Core {
         };
         self.ask_at = self.now + pause;
         if code == Some(ErrorCode::SessionOver) {
-            // The scheduler has heard of another session since: of another agent of this name, or a request that
-            // an earlier start of this one sent was long on its way. Asking again as before would be refused for
-            // ever.
+            // The scheduler has since heard of another session. It belongs to another agent of this name, or to a
+            // delayed request of an earlier start of this one. Asking again in the same session would be refused
+            // forever.
             self.session = None;
             self.number = 0;
             self.act(Action::NewSession);
@@ -132,8 +132,7 @@ impl Core {
         }
     }
 
-    /// Takes each job that fits. One that does not is left where it is: the next request does not name it, and so
-    /// it goes back.
+    /// Takes each job that fits. The next request does not name the others, so they go back.
     fn take(&mut self, grants: Vec<Grant>) {
         for grant in grants {
             if self.roster.has(&(grant.job_id.clone(), grant.attempt)) {
@@ -155,7 +154,7 @@ impl Core {
         }
     }
 
-    /// Passes orders on to the jobs that they are for; all others are gone already. Returns whether any was new.
+    /// Passes orders on to their jobs, unless these are gone. Returns true if any order was new.
     fn obey(&mut self, orders: Vec<StopOrder>) -> bool {
         let mut is_news = false;
         for order in orders {
@@ -175,8 +174,8 @@ impl Core {
         is_news
     }
 
-    /// Tells the jobs at their limits what users have added. They were named in the heartbeat that is answered:
-    /// one that comes to its limit has a new one sent.
+    /// Tells the jobs at their limits the time that users have added. The answered heartbeat named these jobs: a job
+    /// that reaches its limit triggers a new one.
     fn tell_limits(&mut self, renewed: &[Renewal]) {
         let waiting = self
             .roster

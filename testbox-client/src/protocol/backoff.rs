@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Pauses that double from `min` to `max`, each at random between its half and its whole.
+/// Pauses that double from `min` to `max`. Each one is random between half and all of it.
 #[derive(Debug)]
 pub struct Backoff {
     next: Duration,
@@ -12,7 +12,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Pauses whose chance comes from `seed`.
+    /// Returns pauses with random numbers from `seed`.
     pub fn new(min: Duration, max: Duration, seed: u64) -> Self {
         Self {
             next: min,
@@ -22,18 +22,18 @@ impl Backoff {
         }
     }
 
-    /// For whatever goes on until it is answered: 0.2 s to 10 s, so that a scheduler that comes back
-    /// is found soon and one that is away is not hammered.
+    /// Returns the pauses for endless retries: 0.2 s to 10 s. So a returning scheduler is found soon, and an
+    /// unreachable one is not overloaded.
     pub fn patient(seed: u64) -> Self {
         Self::new(Duration::from_millis(200), Duration::from_secs(10), seed)
     }
 
-    /// Begins with the shortest pause again.
+    /// Starts again with the shortest pause.
     pub fn reset(&mut self) {
         self.next = self.min;
     }
 
-    /// The next pause.
+    /// Returns the next pause.
     pub fn step(&mut self) -> Duration {
         let whole = self.next;
         self.next = (self.next * 2).min(self.max);
@@ -44,7 +44,7 @@ impl Backoff {
     }
 }
 
-/// The number after this one (`SplitMix64`, whose state is its last number).
+/// Returns the random number after this one (`SplitMix64`, whose state is its last number).
 pub(super) fn draw(last: u64) -> u64 {
     let mut mixed = last.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use super::host::Time;
 
-/// Until a scheduler has said otherwise.
+/// Lease until a scheduler has set one.
 const LEASE_DEFAULT: Duration = Duration::from_mins(1);
 const HEARTBEAT_DEFAULT: Duration = Duration::from_secs(10);
-/// What a scheduler may say without hurting us.
+/// Lower limit of the heartbeat interval that a scheduler may set.
 const HEARTBEAT_MIN: Duration = Duration::from_millis(20);
 const LEASE_MIN: Duration = Duration::from_millis(100);
 
-/// The state of the line.
+/// State of the contact with schedulers.
 #[derive(Debug)]
 pub(super) struct Contact {
-    /// Whether any scheduler has answered yet.
+    /// True if any scheduler has answered yet.
     pub(super) ever: bool,
     lost: bool,
-    /// When the last request that was answered well was sent: leases are renewed from then on.
+    /// Send time of the last successful request. Leases are renewed from then on.
     pub(super) last: Option<Time>,
     pub(super) lease: Duration,
     pub(super) heartbeat: Duration,
@@ -34,7 +34,7 @@ impl Contact {
         }
     }
 
-    /// A request that was sent at `sent` was answered well. Returns whether that is news.
+    /// Notes that a request sent at `sent` was answered. Returns true if the contact is new.
     pub(super) fn answered(&mut self, sent: Time, lease_ms: u64, heartbeat_ms: u64) -> bool {
         let is_news = !self.ever || self.lost;
         self.ever = true;
@@ -45,18 +45,18 @@ impl Contact {
         is_news
     }
 
-    /// A request got no answer. Returns whether that is news.
+    /// Notes that a request got no answer. Returns true if the contact was just lost.
     pub(super) fn failed(&mut self) -> bool {
         !std::mem::replace(&mut self.lost, true)
     }
 
-    /// How long without contact a job that must not run unknown to its scheduler goes on: the rest of
-    /// the lease is for its polite end.
+    /// Returns the time without contact after which jobs are stopped that must not run unknown to their scheduler. The
+    /// rest of the lease is for their graceful end.
     pub(super) fn cut_off_patience(&self) -> Duration {
         self.lease * 2 / 3
     }
 
-    /// How long such a job may take to end.
+    /// Returns the grace period of such a job.
     pub(super) fn cut_off_grace(&self, grace: Duration) -> Duration {
         grace.min(self.lease / 6)
     }

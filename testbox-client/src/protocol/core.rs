@@ -13,7 +13,7 @@ use super::{
     roster::Roster,
 };
 
-/// A request for work that is open.
+/// An open request for work.
 #[derive(Debug)]
 pub(super) struct Ask {
     pub(super) call: u64,
@@ -22,18 +22,18 @@ pub(super) struct Ask {
     pub(super) sent: Time,
 }
 
-/// The pauses after bad answers.
+/// Pauses after failed requests.
 #[derive(Debug)]
 pub(super) struct Pauses {
-    /// Before the next request for work.
+    /// Pause before the next request for work.
     pub(super) ask: Backoff,
-    /// The same, while another agent has the host.
+    /// Pause before the next request for work while another agent has the host.
     pub(super) conflict: Backoff,
-    /// Before the next heartbeat.
+    /// Pause before the next heartbeat.
     pub(super) beat: Backoff,
-    /// Before the next request for work of a machine that could not begin a job.
+    /// Pause before the next request for work of a machine that could not start a job.
     pub(super) fault: Backoff,
-    /// Before the next request for work after an answer at once that told nothing new.
+    /// Pause before the next request for work after an immediate answer without news.
     pub(super) stale: Backoff,
 }
 
@@ -53,30 +53,30 @@ impl Pauses {
     }
 }
 
-/// How far an agent is.
+/// Phase of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// It asks for work.
     Asking,
-    /// It has the jobs that it was to do `once`.
+    /// With `once`: it has got its jobs.
     Served,
     /// It stops.
     Stopping,
 }
 
-/// One life of an agent, from its start to its end.
+/// State of an agent, from its start to its end.
 ///
-/// It asks for work as long as there is room. When there is more room than the open request says, a newer one
-/// replaces it: the scheduler then answers the older at once, with what it had just granted, and that answer is
-/// read. Hanging up instead would undo those grants. At most these two are open.
+/// It asks for work as long as there is room. When there is more room than the open request offers, a newer request
+/// replaces it. The scheduler then answers the older one at once with the jobs that it has just granted, and the agent
+/// reads that answer. Hanging up instead would undo those grants. At most two requests are open.
 #[derive(Debug)]
 pub struct Core {
     pub(super) host: Host,
-    /// The time of the last event.
+    /// Time of the last event.
     pub(super) now: Time,
-    /// `None`: a new one is asked for.
+    /// Name of the session. `None`: a new one is requested.
     pub(super) session: Option<String>,
-    /// Of the last request of the session.
+    /// Number of the session's last request.
     pub(super) number: u64,
     calls: u64,
     chance: u64,
@@ -85,24 +85,24 @@ pub struct Core {
     load: Load,
     pub(super) pauses: Pauses,
     pub(super) ask: Option<Ask>,
-    /// The request before it, replaced but not answered yet.
+    /// Previous request, which is replaced but not answered yet.
     pub(super) older: Option<Ask>,
-    /// An answer was lost on the way: the next request says so, even if the room is the same.
+    /// True if an answer was lost. The next request reports that, even if the room is unchanged.
     pub(super) ask_anew: bool,
-    /// A request whose answer did not arrive: it is sent again as it was while the room is the same.
+    /// Request whose answer did not arrive. It is repeated unchanged while the room is the same.
     pub(super) unanswered: Option<(ConsumeRequest, Room)>,
     pub(super) ask_at: Time,
-    /// The heartbeat that is open, and when it was sent.
+    /// Number and send time of the open heartbeat.
     pub(super) beat: Option<(u64, Time)>,
     pub(super) beat_at: Time,
-    /// A job at its limit waits for the answer to the next heartbeat.
+    /// True if a job at its limit waits for the answer to the next heartbeat.
     pub(super) beat_now: bool,
     pub(super) phase: Phase,
     actions: VecDeque<Action>,
 }
 
 impl Core {
-    /// An agent of this host that starts now; all chance comes from `seed`.
+    /// Creates the core of an agent on this host. All random numbers come from `seed`.
     pub fn new(host: Host, now: Time, seed: u64) -> Self {
         let mut chance = seed;
         let pauses = Pauses::new(|| {
@@ -133,14 +133,14 @@ impl Core {
         }
     }
 
-    /// The same, with the load of the machine, so that its first request tells it.
+    /// Returns the core with the load of the machine, so that its first request reports it.
     #[must_use]
     pub fn with_load(mut self, measured: Option<Measured>) -> Self {
         self.measured(measured);
         self
     }
 
-    /// Takes in what happened, and decides what is to be done by now.
+    /// Takes in an event, and decides on the next actions.
     pub fn handle(&mut self, now: Time, event: Event) {
         self.now = now;
         match event {
@@ -165,12 +165,12 @@ impl Core {
         self.go_on();
     }
 
-    /// What is to be done next.
+    /// Returns the next action.
     pub fn next_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// When time alone brings something new; `None`: never.
+    /// Returns the time at which something happens without an event. `None`: never.
     pub fn wakes_at(&self) -> Option<Time> {
         let patience = self.contact.cut_off_patience();
         let cut_off = self.roster.cut_off_at(self.contact.last, patience);
@@ -189,22 +189,23 @@ impl Core {
         of_all.into_iter().flatten().chain(of_jobs).min()
     }
 
-    /// Whether all is done that was to be done `once`.
+    /// Returns true if all work of `once` is done.
     pub fn is_done(&self) -> bool {
         self.phase == Phase::Served && self.roster.is_empty()
     }
 
-    /// What its jobs leave, whether or not it is offered.
+    /// Returns the room that its jobs leave, offered or not.
     pub fn free(&self) -> Room {
         self.roster.free(&self.host)
     }
 
-    /// Whether it is loaded: others get the jobs, where there are others.
+    /// Returns true if it is loaded. Jobs then prefer other hosts.
     pub fn is_loaded(&self) -> bool {
         self.load.is_loaded()
     }
 
-    /// What of this is really there. A whole machine is one job's, whatever it does with it.
+    /// Returns the part of this room that is really free. For a whole machine it is all, because one job has the
+    /// machine.
     fn really(&self, room: Room) -> Room {
         if self.host.is_hw() {
             room
@@ -213,19 +214,20 @@ impl Core {
         }
     }
 
-    /// What is offered now; `None`: nothing.
+    /// Returns the offered room. `None`: nothing is offered.
     fn offered(&self) -> Option<Room> {
         let room = self.roster.room(&self.host, self.now)?;
         Some(self.really(room))
     }
 
-    /// The load, to be told.
+    /// Returns the load to report.
     fn told_load(&mut self) -> Option<HostLoad> {
         let (unpromised_mb, jobs) = (self.free().free_mb, self.roster.running().count());
         self.load.told(unpromised_mb, jobs)
     }
 
-    /// A mark that is crossed is told at once, also by a request that takes the place of an open one.
+    /// Takes in a measurement. Crossing a mark is reported at once, if necessary by a request that replaces an open
+    /// one.
     fn measured(&mut self, measured: Option<Measured>) {
         let before = self.offered();
         let rest = self.host.loaded_rest;
@@ -246,12 +248,12 @@ impl Core {
         }
     }
 
-    /// The jobs that it has.
+    /// Returns its jobs.
     pub fn jobs(&self) -> impl Iterator<Item = &Key> {
         self.roster.keys()
     }
 
-    /// Whether something of its jobs runs, or may.
+    /// Returns true if processes of its jobs run, or may run.
     pub fn is_busy(&self) -> bool {
         self.roster.running().next().is_some()
     }
@@ -270,7 +272,7 @@ impl Core {
         self.chance
     }
 
-    /// Does what is due.
+    /// Performs everything that is due.
     fn go_on(&mut self) {
         if self.phase != Phase::Stopping {
             self.cut_off();
@@ -280,8 +282,8 @@ impl Core {
         self.keep_beating();
     }
 
-    /// Stops the jobs that asked for it, when there was no contact for too long. They end unreported: the
-    /// scheduler gives them to somebody else.
+    /// Stops the jobs that asked for it, after too long a time without contact. They end unreported, and the scheduler
+    /// gives them to another host.
     fn cut_off(&mut self) {
         let grace = self.contact.cut_off_grace(self.host.grace);
         let patience = self.contact.cut_off_patience();
@@ -295,8 +297,8 @@ impl Core {
         self.phase == Phase::Asking && self.session.is_some()
     }
 
-    /// Opens a request where there is room and none is open, or the open one says too little. One that
-    /// says too much stays: the scheduler knows what it granted since.
+    /// Opens a request if there is room and none is open, or if the open one offers too little. A request that offers
+    /// too much stays, because the scheduler knows its later grants.
     fn keep_asking(&mut self) {
         if !self.may_ask() || self.ask_at > self.now {
             return;
@@ -334,7 +336,7 @@ impl Core {
         });
     }
 
-    /// Whether a request that was not answered may be sent again as it was.
+    /// Returns true if an unanswered request may be repeated unchanged.
     fn says_same(&self, request: &ConsumeRequest, (asked, room): (Room, Room)) -> bool {
         let was_loaded = request.load.is_some_and(|load| load.loaded);
         asked == room && was_loaded == self.load.is_loaded()
@@ -347,7 +349,7 @@ impl Core {
         let older = self.older.as_ref().map(|older| &older.request);
         ConsumeRequest {
             request: self.number,
-            // Whatever was granted up to here and is not named was not read, and is dropped.
+            // Jobs that were granted up to here and are not named were not read, and are dropped.
             seen: older
                 .filter(|older| older.session == session)
                 .map(|older| older.request.saturating_sub(1)),
@@ -361,7 +363,8 @@ impl Core {
         }
     }
 
-    /// Heartbeats are for leases; an idle agent is heard of by its requests, unless these wait long, or it rests.
+    /// Returns true if heartbeats are needed for leases. The requests of an idle agent are enough, unless they wait
+    /// long or it rests.
     fn needs_beats(&self) -> bool {
         let wait = Duration::from_secs(u64::from(self.host.says.wait_s));
         let waits_long = wait > self.contact.lease / 2;
@@ -392,7 +395,7 @@ impl Core {
         });
     }
 
-    /// No more work is asked for.
+    /// Stops asking for work.
     pub(super) fn hang_up(&mut self, phase: Phase) {
         self.phase = phase;
         (self.ask, self.older) = (None, None);

@@ -14,122 +14,122 @@ use super::{
     told::Word,
 };
 
-/// Something that happened on the testbox or came from a scheduler.
+/// Event on the testbox, or message from a scheduler.
 #[derive(Debug)]
 pub enum Event {
     /// Time has passed.
     Wake,
-    /// How loaded the machine is. `None`: that cannot be known.
+    /// The load of the machine was measured. `None`: unknown.
     Measured(Option<Measured>),
     /// An earlier agent left these jobs.
     Adopted(Vec<Leftover>),
-    /// The name of a session that was asked for.
+    /// A requested session got this name.
     Session(String),
-    /// What became of a request for work.
+    /// A request for work ended.
     Work {
-        /// Which request.
+        /// Number of the request.
         call: u64,
-        /// The answer.
+        /// Answer to the request.
         answer: Result<ConsumeAnswer, Failure>,
     },
-    /// What became of a heartbeat.
+    /// A heartbeat ended.
     Beat {
-        /// Which one.
+        /// Number of the heartbeat.
         call: u64,
-        /// The answer.
+        /// Answer to the heartbeat.
         answer: Result<HeartbeatAnswer, Failure>,
     },
-    /// What became of a report.
+    /// A report ended.
     Reported {
-        /// Of which job.
+        /// Job of the report.
         key: Key,
-        /// Which report.
+        /// Number of the report.
         call: u64,
-        /// The answer.
+        /// Answer to the report.
         answer: Result<(), Failure>,
     },
-    /// A job has come to this stage.
+    /// A job reached this stage.
     Stage {
-        /// The job.
+        /// Key of the job.
         key: Key,
-        /// How far it is. [`Stage::Finish`]: nothing more will be said of it.
+        /// Stage that it reached. [`Stage::Finish`] is the last event about it.
         stage: Stage,
-        /// What else its report says.
+        /// Other data for its report.
         more: Box<JobUpdate>,
     },
-    /// Another request for a job was refused: the job is no longer this agent's.
+    /// Another request for a job was refused. The job is no longer this agent's.
     Refused {
-        /// The job.
+        /// Key of the job.
         key: Key,
-        /// Why, for people.
+        /// Reason, for people.
         reason: String,
     },
     /// A job has used up its own time.
     AtLimit {
-        /// The job.
+        /// Key of the job.
         key: Key,
     },
-    /// Nothing of a job runs any more.
+    /// All processes of a job have ended.
     Over {
-        /// The job.
+        /// Key of the job.
         key: Key,
-        /// This machine could not begin it.
+        /// True if this machine could not start it.
         faulty: bool,
     },
-    /// Nothing more is to be done about a job.
+    /// Nothing more must be done for a job.
     Gone {
-        /// The job.
+        /// Key of the job.
         key: Key,
     },
-    /// The agent stops: no more work is asked for, and all jobs are to end.
+    /// The agent stops: it asks for no more work, and ends all jobs.
     Stop,
 }
 
-/// What is to be done.
+/// Action for the driver.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Send this request for work. Its answer is wanted even when a newer one is sent.
+    /// Send this request for work. Its answer is needed even after a newer request was sent.
     AskForWork {
-        /// Names it in [`Event::Work`].
+        /// Number for [`Event::Work`].
         call: u64,
-        /// The request.
+        /// Request to send.
         request: ConsumeRequest,
     },
     /// Give up all requests for work.
     HangUp,
-    /// Send this heartbeat. It takes the place of one that is open.
+    /// Send this heartbeat. It replaces an open one.
     Heartbeat {
-        /// Names it in [`Event::Beat`].
+        /// Number for [`Event::Beat`].
         call: u64,
-        /// The heartbeat.
+        /// Heartbeat to send.
         request: HeartbeatRequest,
     },
-    /// Send this report of a job. It takes the place of one that is open.
+    /// Send this report of a job. It replaces an open one.
     Report {
-        /// The job.
+        /// Key of the job.
         key: Key,
-        /// Names it in [`Event::Reported`].
+        /// Number for [`Event::Reported`].
         call: u64,
-        /// The report.
+        /// Report to send.
         update: JobUpdate,
     },
-    /// Begin this job.
+    /// Start this job.
     Start(Grant),
-    /// This job was granted beyond what was offered: it goes back by itself.
+    /// Ignore this job, which exceeds the offer. It goes back by itself.
     TurnAway {
         /// The job.
         grant: Grant,
-        /// What was free.
+        /// Free room.
         room: Room,
     },
-    /// Tell a job that was begun.
+    /// Tell something to a started job.
     Tell {
-        /// The job.
+        /// Key of the job.
         key: Key,
-        /// What.
+        /// Message for the job.
         word: Word,
     },
-    /// Name a new session, which says when it began.
+    /// Name a new session. The name contains its start time.
     NewSession,
     /// A scheduler answers, for the first time or again.
     Found,
@@ -139,8 +139,8 @@ pub enum Action {
     Refused(Failure),
     /// The first scheduler that answers refuses this agent.
     Unwelcome(Failure),
-    /// The host is loaded now, or no more.
+    /// The host became loaded, or stopped being loaded.
     Loaded(Option<HostLoad>),
-    /// The machine could not begin a job. It asks for no work for so long.
+    /// The machine could not start a job. It asks for no work during this time.
     Rest(Duration),
 }

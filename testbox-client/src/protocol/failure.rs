@@ -7,13 +7,13 @@ use fairlead_api::{ClientError, ErrorCode};
 pub struct Failure {
     pub(super) status: Option<u16>,
     pub(super) code: Option<ErrorCode>,
-    /// Asking again would bring the same answer.
+    /// True if a retry would bring the same answer.
     pub(super) is_final: bool,
     text: String,
 }
 
 impl Failure {
-    /// A scheduler answered no.
+    /// Returns a refusal by a scheduler.
     pub fn refused(status: u16, code: Option<ErrorCode>, text: impl Into<String>) -> Self {
         let is_final = (400..500).contains(&status) && !matches!(status, 408 | 425 | 429);
         Self {
@@ -24,7 +24,7 @@ impl Failure {
         }
     }
 
-    /// No answer came.
+    /// Returns the failure of a request without an answer.
     pub fn lost(text: impl Into<String>) -> Self {
         Self {
             status: None,
@@ -34,12 +34,12 @@ impl Failure {
         }
     }
 
-    /// Whether asking again would bring the same answer.
+    /// Returns true if a retry would bring the same answer.
     pub fn is_final(&self) -> bool {
         self.is_final
     }
 
-    /// Its cause is gone: the next try may do better.
+    /// Returns the failure as retryable, because its cause is gone.
     #[must_use]
     pub fn mended(self) -> Self {
         Self {
@@ -48,12 +48,12 @@ impl Failure {
         }
     }
 
-    /// The refusal's code.
+    /// Returns the code of the refusal.
     pub fn code(&self) -> Option<ErrorCode> {
         self.code
     }
 
-    /// Why, for people.
+    /// Returns the reason, for people.
     pub fn text(&self) -> &str {
         &self.text
     }

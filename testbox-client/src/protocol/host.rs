@@ -4,27 +4,28 @@ use std::time::Duration;
 
 use fairlead_api::{ConsumeRequest, Grant, HeldJob};
 
-/// Time since a moment that the driver chose.
+/// Time since a start that the driver chose.
 pub type Time = Duration;
 
-/// Which job: id and attempt.
+/// Key of a job: id and attempt.
 pub type Key = (String, u16);
 
-/// The host that an agent speaks for.
+/// Host of an agent.
 #[derive(Debug, Clone)]
 pub struct Host {
-    /// What each request for work says. Its `session` is the first one; the core fills in what changes.
+    /// Template of the requests for work. Its `session` is the first one; the core fills in changing fields.
     pub says: ConsumeRequest,
-    /// How long a job may take to end by itself, where no order says otherwise.
+    /// Time between SIGTERM and SIGKILL, unless an order says otherwise.
     pub grace: Duration,
-    /// No more work is asked for after the first answer that holds jobs.
+    /// True if no more work is requested after the first answer with jobs.
     pub once: bool,
-    /// How long a loaded host must be below the lower mark to be so no more, see [`LOADED_REST`](super::LOADED_REST).
+    /// Time for which a loaded host must be below the lower mark before it no longer counts as loaded, see
+    /// [`LOADED_REST`](super::LOADED_REST).
     pub loaded_rest: Duration,
 }
 
 impl Host {
-    /// Whether it is the machine itself: one job at a time, on the whole of it.
+    /// Returns true for a whole machine, with one job at a time.
     pub(super) fn is_hw(&self) -> bool {
         self.says.kinds == ["hw"]
     }
@@ -33,33 +34,33 @@ impl Host {
 /// A job that an earlier agent left.
 #[derive(Debug, Clone)]
 pub struct Leftover {
-    /// The job as it is named to the scheduler.
+    /// Job as requests name it.
     pub job: HeldJob,
-    /// The token of its reports.
+    /// Token for its reports.
     pub job_token: String,
     /// Memory that it takes, MB.
     pub memory_mb: u32,
     /// CPUs that it takes.
     pub cpus: u32,
-    /// Whether it still runs. Else only its end is to be delivered.
+    /// True if it still runs. Otherwise only its end must be delivered.
     pub runs: bool,
-    /// Whether it is to be stopped when no scheduler can be reached.
+    /// True if it must be stopped when no scheduler can be reached.
     pub stop_when_cut_off: bool,
 }
 
-/// What a host has to offer.
+/// Room that a host offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     /// Memory, MB.
     pub free_mb: u32,
-    /// CPUs; none: they are not counted.
+    /// CPUs. `None`: not counted.
     pub free_cpus: Option<u32>,
-    /// How many jobs.
+    /// Number of jobs.
     pub slots: u32,
 }
 
 impl Room {
-    /// What is left of it when these were granted.
+    /// Returns the room that these grants leave.
     pub(super) fn without(self, granted: &[Grant]) -> Self {
         let granted_mb = granted.iter().map(|grant| grant.memory_mb).sum();
         let granted_cpus = granted.iter().map(|grant| grant.cpus).sum();
@@ -71,7 +72,7 @@ impl Room {
         }
     }
 
-    /// Whether all of `other` is within this.
+    /// Returns true if `other` fits into this room.
     pub(super) fn covers(self, other: Self) -> bool {
         self.free_mb >= other.free_mb
             && self.free_cpus >= other.free_cpus

@@ -8,7 +8,7 @@ use super::{
     told::Stop,
 };
 
-/// What a job takes of its host.
+/// Resources of the host that a job takes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Takes {
     /// Memory, MB.
@@ -29,25 +29,25 @@ impl Takes {
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) named: HeldJob,
-    /// What it takes.
+    /// Resources that it takes.
     pub(super) takes: Takes,
-    /// Whether something of it runs, or may.
+    /// True if its processes run, or may run.
     pub(super) running: bool,
-    /// No work is asked for before this time while the job is on the roster.
+    /// Time until which no work is requested while the job is on the roster.
     pub(super) hold_until: Option<Time>,
-    /// When it was granted, if it is to be stopped when no scheduler can be reached.
+    /// Time of its grant, if it must be stopped when no scheduler can be reached.
     pub(super) cut_off_since: Option<Time>,
-    /// It is not begun yet: an earlier attempt must be gone first.
+    /// Grant of a job that is not started yet, because an earlier attempt must end first.
     pub(super) waits: Option<Grant>,
-    /// The order to stop that stands.
+    /// Current order to stop.
     pub(super) stop: Option<Stop>,
-    /// It has used up its own time: until when it waits to hear whether it was given more.
+    /// End of its wait for more time, after it has used up its own.
     pub(super) limit_until: Option<Time>,
     pub(super) reports: Reports,
 }
 
 impl Held {
-    /// A job that is granted now.
+    /// Returns a job that is granted now.
     pub(super) fn granted(grant: &Grant, takes: Takes, now: Time, seed: u64) -> Self {
         Self {
             named: HeldJob {
@@ -66,7 +66,7 @@ impl Held {
         }
     }
 
-    /// A job that an earlier agent left; `hold_until`: the box rests so long for its delivery.
+    /// Returns a job that an earlier agent left. Until `hold_until` the box waits for its delivery.
     pub(super) fn left(left: Leftover, hold_until: Time, now: Time, seed: u64) -> Self {
         let mut reports = Reports::new(left.job.attempt, left.job_token, seed);
         if !left.runs {
@@ -92,7 +92,7 @@ impl Held {
         (self.named.job_id.clone(), self.named.attempt)
     }
 
-    /// Nothing of it runs any more.
+    /// Notes that all its processes have ended.
     pub(super) fn over(&mut self, now: Time, hold_until: Option<Time>) {
         self.running = false;
         self.hold_until = hold_until;

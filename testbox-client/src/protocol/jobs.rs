@@ -14,12 +14,12 @@ use super::{
     told::{Stop, Why, Word},
 };
 
-/// A hw box takes no new job while the last one's results are on their way, so that the way does not
-/// disturb the next; but no longer than this, so that a slow scheduler does not idle it.
+/// Time for which a hw box takes no new job while the last one's results are in transfer. The pause keeps the transfer
+/// from disturbing the next job. The limit keeps a slow scheduler from idling the box.
 const HW_HOLD: Duration = Duration::from_mins(1);
-/// How long a started agent tries to deliver what an earlier one left, before it asks for work.
+/// Time for which a started agent delivers what an earlier one left before it asks for work.
 const LEFTOVER_HOLD: Duration = Duration::from_secs(30);
-/// How long a job at its limit waits to hear whether it was given more time.
+/// Time for which a job at its limit waits for more time.
 const MORE_TIME_ANSWER: Duration = Duration::from_secs(3);
 
 impl Core {
@@ -32,8 +32,8 @@ impl Core {
         }
     }
 
-    /// Begins a job, once no earlier attempt of it runs: a newer attempt means that the older one is lost, and
-    /// never do both run at once.
+    /// Starts a job once no earlier attempt of it runs. A newer attempt means that the older one is lost, and both must
+    /// never run at once.
     pub(super) fn begin(&mut self, grant: Grant, takes: Takes) {
         let older = self.roster.running_attempts(&grant.job_id);
         for key in &older {
@@ -49,7 +49,7 @@ impl Core {
         self.roster.insert(job);
     }
 
-    /// Begins the next attempt of a job that waits for the one that is over.
+    /// Starts the next attempt of a job after the earlier one has ended.
     fn begin_next(&mut self, job_id: &str) {
         let attempts = self.roster.running_attempts(job_id);
         let Some(next) = attempts.first().and_then(|key| self.roster.get_mut(key)) else {
@@ -66,7 +66,7 @@ impl Core {
         }
     }
 
-    /// Orders a job to stop, if something of it runs and no order is as strong; else returns false.
+    /// Orders a job to stop. Returns false if none of it runs, or if it already has an order that is as strong.
     pub(super) fn order(&mut self, key: &Key, stop: Stop) -> bool {
         let job = self.roster.get_mut(key).filter(|job| job.running);
         let Some(job) = job.filter(|job| stop.overrules(job.stop.as_ref())) else {
@@ -84,7 +84,7 @@ impl Core {
         self.order(key, Stop::forget(reason, grace));
     }
 
-    /// Orders all jobs to stop, politely.
+    /// Orders all jobs to stop gracefully.
     pub(super) fn order_all(&mut self) {
         let running: Vec<Key> = self.roster.running().map(Held::key).collect();
         for key in running {
@@ -136,7 +136,7 @@ impl Core {
         self.begin_next(&key.0);
     }
 
-    /// Sends the reports that are due, and tells jobs what time brings.
+    /// Sends the due reports, and tells jobs about times that have passed.
     pub(super) fn tell_jobs(&mut self) {
         let keys: Vec<Key> = self.jobs().cloned().collect();
         for key in keys {

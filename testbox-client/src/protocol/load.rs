@@ -10,25 +10,26 @@ use fairlead_api::{HostLoad, LOADED_ABOVE_PERCENT, LOADED_REST_S, LOADED_UNTIL_P
 
 use super::host::{Room, Time};
 
-/// How long a loaded host must be below the lower mark, unless its owner says otherwise.
+/// Default time for which a loaded host must be below the lower mark.
 pub const LOADED_REST: Duration = Duration::from_secs(LOADED_REST_S as u64);
 
-/// The part of all memory that is never offered, and by which free memory must differ to be told anew: one so-many-th.
+/// Fraction (1/N) of all memory that is never offered. Free memory is also reported again after a change by this
+/// fraction.
 const MARGIN_PART: u32 = 10;
 
-/// By so much the CPU pressure must differ to be told at once, percent.
+/// Change of the CPU pressure that is reported at once, percent.
 const PRESSURE_STEP: u8 = 10;
 
-/// What was measured of a machine.
+/// Measured load of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Measured {
-    /// Memory of the machine, or of the control group that bounds the agent, MB.
+    /// Memory of the machine, or of the control group that limits the agent, MB.
     pub total_mb: u32,
-    /// What of it programs may still take without swapping, MB.
+    /// Memory that is available without swapping, MB.
     pub available_mb: u32,
-    /// Part of the last 10 s in which something waited for a CPU, percent; `None`: not known.
+    /// Share of the last 10 s in which something waited for a CPU, percent. `None`: unknown.
     pub cpu_pressure_percent: Option<u8>,
-    /// The same for memory.
+    /// Share of the last 10 s in which something waited for memory, percent. `None`: unknown.
     pub memory_pressure_percent: Option<u8>,
 }
 
@@ -49,27 +50,27 @@ impl Measured {
         self.cpu_pressure_percent.unwrap_or(0)
     }
 
-    /// What jobs may still take, MB.
+    /// Returns the memory that jobs may still take, MB.
     fn spare_mb(&self) -> u32 {
         self.available_mb.saturating_sub(self.margin_mb())
     }
 }
 
-/// How loaded the host is.
+/// State of the host's load.
 #[derive(Debug, Default)]
 pub(super) struct Load {
     last: Option<Measured>,
     loaded: bool,
-    /// Since when it has been below the lower mark without a break.
+    /// Time since which it has been below the lower mark without a break.
     below_since: Option<Time>,
-    /// The memory that offers go by, MB; it follows what is measured in steps. `None`: not known.
+    /// Memory limit of offers, MB. It follows the measurements in steps. `None`: unknown.
     spare_mb: Option<u32>,
-    /// The CPU pressure that was told last, percent.
+    /// CPU pressure that was last reported, percent.
     told_pressure: u8,
 }
 
 impl Load {
-    /// Notes what was measured; `None`: nothing can be known. Answers whether a mark was crossed.
+    /// Notes a measurement. `None`: unknown. Returns true if a mark was crossed.
     pub(super) fn note(&mut self, now: Time, measured: Option<Measured>, rest: Duration) -> bool {
         let was = self.loaded;
         match &measured {
@@ -94,13 +95,13 @@ impl Load {
         was != self.loaded
     }
 
-    /// The same of a host that is one job's as a whole: it has no marks.
+    /// Notes a measurement of a whole machine, which has no marks.
     pub(super) fn note_hw(&mut self, measured: Option<Measured>) -> bool {
         self.last = measured;
         false
     }
 
-    /// Offers go by what was measured last from now on.
+    /// Bases the offers on the last measurement.
     pub(super) fn refresh(&mut self) {
         self.spare_mb = self.last.as_ref().map(Measured::spare_mb);
     }
@@ -109,7 +110,7 @@ impl Load {
         self.loaded
     }
 
-    /// What of this room is really there. Nothing of it is, on a loaded host.
+    /// Returns the part of this room that is really free. On a loaded host it is empty.
     pub(super) fn limit(&self, room: Room) -> Room {
         let spare_mb = if self.loaded { Some(0) } else { self.spare_mb };
         Room {
@@ -118,13 +119,13 @@ impl Load {
         }
     }
 
-    /// Whether the CPU pressure is another than the one that was told last.
+    /// Returns true if the CPU pressure differs from the last reported one.
     pub(super) fn has_other_pressure(&self) -> bool {
         let pressure = self.last.map_or(0, |seen| seen.pressure());
         pressure.abs_diff(self.told_pressure) >= PRESSURE_STEP
     }
 
-    /// The load as it is told, of a host with so much memory promised to nobody and so many jobs.
+    /// Returns the load to report, for this unpromised memory and this number of jobs.
     pub(super) fn told(&mut self, unpromised_memory_mb: u32, jobs: usize) -> Option<HostLoad> {
         let seen = self.last?;
         self.told_pressure = seen.pressure();
@@ -217,7 +218,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// A naive reading of the rule over the whole past gives the same.
+        /// Compares the marks with a simple evaluation of the rule over the whole past.
         #[test]
         fn the_marks_do_as_they_say(course in proptest::collection::vec(0_u32..=100, 1..80)) {
             let mut load = Load::default();

@@ -7,41 +7,41 @@ use fairlead_job::Stage;
 
 use super::{backoff::Backoff, failure::Failure, host::Time, told::Word};
 
-/// How long a start waits for the scheduler to confirm the stage boot.
+/// Time for which a start waits for the scheduler to confirm stage boot.
 const BOOT_ANSWER: Duration = Duration::from_secs(5);
-/// How long reports of stages are still tried once the workload is over: the end, which is reported
-/// next, says more than they do.
+/// Time for which stage reports are still tried after the end of the workload. The report of the end follows and says
+/// more.
 const AFTER_THE_END: Duration = Duration::from_secs(5);
 
-/// What an answer means.
+/// Meaning of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// The job is to be told.
+    /// The job gets this message.
     Word(Word),
-    /// The job is no longer this agent's, and why.
+    /// The job is no longer this agent's, for this reason.
     NotOurs(String),
 }
 
-/// The reports of one job.
+/// Reports of one job.
 #[derive(Debug)]
 pub(super) struct Reports {
     attempt: u16,
     job_token: String,
-    /// Those that are not answered.
+    /// Reports that are not answered yet.
     waiting: VecDeque<(Stage, JobUpdate)>,
-    /// The first of these is on its way, under this name.
+    /// Number of the first of these reports, if it was sent.
     open: Option<u64>,
-    /// One was answered.
+    /// True if a report was answered.
     begun: bool,
-    /// One of a stage was refused: no other is sent.
+    /// True if a stage report was refused. No other one is sent.
     refused: bool,
     retry_at: Time,
     backoff: Backoff,
-    /// Until when the start waits for its answer.
+    /// End of the start's wait for its answer.
     boot_by: Option<Time>,
-    /// Nothing of the job runs any more: until when reports of stages are still tried.
+    /// End of the tries of stage reports, set when all processes of the job have ended.
     until: Option<Time>,
-    /// The job knows that none is tried any more.
+    /// True if the job knows that no report is tried any more.
     told: bool,
 }
 
@@ -78,12 +78,12 @@ impl Reports {
         self.waiting.push_back((stage, update));
     }
 
-    /// Nothing of the job runs any more.
+    /// Notes that all processes of the job have ended.
     pub(super) fn over(&mut self, now: Time) {
         self.until = Some(now + AFTER_THE_END);
     }
 
-    /// What the job is told as time passes.
+    /// Returns the messages for the job that are due by time.
     pub(super) fn wake(&mut self, now: Time) -> Vec<Word> {
         let mut words = Vec::new();
         if self.boot_by.is_some_and(|by| by <= now) {
@@ -104,7 +104,7 @@ impl Reports {
         words
     }
 
-    /// The report that is to be sent now, under this name.
+    /// Returns the report to send now, with this number.
     pub(super) fn send(&mut self, now: Time, call: u64) -> Option<JobUpdate> {
         if self.open.is_some() || self.retry_at > now {
             return None;
@@ -114,7 +114,7 @@ impl Reports {
         Some(update.clone())
     }
 
-    /// When [`Reports::wake`] or [`Reports::send`] has something by time alone.
+    /// Returns the next time at which [`Reports::wake`] or [`Reports::send`] has something.
     pub(super) fn wakes_at(&self) -> Option<Time> {
         let retry = (!self.waiting.is_empty() && self.open.is_none()).then_some(self.retry_at);
         let until = self.until.filter(|_| !self.told);
@@ -158,7 +158,7 @@ impl Reports {
         is_waited_for.then_some(Heard::Word(Word::GoOn(stage)))
     }
 
-    /// None is on its way any more: the next may be sent at once.
+    /// Notes that no report is in transit, so that the next may be sent at once.
     fn settled(&mut self) {
         self.open = None;
         self.retry_at = Time::ZERO;

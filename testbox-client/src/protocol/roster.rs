@@ -55,18 +55,18 @@ impl Roster {
         self.jobs.values().filter(|job| job.running)
     }
 
-    /// All jobs, as the scheduler wants to hear them.
+    /// Returns all jobs in the form of requests.
     pub(super) fn named(&self) -> Vec<HeldJob> {
         self.jobs.values().map(|job| job.named.clone()).collect()
     }
 
-    /// The attempts of this job of which something runs, or may.
+    /// Returns the attempts of this job whose processes run, or may run.
     pub(super) fn running_attempts(&self, job_id: &str) -> Vec<Key> {
         let same = self.running().filter(|job| job.named.job_id == job_id);
         same.map(Held::key).collect()
     }
 
-    /// What is free, whether or not it is offered.
+    /// Returns the free room, offered or not.
     pub(super) fn free(&self, host: &Host) -> Room {
         let (mut used_mb, mut used_cpus, mut count) = (0_u32, 0_u32, 0_u32);
         for job in self.running() {
@@ -88,7 +88,7 @@ impl Roster {
         }
     }
 
-    /// What is offered now; `None`: nothing.
+    /// Returns the offered room. `None`: nothing is offered.
     pub(super) fn room(&self, host: &Host, now: Time) -> Option<Room> {
         let room = self.free(host);
         let held = self.holds().any(|until| until > now);
@@ -100,12 +100,12 @@ impl Roster {
         self.jobs.values().filter_map(|job| job.hold_until)
     }
 
-    /// The next moment after `now` at which [`Roster::room`] may change by time alone.
+    /// Returns the next time after `now` at which [`Roster::room`] may change.
     pub(super) fn hold_ends_at(&self, now: Time) -> Option<Time> {
         self.holds().filter(|until| *until > now).min()
     }
 
-    /// When [`Roster::cut_off`] has the next jobs.
+    /// Returns the time at which [`Roster::cut_off`] has the next jobs.
     pub(super) fn cut_off_at(
         &self,
         last_contact: Option<Time>,
@@ -117,7 +117,7 @@ impl Roster {
             .min()
     }
 
-    /// The jobs that must not run unknown to their scheduler, after `patience` without contact.
+    /// Returns the jobs that must not run unknown to their scheduler, after `patience` without contact.
     pub(super) fn cut_off(
         &mut self,
         now: Time,

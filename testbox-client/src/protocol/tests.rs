@@ -19,7 +19,7 @@ mod load;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A core with a clock, and what it wants done.
+/// A core with a clock, and its actions.
 struct Bench {
     core: Core,
     now: Time,
@@ -53,7 +53,7 @@ impl Bench {
         assert!(wakes.is_none_or(|at| at > self.now), "{wakes:?} is past");
     }
 
-    /// Lets time pass, with a wake whenever one is wanted.
+    /// Lets time pass, with a wake-up whenever one is due.
     fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         while let Some(at) = self.core.wakes_at().filter(|at| *at <= end) {
@@ -63,7 +63,7 @@ impl Bench {
         self.now = end;
     }
 
-    /// Takes out the first action that `wanted` knows.
+    /// Removes and returns the first action that `wanted` accepts.
     fn take<T>(&mut self, wanted: impl Fn(&Action) -> Option<T>) -> Option<T> {
         let at = self
             .done
@@ -93,7 +93,7 @@ impl Bench {
         })
     }
 
-    /// What the job is told next.
+    /// Returns the next message for the job.
     fn tells(&mut self, job_id: &str, attempt: u16) -> Option<Word> {
         let its = key(job_id, attempt);
         self.take(|action| match action {
@@ -305,7 +305,7 @@ fn what_does_not_fit_is_turned_away_and_not_named() {
     assert_eq!(beat.running.len(), 1);
 }
 
-/// Each heartbeat takes the place of the one before: it would give up what it does not name.
+/// Each heartbeat replaces the previous one, so it must name all jobs. Otherwise it would give up the others.
 #[test]
 fn the_heartbeat_of_a_job_at_its_limit_names_all_jobs() {
     let mut bench = Bench::new(DC);
@@ -390,7 +390,7 @@ fn orders_reach_the_jobs_that_run_and_the_strongest_stands() {
     }
 }
 
-/// The scheduler orders at once to forget a job that the request names, while the report of its end is on the way.
+/// The scheduler orders the agent to forget a job that a request names while the report of its end is in transit.
 #[test]
 fn an_order_that_is_repeated_is_not_asked_for_in_a_loop() {
     let mut bench = Bench::new(DC);

@@ -6,21 +6,21 @@ use fairlead_job::Stage;
 
 use super::failure::Failure;
 
-/// Why a job is to stop.
+/// Reason to stop a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     /// The agent stops.
     Agent,
-    /// The scheduler says so, and how the job ends.
+    /// The scheduler orders it, and sets the health.
     Order {
-        /// The health that it ends with.
+        /// Health with which the job ends.
         health: String,
-        /// Why, for people.
+        /// Reason, for people.
         reason: String,
     },
-    /// It is no longer this agent's: report nothing.
+    /// The job is no longer this agent's. Nothing is reported.
     Forget {
-        /// Why, for people.
+        /// Reason, for people.
         reason: String,
     },
 }
@@ -38,9 +38,9 @@ impl Why {
 /// An order to stop a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stop {
-    /// Why.
+    /// Reason of the order.
     pub why: Why,
-    /// Time between the polite signal and the last one.
+    /// Time between SIGTERM and SIGKILL.
     pub grace: Duration,
 }
 
@@ -53,44 +53,44 @@ impl Stop {
         }
     }
 
-    /// Whether it counts beside an order that was given before. So an order may be repeated with each heartbeat.
+    /// Returns true if it is stronger than an earlier order. So heartbeats may repeat orders.
     pub(super) fn overrules(&self, before: Option<&Self>) -> bool {
         before.is_none_or(|before| self.why.strength() > before.why.strength())
     }
 }
 
-/// Something that a job is told.
+/// A message for a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word {
-    /// It is to stop. A later order is a stronger one.
+    /// Stop. A later order is stronger.
     Stop(Stop),
-    /// It need not wait for the answer to the report of this stage any more.
+    /// Do not wait any longer for the answer to the report of this stage.
     GoOn(Stage),
-    /// What is left after its limit; `None`: the limit stands.
+    /// Time left after the job's limit. `None`: the limit stands.
     Limit(Option<Duration>),
-    /// No report of a stage is on its way any more: its results may be delivered, and then its end reported.
+    /// No stage report is in transit any more, so the results may be delivered and then the end reported.
     Deliver,
-    /// What became of the report of its end.
+    /// Result of the report of the end.
     Ended(Result<(), Failure>),
 }
 
-/// All that a job was told.
+/// All messages that a job got.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Told {
-    /// The order to stop that stands.
+    /// Current order to stop.
     pub stop: Option<Stop>,
-    /// The last stage that it need not wait for.
+    /// Last stage that the job need not wait for.
     pub go_on: Option<Stage>,
-    /// How often it was told of its limit, and what the last time.
+    /// Number of messages about the limit, and the latest one.
     pub limit: (u32, Option<Duration>),
-    /// Whether its results may be delivered.
+    /// True if its results may be delivered.
     pub deliver: bool,
-    /// What became of the report of its end.
+    /// Result of the report of its end.
     pub ended: Option<Result<(), Failure>>,
 }
 
 impl Told {
-    /// Takes in what it is told.
+    /// Takes in a message.
     pub fn hear(&mut self, word: Word) {
         match word {
             Word::Stop(stop) => self.stop = Some(stop),

@@ -13,40 +13,40 @@ use std::{
 
 use super::super::entry::{Entry, INPUTS, Note, OUTPUTS};
 
-/// What a guest writes at the start of its second disk before the job begins.
+/// Mark that a guest writes at the start of its second disk before the job starts.
 const BEGUN: &[u8] = b"begun";
-/// Most that is read of a small file of a guest, bytes.
+/// Maximum length of a small file of a guest that is read, bytes.
 const SMALL_BYTES_MAX: u64 = 4096;
-/// Beside the results, room for the archive's own headers, bytes.
+/// Room for the archive's headers in addition to the results, bytes.
 const HEADERS_BYTES: u64 = 64 * 1024 * 1024;
-/// Most that a header for a long name may have, bytes: all of it comes into memory.
+/// Maximum length of a header for a long name, bytes. It is read into memory as a whole.
 const LONG_NAME_BYTES_MAX: u64 = 64 * 1024;
-/// Disks have whole sectors, bytes.
+/// Size of a disk sector, bytes.
 const SECTOR_BYTES: u64 = 512;
 
-/// Where a guest has its outputs, below its results.
+/// Folder of a guest's outputs, below its results.
 const GUEST_OUTPUTS: &str = ".outputs";
 
-/// How much a guest may bring back.
+/// Limits of the results that a guest may return.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResultLimits {
     pub(crate) files: usize,
     pub(crate) bytes: u64,
 }
 
-/// What came back from a guest.
+/// Results of a guest.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Returned {
-    /// Whether the job began.
+    /// True if the job started.
     pub(crate) has_begun: bool,
-    /// Its exit code; `None`: it did not come to say.
+    /// Exit code. `None`: not reported.
     pub(crate) code: Option<i32>,
     pub(crate) note: Note,
-    /// Why a part of its results is missing.
+    /// Reason why a part of its results is missing.
     pub(crate) missing: Option<String>,
 }
 
-/// The disks of one guest.
+/// Disks of one guest.
 #[derive(Debug, Clone)]
 pub(crate) struct Disks {
     pub(crate) inside: PathBuf,
@@ -61,7 +61,8 @@ impl Disks {
         }
     }
 
-    /// Writes the first, with the guest's files and those of `shared`, and makes the second, which takes no room yet.
+    /// Writes the first disk with the guest's files and those of `shared`. Creates the second disk, which is still
+    /// empty.
     pub(crate) fn make(
         &self,
         entry: &Entry,
@@ -92,7 +93,8 @@ impl Disks {
         File::create_new(&self.outside)?.set_len(room.next_multiple_of(SECTOR_BYTES))
     }
 
-    /// Takes the results out of the second, into the folder of the job, where nothing is replaced. Both are gone afterwards.
+    /// Extracts the results from the second disk into the job's folder, without replacing files. Then both disks are
+    /// removed.
     pub(crate) fn take(&self, job: &Path, limits: ResultLimits) -> Returned {
         let returned = self.read(job, limits).unwrap_or_else(|error| Returned {
             has_begun: true,
@@ -168,7 +170,7 @@ impl Disks {
 }
 
 impl Disks {
-    /// Refuses what would be large in memory before any of it is read: long headers, and maps of holes.
+    /// Fails if reading would need too much memory: long headers, and maps of holes.
     fn check_headers(&self) -> io::Result<()> {
         let mut archive = tar::Archive::new(File::open(&self.outside)?);
         for item in archive.entries_with_seek()?.raw(true) {
@@ -187,7 +189,7 @@ impl Disks {
     }
 }
 
-/// An empty folder for outputs, where a job looks for it, too.
+/// Adds an empty folder for outputs at the place where a job expects it.
 fn make_outputs(archive: &mut tar::Builder<File>) -> io::Result<()> {
     let there = format!("result/{GUEST_OUTPUTS}");
     let mut folder = tar::Header::new_gnu();
@@ -202,7 +204,7 @@ fn make_outputs(archive: &mut tar::Builder<File>) -> io::Result<()> {
     archive.append_link(&mut link, OUTPUTS, &there)
 }
 
-/// The folder that something below a guest's results belongs to, and its names below that.
+/// Returns the job folder for an entry below a guest's results, and the entry's names below that folder.
 fn place_of<'a>(job: &Path, below: &'a [String]) -> (PathBuf, &'a [String]) {
     let outputs = job.join(OUTPUTS);
     match below {
@@ -211,7 +213,7 @@ fn place_of<'a>(job: &Path, below: &'a [String]) -> (PathBuf, &'a [String]) {
     }
 }
 
-/// The names of a path without tricks; `None`: it has some.
+/// Returns the names of a path without tricks such as `..`. `None`: it has some.
 fn plain(path: &Path) -> Option<Vec<String>> {
     let mut names = Vec::new();
     for part in path.components() {
@@ -224,7 +226,7 @@ fn plain(path: &Path) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// Only what is not there yet: the output is the host's own. `runs`: it may be run.
+/// Writes a file only if it does not exist, because the output is the host's own. `runs`: it is executable.
 fn write_new(from: &mut impl Read, to: &Path, runs: bool) -> io::Result<()> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;

@@ -11,9 +11,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How the files of a disk begin whose format is qcow2.
+/// Magic bytes of a disk in format qcow2.
 const QCOW2: &[u8; 4] = b"QFI\xfb";
-/// Most that is read of an image's own words for its kernel, bytes.
+/// Maximum length of an image's own kernel command line, bytes.
 const COMMAND_LINE_BYTES_MAX: u64 = 2048;
 
 /// An image that can be booted.
@@ -21,13 +21,13 @@ const COMMAND_LINE_BYTES_MAX: u64 = 2048;
 pub(crate) struct Image {
     pub(crate) kernel: PathBuf,
     pub(crate) initrd: Option<PathBuf>,
-    /// A disk that all machines share; each writes to a layer of its own. With its format.
+    /// Disk that all machines share, with its format. Each machine writes to its own layer.
     pub(crate) disk: Option<(PathBuf, &'static str)>,
-    /// More words for its kernel.
+    /// More words for the kernel command line.
     pub(crate) command_line: String,
 }
 
-/// Why there is no such image.
+/// Reason why there is no such image.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ImageError {
     #[error("'{0}' is no name of an image here (hint: the name of a folder, without '/')")]
@@ -39,7 +39,7 @@ pub(crate) enum ImageError {
 }
 
 impl Image {
-    /// The names of all images in `dir`, sorted.
+    /// Returns the names of all images in `dir`, sorted.
     pub(crate) fn names(dir: &Path) -> Vec<String> {
         let Ok(entries) = fs::read_dir(dir) else {
             return Vec::new();
@@ -56,7 +56,7 @@ impl Image {
     /// Finds an image by its name in `dir`.
     ///
     /// # Errors
-    /// The name is no folder's, there is no such folder with a kernel, or it cannot be read.
+    /// Fails if the name is not a folder name, if no such folder has a kernel, or if it is unreadable.
     pub(crate) fn find(dir: &Path, name: &str) -> Result<Self, ImageError> {
         if name.contains('/') || name.starts_with('.') {
             return Err(ImageError::Name(name.to_owned()));

@@ -25,10 +25,10 @@ use super::{
 };
 use crate::isolation::users::JobUser;
 
-/// The socket of a machine, in the folder that QEMU runs in: paths of sockets are short.
+/// Name of a machine's socket, relative to QEMU's working folder, because socket paths must be short.
 const SOCKET: &str = "qmp.sock";
 
-/// Where and how a job runs in a virtual machine.
+/// Plan of a job's virtual machine.
 #[derive(Debug, Clone)]
 pub(crate) struct MachinePlan {
     pub(crate) qemu: Arc<Qemu>,
@@ -36,9 +36,9 @@ pub(crate) struct MachinePlan {
     pub(crate) network: Network,
     pub(crate) memory_mb: u32,
     pub(crate) cpus: u32,
-    /// Files and folders of the job's folder, by name, and whether the job may write to them.
+    /// Files and folders of the job's folder, by name, with true if the job may write to them.
     pub(crate) shared: Vec<(PathBuf, String, bool)>,
-    /// How much of its results is taken.
+    /// Limits of its results.
     pub(crate) limits: ResultLimits,
 }
 
@@ -46,13 +46,13 @@ pub(crate) struct MachinePlan {
 #[derive(Debug)]
 pub(crate) struct Machine {
     disks: Disks,
-    /// The folder of the job.
+    /// Folder of the job.
     job: PathBuf,
     limits: ResultLimits,
 }
 
 impl MachinePlan {
-    /// The command that runs a job in a machine of its own. Its console is the command's output.
+    /// Returns the command that runs a job in its own machine. Its console is the command's output.
     pub(crate) fn command(
         &self,
         task: &Task,
@@ -135,7 +135,7 @@ impl MachinePlan {
     }
 }
 
-/// A disk that the guest finds by its serial number.
+/// Adds a disk that the guest finds by its serial number.
 fn drive(command: &mut Command, file: &Path, name: &str, options: &str) {
     let drive = format!("if=none,id={name},file={},{options}", file.display());
     let device = format!("virtio-blk-pci,drive={name},serial=fairlead-{name}");
@@ -143,7 +143,7 @@ fn drive(command: &mut Command, file: &Path, name: &str, options: &str) {
 }
 
 impl Machine {
-    /// Asks its system to end in order. `pid` is that of QEMU.
+    /// Asks the guest's system to shut down. `pid` is QEMU's.
     pub(crate) async fn ask_to_stop(pid: u32) {
         let socket = PathBuf::from(format!("/proc/{pid}/cwd/{SOCKET}"));
         if let Err(error) = press_power_button(&socket).await {
@@ -151,7 +151,7 @@ impl Machine {
         }
     }
 
-    /// Takes the results back, and removes the disks. Blocks.
+    /// Extracts the results, and removes the disks. Blocks.
     pub(crate) fn after(&self) -> Returned {
         self.disks.take(&self.job, self.limits)
     }

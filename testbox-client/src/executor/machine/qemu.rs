@@ -12,13 +12,13 @@ use tokio::{process::Command, time::Instant};
 
 use crate::executor::tool::{ToolError, ask, exit_code, on_path};
 
-/// How long QEMU may take to tell its version.
+/// Timeout of the query for QEMU's version.
 const ASK_MAX: Duration = Duration::from_secs(30);
-/// How long QEMU may take to boot something that takes a quarter of a second.
+/// Timeout of a test boot that takes a quarter of a second.
 const BOOT_MAX: Duration = Duration::from_mins(1);
 
-/// A sector that a PC boots at 0x7c00. It fills 16 MB and adds them up, four times, in protected mode. Then it writes 16
-/// to the port of a device that ends QEMU with exit code 2 * 16 + 1.
+/// Boot sector of a PC, loaded at 0x7c00. It fills 16 MB and sums them up, four times, in protected mode. Then it
+/// writes 16 to the port of a device that ends QEMU with exit code 2 * 16 + 1.
 #[rustfmt::skip]
 const PC_SECTOR: [u8; 118] = [
     0xFA, 0x31, 0xC0, 0x8E, 0xD8, // cli; ds = 0
@@ -41,16 +41,16 @@ const PC_SECTOR: [u8; 118] = [
     0x17, 0x00, 0x58, 0x7C, 0x00, 0x00, // their place
 ];
 const PC_CODE: i32 = 33;
-/// Instructions for a 64-bit Arm machine: they ask its firmware to turn the machine off.
+/// Instructions for a 64-bit Arm machine that ask its firmware to power it off.
 const ARM_WORDS: [u32; 4] = [0x5280_0100, 0x72B0_8000, 0xD400_0002, 0x1400_0000];
 const ARM_CODE: i32 = 0;
 
-/// What runs the instructions of a guest.
+/// Accelerator of guests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Accelerator {
-    /// The processor itself.
+    /// Hardware virtualization by the processor.
     Kvm,
-    /// QEMU translates them.
+    /// Translation by QEMU.
     Tcg,
 }
 
@@ -67,18 +67,18 @@ impl Accelerator {
 #[derive(Debug, Clone)]
 pub(crate) struct Qemu {
     pub(crate) program: PathBuf,
-    /// With the accelerator, for example `7.2.22 (tcg)`.
+    /// Version with the accelerator, for example `7.2.22 (tcg)`.
     pub(crate) version: String,
     pub(crate) accelerator: Accelerator,
-    /// The architecture of its guests, as QEMU names it.
+    /// Architecture of its guests, by QEMU's name.
     pub(crate) arch: String,
 }
 
 impl Qemu {
-    /// Finds the QEMU for guests of `arch` on `path`, and boots something with it.
+    /// Finds the QEMU for guests of `arch` on `path`, and test-boots it.
     ///
     /// # Errors
-    /// It is not installed, or does not boot anything.
+    /// Fails if it is not installed, or if the test boot fails.
     pub(crate) async fn find(arch: &str, path: &str, work_dir: &Path) -> Result<Self, ToolError> {
         let package = match arch {
             "x86_64" | "i386" => "qemu-system-x86",
@@ -121,7 +121,7 @@ impl Qemu {
         Ok(qemu)
     }
 
-    /// Words for the command line of Linux about this machine; empty: it needs none.
+    /// Returns words for the Linux command line on this machine. Empty: none.
     pub(crate) fn kernel_words(&self) -> &'static str {
         let is_pc = matches!(self.arch.as_str(), "x86_64" | "i386");
         // A translated guest may get no time while Linux tests the timer, and then it panics. Under KVM Linux knows that,
@@ -133,7 +133,7 @@ impl Qemu {
         }
     }
 
-    /// The machine and processor of its guests.
+    /// Returns the options for the machine and processor of its guests.
     pub(crate) fn machine(&self) -> [String; 6] {
         let machine = match self.arch.as_str() {
             "x86_64" | "i386" => "pc",
@@ -148,7 +148,7 @@ impl Qemu {
         ["-machine", machine, "-accel", accelerator, "-cpu", cpu].map(str::to_owned)
     }
 
-    /// The device of its console, as kernels name it.
+    /// Returns the console device, by its name in kernels.
     pub(crate) fn console(&self) -> &'static str {
         match self.arch.as_str() {
             "aarch64" | "arm" => "ttyAMA0",
@@ -156,7 +156,7 @@ impl Qemu {
         }
     }
 
-    /// Whether it boots something small within `limit`.
+    /// Returns true if a small test guest boots within `limit`.
     async fn boots(&self, work_dir: &Path, limit: Duration) -> Result<bool, ToolError> {
         let (file, bytes, wanted) = match self.arch.as_str() {
             "x86_64" | "i386" => ("probe.img", pc_disk(), PC_CODE),
@@ -208,7 +208,7 @@ fn arm_program() -> Vec<u8> {
         .collect()
 }
 
-/// `QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)`.
+/// Returns the version from `QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)`.
 fn version_in(said: &str) -> String {
     let words = said.split_whitespace();
     let mut after = words.skip_while(|word| *word != "version").skip(1);

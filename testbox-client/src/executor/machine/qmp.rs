@@ -7,13 +7,13 @@ use tokio::{
     net::UnixStream,
 };
 
-/// How long QEMU may take to answer.
+/// Timeout of an answer of QEMU.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 
-/// Presses the power button of the machine whose socket this is.
+/// Presses the power button of the machine with this socket.
 ///
 /// # Errors
-/// There is no such socket, or QEMU does not answer within 2 s.
+/// Fails if there is no such socket, or if QEMU does not answer within 2 s.
 pub(crate) async fn press_power_button(socket: &Path) -> io::Result<()> {
     let pressing = async {
         let mut stream = BufReader::new(UnixStream::connect(socket).await?);

@@ -4,7 +4,7 @@ use fairlead_api::HostLoad;
 
 use super::*;
 
-/// Of 10,000 MB.
+/// Returns a measurement with this percentage of 10,000 MB in use.
 fn used(percent: u32) -> Event {
     pressed(percent, 40)
 }
