@@ -12,7 +12,7 @@ const UNITS: [(&str, u64); 7] = [
     ("w", 604_800_000),
 ];
 
-/// `1500ms`, `90s`, `10m`, `2h`, `7d`, `1w` as milliseconds; a bare number is seconds.
+/// Parses `1500ms`, `90s`, `10m`, `2h`, `7d` or `1w` to milliseconds. A bare number is seconds.
 pub(crate) fn length_ms(text: &str) -> Result<u64, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
@@ -33,12 +33,12 @@ pub(crate) fn length_ms(text: &str) -> Result<u64, String> {
         })
 }
 
-/// `8` (GB), `8g`, `512M` as MB, as job files have it.
+/// Parses `8` (GB), `8g` or `512M` to MB, as in job files.
 pub(crate) fn memory_mb(text: &str) -> Result<u32, String> {
     fairlead_job::units::memory_mb(&Value::from(text)).map_err(|error| error.to_string())
 }
 
-/// `5%`, `2.5%` in thousandths.
+/// Parses `5%` or `2.5%` to per mille.
 pub(crate) fn permille(text: &str) -> Result<u16, String> {
     let number = text.strip_suffix('%').map(|number| {
         let (whole, tenths) = number.split_once('.').unwrap_or((number, "0"));

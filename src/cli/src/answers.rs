@@ -5,7 +5,7 @@ use fairlead_job::units::counted;
 
 use crate::table::{Grid, Paper, harmless, or_dash};
 
-/// Most shards in the table: first those that failed.
+/// Maximum number of shards in the table, failed ones first.
 const SHARDS_MAX: usize = 40;
 
 pub(crate) fn text(answer: &JobAnswer, paper: Paper) -> String {

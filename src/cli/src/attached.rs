@@ -15,29 +15,29 @@ use crate::{
     tail::{Tails, last_lines},
 };
 
-/// The jobs that are followed, and how people come back to them.
+/// Jobs that a command follows.
 pub(crate) struct Attached {
     pub(crate) jobs: Vec<Tracked>,
     pub(crate) submit_ids: Vec<String>,
-    /// How the jobs are named on a command line: `--submit-id X`, or ids.
+    /// Name of the jobs on a command line: `--submit-id X`, or ids.
     pub(crate) name: String,
-    /// Longest time; none: no limit.
+    /// Time limit. `None`: no limit.
     pub(crate) limit: Option<Duration>,
 }
 
-/// Why following ended.
+/// Reason why following ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
     /// All jobs have ended.
     Over,
-    /// Somebody pressed Ctrl-C; the jobs go on.
+    /// The user pressed Ctrl-C. The jobs go on.
     Interrupted,
-    /// The time is up; the jobs go on.
+    /// The time limit was reached. The jobs go on.
     Late,
 }
 
 impl Attached {
-    /// Follows the jobs until all are done, and returns how they ended.
+    /// Follows the jobs until all are done, and returns their ends.
     pub(crate) async fn follow(
         self,
         client: &Client,
@@ -91,7 +91,7 @@ impl Attached {
     }
 }
 
-/// The exit code of jobs that were followed.
+/// Returns the exit code for jobs that were followed.
 pub(crate) fn code(endings: &[Ending], left: Left) -> u8 {
     match left {
         Left::Over => results::code(endings),
@@ -100,7 +100,7 @@ pub(crate) fn code(endings: &[Ending], left: Left) -> u8 {
     }
 }
 
-/// One look. A scheduler that is away for a while is waited for: it will come back, the jobs go on.
+/// Reads the states once. An unreachable scheduler is awaited, because it will return and the jobs go on.
 async fn look(
     follower: &mut Follower,
     client: &Client,

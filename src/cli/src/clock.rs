@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use jiff::{Timestamp, tz::TimeZone};
 
-/// UTC epoch milliseconds.
+/// Returns the UTC time, epoch milliseconds.
 pub(crate) fn now_ms() -> u64 {
     #[expect(clippy::disallowed_methods, reason = "the CLI's clock")]
     let now = SystemTime::now();
@@ -12,25 +12,25 @@ pub(crate) fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A clock that only goes forward.
+/// Returns the time of a monotonic clock.
 pub(crate) fn monotonic() -> Instant {
     #[expect(clippy::disallowed_methods, reason = "the CLI's clock")]
     Instant::now()
 }
 
-/// Waits: between two looks at something that has no way to call.
+/// Waits between two polls of something without notifications.
 pub(crate) async fn pause(how_long: Duration) {
     #[expect(clippy::disallowed_methods, reason = "the CLI's timer")]
     tokio::time::sleep(how_long).await;
 }
 
-/// `yyyymmdd-HHMMSS`, UTC: for names of folders.
+/// Returns the UTC time as `yyyymmdd-HHMMSS`, for folder names.
 pub(crate) fn folder_stamp(epoch_ms: u64) -> String {
     zoned(epoch_ms, TimeZone::UTC)
         .map_or_else(String::new, |t| t.strftime("%Y%m%d-%H%M%S").to_string())
 }
 
-/// A time for people, in their own zone; `-` for none.
+/// Returns a time in the user's own zone. 0 gives `-`.
 pub(crate) fn shown(epoch_ms: u64) -> String {
     if epoch_ms == 0 {
         return "-".to_owned();
@@ -46,7 +46,7 @@ fn zoned(epoch_ms: u64, zone: TimeZone) -> Option<jiff::Zoned> {
     Some(stamp.to_zoned(zone))
 }
 
-/// A length of time for people: `0.4s`, `12s`, `3m05s`, `2h07m`, `3d04h`.
+/// Returns a duration for people: `0.4s`, `12s`, `3m05s`, `2h07m`, `3d04h`.
 pub(crate) fn length(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {

@@ -191,7 +191,7 @@ async fn show(name: &str, context: &Context) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Shows, sets or forgets who is told of the jobs of an account.
+/// Shows, sets or removes the receiver of messages about an account's jobs.
 async fn notify(args: &NotifyArgs, context: &Context) -> anyhow::Result<()> {
     let client = context.client()?;
     let account = context.account_of(args.of.as_ref(), &client).await?;
@@ -253,14 +253,14 @@ fn yes_or_no(text: &str) -> Result<bool, String> {
     }
 }
 
-/// The work that these accounts leave to an admin.
+/// Prints warnings about these accounts that an admin should act on.
 fn warn(accounts: &[AccountView], context: &Context) {
     for account in accounts.iter().filter(|account| !account.hint.is_empty()) {
         context.output.remark(&format!("warning: {}", account.hint));
     }
 }
 
-/// An account in one line.
+/// Returns a one-line description of an account.
 fn first_line(account: &AccountView) -> String {
     let vip = if account.vip {
         ", may use queue vip"
@@ -286,7 +286,7 @@ fn first_line(account: &AccountView) -> String {
     )
 }
 
-/// The account, then its token alone on the last line, for `tail -n 1`.
+/// Returns the account, and its token alone on the last line, for `tail -n 1`.
 fn added(account: &AccountView) -> String {
     let first = first_line(account);
     let older = account.tokens.get(1).map_or_else(String::new, |older| {
@@ -304,7 +304,7 @@ fn added(account: &AccountView) -> String {
     }
 }
 
-/// The tokens of an account, the newest first.
+/// Returns the tokens of an account, newest first.
 fn tokens(account: &AccountView, paper: Paper) -> String {
     let mut grid = Grid::new(&["token", "made", "last used", "ends"]);
     for token in &account.tokens {

@@ -10,11 +10,11 @@ use crate::{
     table::{Grid, Paper, harmless},
 };
 
-/// Entries of one page.
+/// Number of entries on one page.
 const PAGE: u32 = 1_000;
-/// A night, ms.
+/// Length of a night, ms.
 const NIGHT_MS: u64 = 12 * 3_600_000;
-/// A week, ms.
+/// Length of a week, ms.
 const WEEK_MS: u64 = 7 * 86_400_000;
 
 /// Which entries of the audit log.

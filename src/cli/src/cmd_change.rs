@@ -12,7 +12,7 @@ use crate::{
     table::harmless,
 };
 
-/// How many ids go in one request.
+/// Maximum number of ids in one request.
 const IDS_MAX: usize = 1000;
 
 /// Which waiting jobs.

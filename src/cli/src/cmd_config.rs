@@ -11,7 +11,7 @@ use crate::{
     table::{Grid, or_dash},
 };
 
-/// What to show.
+/// Settings to show.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]

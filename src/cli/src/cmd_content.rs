@@ -14,7 +14,7 @@ use crate::{
     table::{Grid, Paper, harmless, or_dash},
 };
 
-/// Ids that a list asks for at a time.
+/// Number of ids that a list requests at a time.
 const PAGE: u64 = 1_000;
 
 /// The actions on content.
@@ -120,7 +120,7 @@ async fn list(account: &str, client: &Client, context: &Context) -> anyhow::Resu
     Ok(())
 }
 
-/// All pages.
+/// Returns the content of all pages.
 async fn all_of(account: &str, client: &Client) -> Result<Vec<ContentView>, Failure> {
     let mut all = Vec::new();
     let mut after: Option<String> = None;
@@ -137,7 +137,7 @@ async fn all_of(account: &str, client: &Client) -> Result<Vec<ContentView>, Fail
     }
 }
 
-/// Until when, for people.
+/// Returns the end of the retention, for people.
 fn kept_until(one: &ContentView) -> String {
     one.keep_until_ms
         .map_or_else(|| "-".to_owned(), clock::shown)

@@ -38,7 +38,7 @@ pub(crate) async fn run(args: &DoctorArgs, context: &Context) -> anyhow::Result<
     })
 }
 
-/// The lab's key, from the store itself.
+/// Checks the lab's key in the store itself.
 async fn key(args: &DoctorArgs, context: &Context) -> Result<Check, Failure> {
     if !args.store.is_given() {
         return Ok(doctor::of_key(None));

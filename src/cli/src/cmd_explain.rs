@@ -28,7 +28,7 @@ pub(crate) async fn run(args: &ExplainArgs, context: &Context) -> anyhow::Result
     Ok(exit::OK)
 }
 
-/// The explanation for people.
+/// Returns the explanation for people.
 pub(crate) fn text(explanation: &Explanation, paper: Paper) -> String {
     let mut lines = vec![format!(
         "job {} ({}): {}",
@@ -63,7 +63,7 @@ pub(crate) fn text(explanation: &Explanation, paper: Paper) -> String {
     lines.join("\n")
 }
 
-/// What each constraint of a job costs, for people.
+/// Returns the cost of each constraint of a job, for people.
 pub(crate) fn cost_lines(costs: &[ConstraintCost]) -> Vec<String> {
     if costs.is_empty() {
         return Vec::new();

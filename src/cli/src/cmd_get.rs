@@ -19,7 +19,7 @@ use crate::{
     transfers::{Bar, remote, until_stopped},
 };
 
-/// Digits of an id that name a folder.
+/// Number of digits of an id in a folder name.
 const SHORT: usize = 12;
 
 /// Options of `get`.
@@ -75,7 +75,7 @@ pub(crate) async fn run(args: &GetArgs, context: &Context) -> anyhow::Result<u8>
     Ok(exit::OK)
 }
 
-/// The id of the content, and the name of a folder for it.
+/// Returns the id of the content, and a name for its folder.
 async fn named(id: &str, client: &Client) -> Result<(Digest, String), Failure> {
     if let Ok(digest) = id.parse::<Digest>() {
         let short = id.chars().take(SHORT).collect();

@@ -18,7 +18,7 @@ use crate::{
     table::{Grid, Paper, harmless, or_dash},
 };
 
-/// How often hosts are looked at that are to be empty.
+/// Interval between checks of hosts that are drained.
 const DRAIN_LOOK: Duration = Duration::from_secs(1);
 
 /// Which hosts.
@@ -155,7 +155,7 @@ pub(crate) async fn run(args: &HostsArgs, context: &Context) -> anyhow::Result<u
     Ok(exit::OK)
 }
 
-/// Closes hosts, and waits until they are empty if that is wanted. One that is refused does not keep the others open.
+/// Closes hosts, and waits until they are empty if requested. A refusal for one host does not stop the others.
 async fn drain(args: &DrainArgs, context: &Context, client: &Client) -> anyhow::Result<u8> {
     let close = HostClose {
         reason: args.reason.clone(),
@@ -192,7 +192,7 @@ async fn drain(args: &DrainArgs, context: &Context, client: &Client) -> anyhow::
     Ok(code)
 }
 
-/// Forgets hosts, each with its own outcome.
+/// Forgets hosts, each with its own result.
 async fn forget(names: &[String], context: &Context, client: &Client) -> anyhow::Result<u8> {
     let mut code = exit::OK;
     for name in names {
@@ -209,7 +209,7 @@ async fn forget(names: &[String], context: &Context, client: &Client) -> anyhow:
     Ok(code)
 }
 
-/// Tells why one of several hosts was refused; other errors end the command.
+/// Reports the refusal for one of several hosts. Other errors end the command.
 fn refused(name: &str, error: ClientError, context: &Context) -> Result<u8, Failure> {
     if error.code().is_none() {
         return Err(error.into());
@@ -238,7 +238,7 @@ impl ReserveArgs {
     }
 }
 
-/// The result of a reset.
+/// Returns a description of the result of a reset.
 fn repaired(reset: &HostReset) -> String {
     let HostReset { hostname, repaired } = reset;
     let what = if repaired.is_empty() {
@@ -249,7 +249,7 @@ fn repaired(reset: &HostReset) -> String {
     harmless(&format!("{hostname}: {what}"))
 }
 
-/// Its state, whether it is kept for some, and whether another agent has its name too.
+/// Returns the state of a host, and whether it is reserved, loaded or in conflict with another agent.
 fn state(host: &HostView) -> String {
     let kept = host.reserved.as_ref().map(|_| "reserved".to_owned());
     let conflict = host.conflict.as_ref().map(|_| "conflict".to_owned());
@@ -259,7 +259,7 @@ fn state(host: &HostView) -> String {
     all.join(",")
 }
 
-/// Its state; of a machine that is off, also since when.
+/// Returns the state of a host. A machine that is off also shows since when.
 fn state_since(host: &HostView) -> String {
     match host.state.as_str() {
         "off" if host.seen_ms > 0 => format!("off since {}", clock::shown(host.seen_ms)),
@@ -267,7 +267,7 @@ fn state_since(host: &HostView) -> String {
     }
 }
 
-/// Which other agent has its name.
+/// Returns a sentence about another agent with the same name. Empty: none.
 fn conflict(host: &HostView, now_ms: u64) -> String {
     host.conflict.as_ref().map_or_else(String::new, |conflict| {
         let ago = clock::length(now_ms.saturating_sub(conflict.at_ms));
@@ -276,7 +276,7 @@ fn conflict(host: &HostView, now_ms: u64) -> String {
     })
 }
 
-/// For whom it is kept, until when and why.
+/// Returns the accounts, end and reason of the reservation.
 fn reserved(host: &HostView) -> String {
     let Some(reserved) = &host.reserved else {
         return String::new();
@@ -294,7 +294,7 @@ fn reserved(host: &HostView) -> String {
     )
 }
 
-/// An executor of it, or why that is missing.
+/// Returns a line about an executor, with its version or the reason why it is missing.
 fn executor_line(executor: &ExecutorSaid) -> String {
     let name = [executor.name.as_str(), executor.version.as_str()].join(" ");
     match executor.problem.as_str() {
@@ -303,7 +303,7 @@ fn executor_line(executor: &ExecutorSaid) -> String {
     }
 }
 
-/// How jobs on it are kept apart, and what that means for those who submit to it.
+/// Returns the isolation of jobs on the host, with its consequence for submitters.
 fn isolation(host: &HostView) -> &'static str {
     let is_hw = host.kinds.iter().any(|kind| kind == "hw");
     match host.isolation.as_str() {
@@ -318,7 +318,7 @@ fn memory(host: &HostView) -> String {
     format!("{} of {}", host.free_memory_mb, host.memory_mb)
 }
 
-/// Machines that nobody registered.
+/// Returns the table of unregistered machines.
 fn unknown(machines: &[UnknownMachine], now_ms: u64, paper: Paper) -> String {
     let mut grid = Grid::new(&["MAC", "arch", "address", "first", "last"]);
     let ago = |ms: u64| format!("{} ago", clock::length(now_ms.saturating_sub(ms)));
@@ -334,7 +334,7 @@ fn unknown(machines: &[UnknownMachine], now_ms: u64, paper: Paper) -> String {
     grid.render(paper)
 }
 
-/// How many are free; empty: its agent does not say, so they are not counted.
+/// Returns the number of free CPUs. Empty: the agent does not report CPUs, so they are not counted.
 fn cpus(host: &HostView) -> String {
     let Some(all) = host.cpus else {
         return String::new();

@@ -23,7 +23,7 @@ pub(crate) struct JobArgs {
     id: String,
 }
 
-/// State that is shown at the top, in this order: heading and names that it may have.
+/// State fields at the top, in this order: heading, and possible names of the field.
 const STATE: &[(&str, &[&str])] = &[
     ("stage", &["job_stage"]),
     ("health", &["job_health"]),
@@ -54,7 +54,7 @@ const STATE: &[(&str, &[&str])] = &[
     ("result folder", &["result_root"]),
 ];
 
-/// State that is not shown: compass-ci's other names and numbers for the same.
+/// State fields that are not shown: compass-ci's other names and numbers of the same data.
 const HIDDEN: &[&str] = &[
     "id",
     "job_id",
@@ -84,7 +84,7 @@ fn server_of(client: &Client) -> String {
     client.last_good_url().trim_end_matches('/').to_owned()
 }
 
-/// A value in a line.
+/// Returns a value as one line.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => harmless(text),
@@ -130,7 +130,7 @@ fn text(id: &str, job: &Spec, server: &str, paper: Paper) -> String {
     lines.join("\n")
 }
 
-/// The tries before the present one.
+/// Returns the table of earlier attempts.
 fn attempts(job: &Spec, paper: Paper) -> String {
     let Some(Value::Array(attempts)) = job.get("attempts") else {
         return String::new();
@@ -150,7 +150,7 @@ fn attempts(job: &Spec, paper: Paper) -> String {
     grid.render(paper)
 }
 
-/// The stage whose time a field holds: `running_ms` or compass-ci's `running_time`.
+/// Returns the stage of a time field: `running_ms`, or compass-ci's `running_time`.
 fn stage_of(name: &str) -> Option<&str> {
     let stage = name
         .strip_suffix("_ms")
@@ -160,7 +160,7 @@ fn stage_of(name: &str) -> Option<&str> {
     known.then_some(stage)
 }
 
-/// When each stage began, and how long it lasted. compass-ci's texts serve where numbers are absent.
+/// Returns the start and duration of each stage. If numbers are missing, compass-ci's texts are used.
 fn stages(job: &Spec, paper: Paper) -> String {
     let mut times: Vec<(&str, u64, String)> = Vec::new();
     for (name, value) in job {

@@ -16,7 +16,7 @@ use crate::{
     table::{Grid, Paper, or_dash},
 };
 
-/// Groups of this field are submits: the newest comes first.
+/// Field whose groups are submits. The newest group comes first.
 const SUBMIT_ID: &str = "submit_id";
 
 /// Which jobs, and how they are shown.
@@ -67,7 +67,7 @@ impl JobsArgs {
         })
     }
 
-    /// Counts the jobs by a field: the scheduler does if it can.
+    /// Counts the jobs by a field, on the scheduler if it can.
     async fn count_by(
         &self,
         key: &str,
@@ -88,7 +88,7 @@ impl JobsArgs {
         Ok(groups(&found.jobs, key))
     }
 
-    /// Whether the jobs that run are to come first.
+    /// Returns true if running jobs come first.
     fn is_mixed(&self, query: &JobQuery) -> bool {
         query.stage.is_empty()
             && query.health.is_empty()
@@ -169,7 +169,7 @@ pub(crate) async fn run(args: &JobsArgs, context: &Context) -> anyhow::Result<u8
     Ok(exit::OK)
 }
 
-/// Says of which jobs nothing is known.
+/// Prints a remark about unknown jobs.
 pub(crate) fn remark_on(found: &Found, context: &Context) {
     if found.unsearched > 0 {
         context.output.remark(&format!(
@@ -179,14 +179,14 @@ pub(crate) fn remark_on(found: &Found, context: &Context) {
     }
 }
 
-/// How long a job ran, or has been where it is.
+/// Returns the run time of a job, or the time in its present stage.
 fn took(job: &JobSummary, now_ms: u64) -> String {
     let begin = job.running_ms.or(job.dispatch_ms).unwrap_or(job.submit_ms);
     let end = job.end_ms.unwrap_or(now_ms);
     clock::length(end.saturating_sub(begin))
 }
 
-/// Its stage; of a job with shards also how many of them have ended.
+/// Returns the stage. A job with shards also shows the number of ended shards.
 fn stage_of(job: &JobSummary) -> String {
     match &job.shards {
         None => job.job_stage.to_string(),
@@ -194,7 +194,7 @@ fn stage_of(job: &JobSummary) -> String {
     }
 }
 
-/// Its queue, and the label that it has there.
+/// Returns the queue, with the job's label in it.
 fn queue_of(job: &JobSummary) -> String {
     if job.queue_label.is_empty() {
         job.queue.clone()
@@ -264,7 +264,7 @@ pub(crate) fn table(jobs: &[JobSummary], now_ms: u64, paper: Paper) -> String {
     grid.render(paper)
 }
 
-/// Its host; of a job that has the result of another one, that.
+/// Returns the host, or a note that the result is reused.
 fn host_of(job: &JobSummary) -> String {
     if job.reused_from.is_empty() {
         or_dash(&job.host)
@@ -273,7 +273,7 @@ fn host_of(job: &JobSummary) -> String {
     }
 }
 
-/// The jobs by a value of each.
+/// Returns the jobs grouped by a value.
 fn groups(jobs: &[JobSummary], key: &str) -> Vec<JobGroup> {
     let groups = jobs.iter().map(|job| {
         let (stage, health) = (&job.job_stage, job.job_health.known());

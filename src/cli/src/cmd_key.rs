@@ -17,7 +17,7 @@ use crate::{
     table::{Grid, Paper},
 };
 
-/// Longest file of keys, bytes.
+/// Maximum size of a file of keys, bytes.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// The actions on the keys of the lab.
@@ -158,7 +158,7 @@ fn table(keys: &Keys, paper: Paper) -> String {
     grid.render(paper)
 }
 
-/// The use of a key, in words.
+/// Returns a description of the use of a key.
 fn does(key: &KeyView) -> String {
     if key.retired_ms > 0 {
         return format!("retired {}", clock::shown(key.retired_ms));

@@ -14,10 +14,10 @@ use crate::{
     table::{Grid, Paper, harmless},
 };
 
-/// Between two looks at an action that is being done.
+/// Interval between checks of an action in progress.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The lab as JSON, with its replicas.
+/// State of the lab with its replicas, for JSON.
 #[derive(Debug, serde::Serialize)]
 struct LabNow<'a> {
     lab: Option<&'a LabRow>,
@@ -74,7 +74,7 @@ pub(crate) async fn run(args: &LabArgs, context: &Context) -> anyhow::Result<u8>
     Ok(exit::OK)
 }
 
-/// Shows an action to nobody, does it, and waits for its end.
+/// Requests an action without showing its preview, executes it, and waits for its end.
 async fn do_it(client: &Client, asked: &PreviewRequest) -> Result<Preview, Failure> {
     let shown = client.make_preview(asked).await.map_err(Failure::from)?;
     if shown.total == 0 {
@@ -91,7 +91,7 @@ async fn do_it(client: &Client, asked: &PreviewRequest) -> Result<Preview, Failu
     }
 }
 
-/// How a replica is: whether it keeps up, and what it waits for.
+/// Returns a description of a replica: its lag, and its pending requests.
 fn words_of_replica(name: &str, replica: &ReplicaRow) -> String {
     let pace = if replica.behind {
         format!("is {} s behind the store", replica.lag_s)

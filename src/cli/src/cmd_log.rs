@@ -16,9 +16,9 @@ use crate::{
     tail::end_of,
 };
 
-/// How long to wait before a broken stream is asked for again.
+/// Delay before a broken stream is requested again.
 const RESUME_PAUSE: Duration = Duration::from_millis(500);
-/// How often in a row a stream may break without a byte in between.
+/// Maximum number of consecutive breaks of a stream without a byte in between.
 const RESUMES_MAX: u32 = 20;
 
 /// Of which jobs, and how.
@@ -73,26 +73,26 @@ pub(crate) async fn run(args: &LogArgs, context: &Context) -> anyhow::Result<u8>
     Ok(exit::OK)
 }
 
-/// The next step after a stream has ended.
+/// Next step after the end of a stream.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
-    /// Nothing.
+    /// End of the command.
     End,
-    /// More of the same attempt: the stream ended because its replica stops.
+    /// Continue with the same attempt, because its replica stopped.
     Again,
-    /// The output of this attempt.
+    /// Print the output of this attempt.
     Attempt(u16),
 }
 
-/// How far a log was read.
+/// Position in a log.
 struct LogFollow {
-    /// The job.
+    /// Id of the job.
     id: String,
-    /// Which attempt is read; `None`: whichever the scheduler gives.
+    /// Attempt being read. `None`: the one that the scheduler selects.
     attempt: Option<u16>,
     offset: u64,
     broken: u32,
-    /// On a terminal.
+    /// Filter for a terminal.
     filter: Option<LogFilter>,
 }
 
@@ -126,7 +126,7 @@ impl LogFollow {
         Ok(())
     }
 
-    /// Copies what there is; with `--follow`, says what is next.
+    /// Copies the available output. With `--follow`, returns the next step.
     async fn step(
         &mut self,
         args: &LogArgs,
@@ -135,7 +135,7 @@ impl LogFollow {
     ) -> Result<Next, ClientError> {
         let goes_on = args.follow && args.attempt.is_none();
         if goes_on && self.attempt.is_none() {
-            // From here on it is this one, though another one may begin at any moment.
+            // From here on the attempt is fixed, even if another one starts.
             self.attempt = Standing::of(&self.id, client).await?.map(|now| now.attempt);
         }
         self.copy(args, client, context).await?;
@@ -175,7 +175,7 @@ impl LogFollow {
         Ok(())
     }
 
-    /// Shows what the filter still holds of an attempt's output.
+    /// Prints the remaining text in the filter at the end of an attempt's output.
     fn finish(&mut self, context: &Context) {
         if let Some(filter) = &mut self.filter {
             context.output.bytes(filter.end().as_bytes());
@@ -183,15 +183,15 @@ impl LogFollow {
         }
     }
 
-    /// Whether to ask again. Not at once for ever: a stream that breaks again and again without a byte
-    /// is not going to get better.
+    /// Returns true if the stream may be requested again. A stream that breaks repeatedly without a byte will not
+    /// recover.
     fn may_resume(&mut self, error: &ClientError) -> bool {
         self.broken += 1;
         error.may_pass() && self.broken <= RESUMES_MAX
     }
 }
 
-/// Where a job stands.
+/// State of a job.
 #[derive(Debug, Clone, Copy)]
 struct Standing {
     attempt: u16,
@@ -199,7 +199,7 @@ struct Standing {
 }
 
 impl Standing {
-    /// `None`: the scheduler does not say.
+    /// Reads the state. `None`: the scheduler does not report it.
     async fn of(id: &str, client: &Client) -> Result<Option<Self>, ClientError> {
         let job = client.job(id).await?;
         let attempt = job.get("attempt").and_then(Value::as_u64);
@@ -211,8 +211,8 @@ impl Standing {
         }))
     }
 
-    /// The line after the output of `read`. The stage was looked at after the stream had ended: of a job that has ended
-    /// since, the rest is still to be read.
+    /// Returns the step after the output of `read`. The state was read after the end of the stream. So if the job has
+    /// ended since, the rest must still be read.
     fn after(self, read: Option<u16>, goes_on: bool) -> Next {
         match read {
             Some(read) if self.attempt > read && goes_on => Next::Attempt(read.saturating_add(1)),

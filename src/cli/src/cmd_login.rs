@@ -65,7 +65,7 @@ pub(crate) async fn run(args: &LoginArgs, context: &Context) -> anyhow::Result<u
     Ok(exit::OK)
 }
 
-/// The folder of the configuration.
+/// Returns the folder of the configuration.
 fn folder(context: &Context) -> Result<PathBuf, Failure> {
     let file = context.flags.config.clone();
     let file = file.or_else(|| context.env.get("FAIRLEAD_CONFIG").map(PathBuf::from));
@@ -79,7 +79,7 @@ fn folder(context: &Context) -> Result<PathBuf, Failure> {
     })
 }
 
-/// The scheduler that is meant: of a new lab the command line must say it.
+/// Returns the URLs of the scheduler. For a new lab the command line must name them.
 fn servers(context: &Context, lab: Option<&str>, folder: &Path) -> Result<Vec<String>, Failure> {
     let is_new = lab.is_some_and(|lab| !folder.join("labs").join(format!("{lab}.yaml")).exists());
     if !is_new {
@@ -97,7 +97,7 @@ fn servers(context: &Context, lab: Option<&str>, folder: &Path) -> Result<Vec<St
     Ok(context.flags.server.clone())
 }
 
-/// The token that is given, or that somebody types.
+/// Returns the token from the options, or from standard input.
 fn token(context: &Context, servers: &[String]) -> Result<String, Failure> {
     if let Some(token) = &context.flags.token {
         return Ok(token.clone());
@@ -120,7 +120,7 @@ fn token(context: &Context, servers: &[String]) -> Result<String, Failure> {
     Ok(token)
 }
 
-/// The line that somebody types, or that comes from a pipe.
+/// Reads a line from the terminal or a pipe.
 fn typed(context: &Context, servers: &[String]) -> Result<String, Failure> {
     let stdin = io::stdin();
     let is_asked = stdin.is_terminal();
@@ -139,7 +139,7 @@ fn typed(context: &Context, servers: &[String]) -> Result<String, Failure> {
     Ok(line)
 }
 
-/// While it lives, a terminal does not show what is typed.
+/// Turns off the terminal's echo until dropped.
 struct Hidden(Option<rustix::termios::Termios>);
 
 impl Hidden {
@@ -163,7 +163,7 @@ impl Drop for Hidden {
     }
 }
 
-/// The account of the token.
+/// Returns the account of the token.
 async fn check(servers: &[String], token: &str) -> Result<String, Failure> {
     let mut config = ClientConfig::new(servers.iter().cloned());
     config.token = Some(token.to_owned());
@@ -184,7 +184,7 @@ fn failed(path: &Path, error: &io::Error) -> Failure {
     )
 }
 
-/// Writes a file that only its owner may read, whole or not at all.
+/// Writes a file that only its owner can read, atomically.
 fn write_secret(path: &Path, token: &str) -> Result<(), Failure> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
@@ -201,7 +201,7 @@ fn write_secret(path: &Path, token: &str) -> Result<(), Failure> {
     write().map_err(|error| failed(path, &error))
 }
 
-/// Writes the file of a lab, unless it is there: people may have added to it.
+/// Writes the file of a lab, unless it exists, because people may have added to it.
 fn write_lab(path: &Path, servers: &[String]) -> Result<(), Failure> {
     if path.exists() {
         return Ok(());

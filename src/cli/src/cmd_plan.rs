@@ -36,7 +36,7 @@ pub(crate) struct ApplyArgs {
     tokens: Option<PathBuf>,
 }
 
-/// The differences between the lab and its file.
+/// Returns the differences between the lab and its file.
 async fn changes(file: &Path, client: &Client) -> Result<Vec<Change>, Failure> {
     let lab = lab_file::read(file)?;
     let own = client.whoami().await?.my_account;
@@ -108,7 +108,7 @@ pub(crate) async fn apply(args: &ApplyArgs, context: &Context) -> anyhow::Result
     Ok(exit::OK)
 }
 
-/// The acts that were done, for programs.
+/// Prints the completed actions for programs.
 fn report(done: &[(&Change, Option<String>)], context: &Context) -> anyhow::Result<()> {
     if !context.json {
         return Ok(());

@@ -180,7 +180,7 @@ pub(crate) async fn run(args: &PoolsArgs, context: &Context) -> anyhow::Result<u
     Ok(exit::OK)
 }
 
-/// How many of its machines are in this state.
+/// Returns the number of machines in these states.
 fn many(pool: &PoolView, states: &[&str]) -> String {
     let is_so = |state: &str| states.contains(&state);
     let machines = pool.machines.iter();
@@ -224,7 +224,7 @@ fn table(pools: &[PoolView], paper: Paper) -> String {
     grid.render(paper)
 }
 
-/// The time that acts instead of a target that is too short, in words; none: the target acts.
+/// Returns a sentence about the effective time, if the target is too short. `None`: the target is effective.
 fn what_acts(pool: &PoolView) -> Option<String> {
     let time = |seconds: u64| clock::length(seconds.saturating_mul(1_000));
     let is_raised = pool.target_s > 0 && pool.horizon_s > pool.target_s;
@@ -237,7 +237,7 @@ fn what_acts(pool: &PoolView) -> Option<String> {
     })
 }
 
-/// A pool, then its machines.
+/// Returns a pool and its machines, for people.
 fn text(pool: &PoolView, paper: Paper) -> String {
     let machine = &pool.machine;
     let time = |seconds: u64| clock::length(seconds.saturating_mul(1_000));

@@ -75,7 +75,7 @@ pub(crate) async fn run(args: &PruneArgs, context: &Context) -> anyhow::Result<u
     Ok(exit::OK)
 }
 
-/// `2 jobs, 2 folders and 2 logs, 16 bytes`.
+/// Returns a summary: `2 jobs, 2 folders and 2 logs, 16 bytes`.
 fn text(pruned: &Pruned) -> String {
     format!(
         "{}, {} and {}, {}",

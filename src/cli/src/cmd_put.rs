@@ -36,7 +36,7 @@ pub(crate) struct PutArgs {
     parallel: usize,
 }
 
-/// 1 to [`PARALLEL_MAX`].
+/// Parses a number from 1 to [`PARALLEL_MAX`].
 pub(crate) fn parallel(text: &str) -> Result<usize, String> {
     let number = text.parse().ok();
     let number = number.filter(|number| (1..=PARALLEL_MAX).contains(number));
@@ -69,7 +69,7 @@ pub(crate) async fn run(args: &PutArgs, context: &Context) -> anyhow::Result<u8>
     Ok(exit::OK)
 }
 
-/// `3 MB of 12 MB sent`.
+/// Returns the progress: `3 MB of 12 MB sent`.
 fn sending(now: &PutProgress) -> String {
     format!(
         "{} of {} sent",
@@ -78,7 +78,7 @@ fn sending(now: &PutProgress) -> String {
     )
 }
 
-/// `12 files, 64 MB: sent 3 of 140 chunks, 1024 KB`.
+/// Returns a summary: `12 files, 64 MB: sent 3 of 140 chunks, 1024 KB`.
 fn sum(done: &Put) -> String {
     format!(
         "{}, {}: sent {} of {}, {}",

@@ -59,7 +59,7 @@ struct SetArgs {
     limits: LimitArgs,
 }
 
-/// The users of a queue, from the command line.
+/// Parses the users of a queue.
 fn users(text: &str) -> QueueUsers {
     let names = text.split(',').map(|name| name.trim().to_owned());
     match text {
@@ -113,10 +113,10 @@ pub(crate) async fn run(args: &QueuesArgs, context: &Context) -> anyhow::Result<
     Ok(exit::OK)
 }
 
-/// Accounts that a table names; of more it says how many.
+/// Maximum number of accounts that a table names. The others are only counted.
 const NAMED_MAX: usize = 3;
 
-/// The accounts that may submit into it.
+/// Returns the accounts that may submit to the queue.
 fn users_of(queue: &QueueView) -> String {
     match &queue.users {
         Some(QueueUsers::Own) => "own".to_owned(),
@@ -134,7 +134,7 @@ fn users_of(queue: &QueueView) -> String {
     }
 }
 
-/// Its limits, and what is kept for it.
+/// Returns the limits and the background share of a queue.
 fn limits_of(queue: &QueueView) -> String {
     let kept = queue.background_permille;
     let kept = (kept > 0).then(|| format!("background {}.{} %", kept / 10, kept % 10));

@@ -19,7 +19,7 @@ use crate::{
     table::{Grid, Paper},
 };
 
-/// Longest boot, seconds.
+/// Maximum boot time, seconds.
 const BOOT_S_MAX: u64 = 86_400;
 
 /// The kinds of traces.
@@ -91,7 +91,7 @@ struct ScalingArgs {
     plot: Option<PathBuf>,
 }
 
-/// The figures of one way of replaying a trace.
+/// Results of one replay of a trace.
 #[derive(Debug, Serialize)]
 struct Replayed {
     accounts: Accounts,
@@ -102,7 +102,7 @@ struct Replayed {
     measures: Measures,
 }
 
-/// The figures of one law.
+/// Results of one law.
 #[derive(Debug, Serialize)]
 struct Grown {
     law: Law,
@@ -120,7 +120,7 @@ pub(crate) async fn run(args: &ReplayArgs, context: &Context) -> anyhow::Result<
     Ok(exit::OK)
 }
 
-/// One run is an object, several are a list.
+/// Prints JSON: one run as an object, several as a list.
 fn print<T: Serialize>(
     context: &Context,
     all: &[T],
@@ -175,7 +175,7 @@ fn replayed(args: &SwfArgs) -> Result<Vec<Replayed>, Failure> {
     Ok(all)
 }
 
-/// The name of a file, above its chart.
+/// Returns the name of a file, as the title of its chart.
 fn title(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default();
     format!("Replay of {}", name.display())
@@ -219,7 +219,7 @@ fn open(path: &PathBuf) -> Result<File, Failure> {
     })
 }
 
-/// Reads `120..300`, or `120` for both.
+/// Parses `120..300`, or `120` for both.
 fn boot_of(text: &str) -> Result<(u64, u64), String> {
     let (from, to) = text.split_once("..").unwrap_or((text, text));
     let seconds = |part: &str| {
@@ -238,13 +238,13 @@ fn factor_of(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "write a number from 0.01 to 100".to_owned())
 }
 
-/// A value as it is written on the command line.
+/// Returns a value as written on the command line.
 fn word(value: &impl ValueEnum) -> String {
     let said = value.to_possible_value();
     said.map_or_else(String::new, |said| said.get_name().to_owned())
 }
 
-/// The figures side by side.
+/// Returns the results side by side.
 fn traces(all: &[Replayed], paper: Paper) -> String {
     let mut grid = Grid::new(&[
         "ACCOUNTS",
@@ -280,7 +280,7 @@ fn traces(all: &[Replayed], paper: Paper) -> String {
     grid.render(paper)
 }
 
-/// The laws side by side.
+/// Returns the laws side by side.
 fn laws(all: &[Grown], paper: Paper) -> String {
     let mut grid = Grid::new(&[
         "LAW",

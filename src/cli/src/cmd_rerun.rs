@@ -35,7 +35,7 @@ pub(crate) struct RerunArgs {
     monitor: bool,
 }
 
-/// The fields with new values, each read as job files are.
+/// Parses the fields with new values. Each is read as in job files.
 pub(crate) fn settings(words: &[String]) -> Result<Map<String, Value>, Failure> {
     let mut set = Map::new();
     for word in words {
@@ -104,7 +104,7 @@ pub(crate) async fn run(args: &RerunArgs, context: &Context) -> anyhow::Result<u
     Ok(code)
 }
 
-/// The new ids, and why jobs were refused.
+/// Prints the new ids, and the reasons for refused jobs.
 fn tell(items: &[SubmitItem], submit_id: &str, context: &Context) {
     let mut accepted = 0;
     for item in items {

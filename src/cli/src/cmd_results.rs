@@ -14,9 +14,9 @@ use crate::{
     table::harmless,
 };
 
-/// Largest listing of a folder, bytes.
+/// Maximum size of a folder listing, bytes.
 const LISTING_BYTES_MAX: usize = 8 << 20;
-/// Most files of one call.
+/// Maximum number of files in one call.
 const FILES_MAX: usize = 100_000;
 
 /// Of which jobs, and where to.
@@ -32,13 +32,13 @@ pub(crate) struct ResultsArgs {
     dir: Option<PathBuf>,
 }
 
-/// One file among the results. The field names are part of the CLI's interface for programs.
+/// One result file. The field names are part of the CLI's interface for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct ResultFile {
     job_id: String,
-    /// At the scheduler.
+    /// Path at the scheduler.
     path: String,
-    /// On this machine; absent: it was not downloaded.
+    /// Path on this machine. Absent: it was not downloaded.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<PathBuf>,
 }
@@ -46,9 +46,9 @@ struct ResultFile {
 /// A folder of results.
 struct Root {
     job_id: String,
-    /// At the scheduler.
+    /// Path at the scheduler.
     path: String,
-    /// Below the folder that everything goes to.
+    /// Path below the target folder.
     place: PathBuf,
 }
 
@@ -76,7 +76,7 @@ pub(crate) async fn run(args: &ResultsArgs, context: &Context) -> anyhow::Result
     Ok(exit::OK)
 }
 
-/// The folders of a job: its own, or those of its shards.
+/// Returns the result folders of a job, or those of its shards.
 async fn roots(id: &str, client: &Client) -> Result<Vec<Root>, Failure> {
     let answer = client.answer(id).await?;
     if answer.parts.is_empty() {
@@ -96,7 +96,7 @@ async fn roots(id: &str, client: &Client) -> Result<Vec<Root>, Failure> {
     Ok(roots.collect())
 }
 
-/// Lists what is below a folder, and downloads it if it is to go somewhere.
+/// Lists the files below a folder, and downloads them if a target is set.
 async fn collect(
     root: &Root,
     dir: Option<&Path>,
@@ -134,7 +134,7 @@ async fn collect(
     Ok(())
 }
 
-/// A name of one file or folder, which leads nowhere else.
+/// Returns a name if it is that of one file or folder without a path.
 fn plain_name(name: &str) -> Option<&str> {
     let plain = name.strip_suffix('/').unwrap_or(name);
     let mut parts = Path::new(plain).components();
@@ -142,7 +142,7 @@ fn plain_name(name: &str) -> Option<&str> {
     (is_plain && parts.next().is_none()).then_some(plain)
 }
 
-/// The names in a folder; none if it is not there.
+/// Returns the names in a folder. Empty: the folder does not exist.
 async fn list(path: &str, client: &Client) -> Result<Vec<String>, Failure> {
     let too_large = || {
         let message = format!("the listing of {path} is larger than {LISTING_BYTES_MAX} bytes");

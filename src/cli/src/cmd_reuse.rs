@@ -52,7 +52,7 @@ struct SetArgs {
     salt: Option<String>,
 }
 
-/// The entries of a list with commas; `none` is the empty list.
+/// Splits a list with commas. `none` is the empty list.
 fn listed(text: &str) -> Vec<&str> {
     let entries = text.split(',').map(str::trim);
     entries
@@ -62,7 +62,7 @@ fn listed(text: &str) -> Vec<&str> {
 
 const NONE: &str = "none";
 
-/// `ltp*=14d`.
+/// Parses `ltp*=14d`.
 fn suite(entry: &str) -> Result<SuiteReuse, Failure> {
     let (suite, within) = entry.split_once('=').unwrap_or((entry, ""));
     suite_reuse(suite.trim(), within.trim()).map_err(|problem| {
@@ -121,10 +121,10 @@ pub(crate) async fn run(args: &ReuseArgs, context: &Context) -> anyhow::Result<u
     Ok(exit::OK)
 }
 
-/// Of a hundred, how many check a result, if nobody says otherwise; the scheduler has the same.
+/// Default percentage of reusable jobs that run anyway. The scheduler has the same constant.
 const AUDIT_PERCENT: u8 = 1;
 
-/// The settings for people.
+/// Returns the settings for people.
 fn settings_text(settings: &ReuseSettings) -> String {
     let or_none = |words: Vec<String>| {
         if words.is_empty() {
@@ -147,7 +147,7 @@ fn settings_text(settings: &ReuseSettings) -> String {
     .join("\n")
 }
 
-/// The answer to `forget`, for people.
+/// Returns the answer to `forget`, for people.
 fn forgotten_text(forgotten: &ReuseForgotten) -> String {
     let (id, key) = (&forgotten.job_id, harmless(&forgotten.key));
     let mut lines = vec![if forgotten.forgotten.is_empty() {
@@ -167,7 +167,7 @@ fn forgotten_text(forgotten: &ReuseForgotten) -> String {
     lines.join("\n")
 }
 
-/// The explanation for people.
+/// Returns the explanation for people.
 fn text(explanation: &ReuseExplanation) -> String {
     let (id, verdict) = (&explanation.job_id, &explanation.verdict);
     let summary = harmless(&explanation.summary);

@@ -25,13 +25,13 @@ use crate::{
     words::quoted,
 };
 
-/// How long jobs may take to end after Ctrl-C, before they are killed.
+/// Time for jobs to end after Ctrl-C, before they are killed.
 const OBEY: Duration = Duration::from_secs(10);
-/// How often they are told.
+/// Interval between requests to stop.
 const STOP_EVERY: Duration = Duration::from_millis(100);
-/// How long the last look may take when nothing runs any more.
+/// Time limit of the last update, when nothing runs any more.
 const SETTLE: Duration = Duration::from_secs(3);
-/// How many ids go in one request.
+/// Maximum number of ids in one request.
 const IDS_MAX: usize = 1000;
 
 /// The job file to run, and the options.
@@ -86,7 +86,7 @@ pub(crate) async fn run(args: &RunArgs, context: &Context) -> anyhow::Result<u8>
     fit.fit(&mut entries)?;
 
     let data_dir = data_dir(args.data.as_deref())?;
-    // From here on, a signal stops in order.
+    // From here on, a signal stops the run in order.
     let signals = Signals::catch()?;
     let lab = LocalLab::start(&data_dir, &machine, &site, jobs_max, args.runner.as_deref()).await?;
     context.output.remark(&format!(
@@ -121,7 +121,7 @@ pub(crate) async fn run(args: &RunArgs, context: &Context) -> anyhow::Result<u8>
     Ok(ran.code(&endings))
 }
 
-/// Says how the jobs ended.
+/// Prints the results of the jobs.
 fn tell(
     endings: &[Ending],
     (data_dir, submit_id): (&Path, &str),
@@ -149,7 +149,7 @@ fn tell(
     Ok(())
 }
 
-/// The command that runs one job again.
+/// Returns the command that runs one job again.
 fn again(ending: &Ending) -> String {
     let mut words = vec!["fairlead run".to_owned(), quoted(&ending.file)];
     for (key, value) in &ending.params {
@@ -159,7 +159,7 @@ fn again(ending: &Ending) -> String {
     words.join(" ")
 }
 
-/// The outcome of the run.
+/// Result of the run.
 struct Ran {
     follower: Follower,
     refused: usize,
@@ -176,17 +176,17 @@ impl Ran {
     }
 }
 
-/// A run that is on.
+/// A run in progress.
 struct Run<'a> {
     lab: LocalLab,
     signals: Signals,
     context: &'a Context,
-    /// Whether everything was killed at once, so that nothing answers any more.
+    /// True if everything was killed at once, so that nothing answers any more.
     killed: bool,
 }
 
 impl Run<'_> {
-    /// Submits all and follows them to their ends, or to Ctrl-C.
+    /// Submits all jobs and follows them to their ends, or to Ctrl-C.
     async fn drive(&mut self, entries: &[Entry]) -> Result<Ran, Failure> {
         let mut teller = Teller::refusals_only(self.context);
         let sent = submission::send(entries, &self.lab.client, How::default(), |report| {
@@ -209,7 +209,7 @@ impl Run<'_> {
         })
     }
 
-    /// Whether Ctrl-C came before the end.
+    /// Follows the jobs. Returns true if Ctrl-C came before the end.
     async fn follow(&mut self, follower: &mut Follower) -> Result<bool, Failure> {
         let mut progress = Progress::new(self.context, follower.jobs().len());
         let mut tails = Tails::default();
@@ -238,7 +238,7 @@ impl Run<'_> {
         interrupted
     }
 
-    /// Stops what runs, cancels what waits; a second signal kills instead.
+    /// Stops running jobs, and cancels waiting ones. A second signal kills instead.
     async fn wind_down(&mut self, follower: &mut Follower) {
         self.context
             .output
@@ -261,20 +261,20 @@ impl Run<'_> {
     }
 }
 
-/// Nothing is left running after this, and nothing waits.
+/// Stops all jobs, so that afterwards none runs or waits.
 async fn stop_in_order(lab: &mut LocalLab, follower: &mut Follower) {
     let client = lab.client.clone();
-    // What does not obey by then is killed with the agent.
+    // Jobs that do not obey in time are killed with the agent.
     let _ = tokio::time::timeout(OBEY, stop_until_over(&client, follower, is_to_stop)).await;
     stop_until_over(&client, follower, |job| !is_to_stop(job)).await;
     lab.stop_agent().await;
-    // What the agent gave back waits again.
+    // Jobs that the agent gave back wait again.
     stop_jobs(&client, follower, |_| true).await;
-    // Whatever is not known by then is shown as it was last seen.
+    // Jobs without news by then are shown in their last known state.
     let _ = tokio::time::timeout(SETTLE, follower.look(&client)).await;
 }
 
-/// Whether a job ends with its run, as it stands now.
+/// Returns true if a job ends with its run, in its present state.
 fn is_to_stop(job: &Tracked) -> bool {
     match job.on_shutdown {
         OnShutdown::Skip => true,
@@ -283,7 +283,7 @@ fn is_to_stop(job: &Tracked) -> bool {
     }
 }
 
-/// Stops what is to stop, until none of these jobs is left.
+/// Stops the selected jobs, until none of them is left.
 async fn stop_until_over(
     client: &Client,
     follower: &mut Follower,
@@ -300,7 +300,7 @@ async fn stop_until_over(
     }
 }
 
-/// Cancels what waits and terminates what a testbox has. Refusals are of jobs that have just gone on.
+/// Cancels waiting jobs, and terminates held ones. Refusals concern jobs that have just moved on.
 async fn stop_jobs(client: &Client, follower: &Follower, which: impl Fn(&Tracked) -> bool) {
     let alive = || {
         let jobs = follower.jobs().iter();
@@ -315,7 +315,7 @@ async fn stop_jobs(client: &Client, follower: &Follower, which: impl Fn(&Tracked
     }
 }
 
-/// The folder for everything, made if missing; absolute.
+/// Returns the absolute path of the folder for all data, and creates it if missing.
 fn data_dir(asked: Option<&Path>) -> Result<PathBuf, Failure> {
     let folder = asked.map_or_else(
         || {

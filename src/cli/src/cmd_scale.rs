@@ -106,7 +106,7 @@ fn table(decisions: &[PoolDecision], paper: Paper) -> String {
     grid.render(paper)
 }
 
-/// The pool as it is, and the numbers of its last decision.
+/// Returns the present state of the pool, and the numbers of its last decision.
 fn explained(pool: &PoolView, last: Option<&PoolDecision>) -> String {
     let mut lines = vec![format!(
         "pool {}: {} machines, {} to {}, law {}",

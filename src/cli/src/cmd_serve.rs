@@ -31,11 +31,11 @@ use crate::{
     store_args::StoreArgs,
 };
 
-/// Shortest lease: heartbeats must fit in it several times.
+/// Minimum lease, ms. Several heartbeats must fit into it.
 const LEASE_MS_MIN: u64 = 1000;
-/// Heartbeats in a lease: some may be lost.
+/// Number of heartbeats in a lease. Some may be lost.
 const BEATS_IN_LEASE: u64 = 6;
-/// Longest time between heartbeats.
+/// Maximum time between heartbeats, ms.
 const BEAT_MS_MAX: u64 = 10_000;
 
 /// How to serve.
@@ -183,12 +183,12 @@ impl SiteArgs {
     }
 }
 
-/// At least one second: 0 would mean no limit.
+/// Returns at least one second, because 0 would mean no limit.
 fn seconds(ms: u64) -> u64 {
     ms.div_ceil(1000).max(1)
 }
 
-/// `boot=20m`.
+/// Parses `boot=20m`.
 fn stage_timeout(text: &str) -> Result<(Stage, u64), String> {
     let (stage, time) = text
         .split_once('=')
@@ -232,7 +232,7 @@ pub(crate) async fn run(args: &ServeArgs, context: &Context) -> anyhow::Result<u
     Err(Failure::local(message, hint).into())
 }
 
-/// Lets this process have as many files and connections as it may: each waiting testbox is one.
+/// Raises the limit of open files to the maximum, because each waiting testbox needs a connection.
 fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -247,7 +247,7 @@ fn raise_open_files() {
     }
 }
 
-/// Starts a replica; what keeps it from starting is of this machine or its store.
+/// Starts a replica. Errors come from this machine or its store.
 pub(crate) async fn start(config: Config) -> Result<Server, Failure> {
     Server::start(config)
         .await
@@ -321,7 +321,7 @@ fn check_lease(lease_ms: u64) -> Result<(), Failure> {
     Err(Failure::usage(message, "omit --lease for 60s"))
 }
 
-/// The one job of this file.
+/// Returns the only job of this file.
 fn read_health_check(file: &Path, site: &SiteDefaults) -> Result<HealthCheck, Failure> {
     let refuse = |why: String, hint: &str| {
         let message = format!("--health-check {}: {why}", file.display());
@@ -338,14 +338,14 @@ fn read_health_check(file: &Path, site: &SiteDefaults) -> Result<HealthCheck, Fa
     HealthCheck::of(job, site).map_err(|error| refuse(error.to_string(), &error.hint))
 }
 
-/// The given names, and the machine's own name, in full and short.
+/// Returns the given names, and the machine's own short and full name.
 fn host_names(said: &[String]) -> Vec<String> {
     let own = machine_name();
     let short = own.split('.').next().unwrap_or_default().to_owned();
     said.iter().cloned().chain([own, short]).collect()
 }
 
-/// A name, without port.
+/// Checks a host name without a port.
 fn host_name(text: &str) -> Result<String, String> {
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if text.is_empty() || !text.chars().all(good) {
@@ -356,7 +356,7 @@ fn host_name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// A URL without a slash at its end.
+/// Returns a URL without a slash at its end.
 fn advertised(text: &str) -> Result<String, String> {
     let rest = text
         .strip_prefix("http://")
@@ -385,7 +385,7 @@ fn address(text: &str) -> Result<SocketAddr, Failure> {
         .ok_or_else(|| refuse("no such name".to_owned()))
 }
 
-/// The machine's name, with only the characters that names of replicas and hosts have.
+/// Returns the machine's name, reduced to the characters that names of replicas and hosts may have.
 pub(crate) fn machine_name() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name: String = name

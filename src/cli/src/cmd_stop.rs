@@ -37,18 +37,18 @@ pub(crate) struct CancelArgs {
     caution: Caution,
 }
 
-/// The word of a report that it was done.
+/// Message of a report that a job was stopped.
 const DONE: &str = "success";
-/// How many ids go in one request.
+/// Maximum number of ids in one request.
 const IDS_MAX: usize = 1000;
 
-/// An act, and the stages of the jobs that it is for. None: those of all stages.
+/// An action, and the stages of the jobs that it applies to. `None`: all stages.
 pub(crate) struct Act<'a> {
     pub(crate) word: &'a str,
     pub(crate) stages: Vec<String>,
 }
 
-/// The ids that are meant, and that a person agrees to. `None`: nothing is to be done.
+/// Returns the selected ids after the user's agreement. `None`: nothing to do.
 pub(crate) async fn agreed(
     selector: &Selector,
     caution: Caution,
@@ -78,7 +78,7 @@ pub(crate) async fn agreed(
     Ok(Some(found.jobs.into_iter().map(|job| job.job_id).collect()))
 }
 
-/// Cancels jobs that wait.
+/// Cancels waiting jobs.
 pub(crate) async fn cancel(args: &CancelArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
     let what = Act {
@@ -96,7 +96,7 @@ pub(crate) async fn cancel(args: &CancelArgs, context: &Context) -> anyhow::Resu
     report(&reports, "cancelled", context)
 }
 
-/// Stops jobs that a testbox has. A job that the scheduler refuses to stop does not keep it from the others.
+/// Stops running jobs. A refusal for one job does not stop the others.
 pub(crate) async fn terminate(args: &StopArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
     let held = Stage::ALL.iter().filter(|stage| stage.is_held());
@@ -127,7 +127,7 @@ pub(crate) async fn terminate(args: &StopArgs, context: &Context) -> anyhow::Res
     report(&reports, "told to stop", context)
 }
 
-/// One line a job.
+/// Prints one line for each job.
 pub(crate) fn report(reports: &[CancelItem], done: &str, context: &Context) -> anyhow::Result<u8> {
     let mut refused = 0;
     for item in reports {

@@ -127,7 +127,7 @@ pub(crate) async fn run(args: &SubmitArgs, context: &Context) -> anyhow::Result<
     Ok(code)
 }
 
-/// Asks the scheduler what a submit of the jobs would do.
+/// Asks the scheduler for the result of a submit of the jobs.
 async fn try_in_lab(
     strict: bool,
     places: &[String],
@@ -152,7 +152,7 @@ async fn try_in_lab(
     Ok(if refused { exit::REFUSED } else { exit::OK })
 }
 
-/// The outlook of a job in one line.
+/// Returns the outlook of a job in one line.
 fn outlook(report: &Report) -> String {
     let item = &report.item;
     let mut words = if report.accepted() {
@@ -171,7 +171,7 @@ fn outlook(report: &Report) -> String {
     lines.fold(words, |words, line| format!("{words}\n{line}"))
 }
 
-/// The outlook of a job in lines.
+/// Returns the outlook of a job in several lines.
 fn expected(outlook: &Outlook) -> Vec<String> {
     let Outlook { queue, class, .. } = outlook;
     let waits = |of: String, waits: &RecentWaits| {
@@ -197,7 +197,7 @@ fn expected(outlook: &Outlook) -> Vec<String> {
     lines
 }
 
-/// Sends the jobs, and tells of each.
+/// Sends the jobs, and reports each one.
 async fn send(
     args: &SubmitArgs,
     entries: &[Entry],
@@ -226,7 +226,7 @@ async fn send(
     sent
 }
 
-/// Each job's place in its file, for messages.
+/// Returns each job's place in its file, for messages.
 fn places(files: &[FileJobs]) -> Vec<String> {
     let of_file = |file: &FileJobs| {
         let (name, all) = (file.file.clone(), file.jobs.len());
@@ -235,8 +235,8 @@ fn places(files: &[FileJobs]) -> Vec<String> {
     files.iter().flat_map(of_file).collect()
 }
 
-/// Says on stderr what any scheduler would refuse; the jobs are shown all the same. The code says whether a
-/// value was at fault: a job without a suite may be meant to be completed.
+/// Prints problems that any scheduler would refuse, on stderr. The jobs are shown anyway. The exit code tells if a
+/// value was wrong; a job without a suite may be meant to be completed.
 fn judge(places: &[String], entries: &[Entry], context: &Context) -> u8 {
     let (site, limits) = (SiteDefaults::default(), SubmitLimits::default());
     let now_ms = clock::now_ms();

@@ -11,9 +11,9 @@ use crate::{
     table::{Grid, Paper, cut, harmless, or_dash},
 };
 
-/// Largest file that is read, bytes: what 20,000 cases take at most.
+/// Maximum size of a file that is read, bytes. 20,000 cases fit in.
 const FILE_BYTES_MAX: usize = 64 << 20;
-/// Characters of a message in the table.
+/// Number of characters of a message in the table.
 const MESSAGE_CHARS_MAX: usize = 100;
 
 /// Of which job.
@@ -54,7 +54,8 @@ pub(crate) async fn run(args: &TestsArgs, context: &Context) -> anyhow::Result<u
     Ok(if all_good { exit::OK } else { exit::JOB_FAILED })
 }
 
-/// The results of a job; of one with shards those of all of them, each case and metric with its shard's number.
+/// Reads the results of a job. For a job with shards, reads those of all shards, with the shard's number on each case
+/// and metric.
 async fn read(id: &str, client: &Client) -> Result<TestResults, Failure> {
     let answer = client.answer(id).await?;
     let mut all = None;
@@ -94,7 +95,7 @@ fn add(all: &mut TestResults, of_shard: TestResults, shard: u16) {
     all.problems.extend(problems.map(|problem| named(problem)));
 }
 
-/// `None`: the job has none.
+/// Reads the results of one job. `None`: the job has none.
 async fn read_one(id: &str, root: &str, client: &Client) -> Result<Option<TestResults>, Failure> {
     let path = format!("{root}/results.json");
     let too_large = || {
@@ -112,7 +113,7 @@ async fn read_one(id: &str, root: &str, client: &Client) -> Result<Option<TestRe
     Ok(Some(results))
 }
 
-/// A table of what is remembered of tests.
+/// Returns a table of the history of tests.
 fn past(history: &[TestHistory], now_ms: u64, paper: Paper) -> String {
     let mut grid = Grid::new(&["test", "group", ">passed", ">failed", ">seconds", ">last"]);
     for test in history {

@@ -119,7 +119,7 @@ struct UpdateArgs {
 }
 
 impl WhenArgs {
-    /// Puts what is said over what the file says.
+    /// Overrides the values of the file with those of the options.
     fn set(&self, spec: &mut Spec) {
         if self.every.is_some() {
             spec.shift_remove("cron");
@@ -191,7 +191,7 @@ pub(crate) async fn run(args: &TimersArgs, context: &Context) -> anyhow::Result<
     }
 }
 
-/// The one job of a file, filled in as a submit's.
+/// Returns the only job of a file, completed as for a submit.
 async fn only_job(jobs: &JobsArgs, context: &Context) -> Result<Entry, Failure> {
     let mut settings = context.settings()?;
     let files = jobs.expand(&settings.include_dirs.value)?;
@@ -286,7 +286,7 @@ async fn show_all(args: &ListArgs, context: &Context) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-/// When it runs, as it was written.
+/// Returns the schedule as it was written.
 fn when(timer: &TimerView) -> String {
     match (&timer.every, &timer.cron, &timer.timezone) {
         (Some(every), ..) => format!("every {every}"),
@@ -304,7 +304,7 @@ fn next(timer: &TimerView) -> String {
     }
 }
 
-/// One line about a timer that was made or changed.
+/// Returns one line about a timer that was created or changed.
 fn said(timer: &TimerView) -> String {
     let next = if timer.paused {
         next(timer)

@@ -12,7 +12,7 @@ use crate::{
     table::{Grid, Paper},
 };
 
-/// Milliseconds of an hour.
+/// Number of milliseconds in an hour.
 const HOUR_MS: f64 = 3_600_000.0;
 
 /// Which time, and by what.
@@ -45,7 +45,7 @@ pub(crate) async fn run(args: &UsageArgs, context: &Context) -> anyhow::Result<u
     Ok(exit::OK)
 }
 
-/// The share of each queue by its weight among those that ran, per cent.
+/// Returns each queue's target share by its weight among the queues that ran, percent.
 async fn wanted(by: &str, report: &UsageReport, client: &Client) -> BTreeMap<String, f64> {
     if by != "queue" {
         return BTreeMap::new();

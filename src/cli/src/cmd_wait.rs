@@ -70,7 +70,7 @@ pub(crate) async fn run(args: &WaitArgs, context: &Context) -> anyhow::Result<u8
     Ok(attached::code(&endings, left))
 }
 
-/// The jobs that are meant, and how a command line names them.
+/// Returns the selected jobs, and their name on a command line.
 async fn meant(
     args: &WaitArgs,
     client: &Client,
@@ -133,7 +133,7 @@ async fn of_submit(id: &str, args: &WaitArgs, client: &Client) -> Result<Found, 
     args.selector.collect(client, query, usize::MAX).await
 }
 
-/// A job, as far as it has to be known to be found in lists.
+/// A selected job, with the data needed to find it in lists.
 struct Meant {
     job_id: String,
     submit_id: String,

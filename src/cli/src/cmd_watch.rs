@@ -19,21 +19,21 @@ use crate::{
     watching::{Lines, Look, Page, Screen, Watched, said},
 };
 
-/// How often the lab is asked. A look that took many requests is followed by a longer pause.
+/// Interval between updates. An update with many requests is followed by a longer pause.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Requests of a look that cost no longer pause.
+/// Number of requests in an update without a longer pause.
 const LOOK_REQUESTS: u32 = 6;
-/// The longest pause, in looks.
+/// Maximum pause, in intervals.
 const PAUSES_MAX: u32 = 20;
-/// How long one look may take, before the scheduler counts as away.
+/// Time limit of one update, after which the scheduler counts as unreachable.
 const LOOK_LIMIT: Duration = Duration::from_secs(10);
-/// How long it is said that the scheduler is back.
+/// Time for which the return of the scheduler is shown.
 const BACK_SHOWN: Duration = Duration::from_secs(10);
-/// How long named jobs may be missing: searches lag behind writes.
+/// Time for which named jobs may be missing, because searches lag behind writes.
 const MISSING_MAX: Duration = Duration::from_secs(5);
-/// Looks in a row that must see that all is over: a job may change between two requests of a look.
+/// Number of consecutive updates that must find all jobs ended. A job may change between two requests of an update.
 const LOOKS_OVER: u32 = 2;
-/// What leaves the table.
+/// Keys that leave the table.
 const LEAVE_KEYS: &[u8] = b"qQ";
 
 /// Which jobs.
@@ -82,25 +82,25 @@ pub(crate) async fn run(args: &WatchArgs, context: &Context) -> anyhow::Result<u
     })
 }
 
-/// Why the table ended.
+/// Reason why the table ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Left {
-    /// All jobs that were named have ended.
+    /// All named jobs have ended.
     Over,
-    /// Somebody pressed a key.
+    /// The user pressed a key.
     Key,
-    /// Ctrl-C, or another signal.
+    /// Ctrl-C or another signal came.
     Signal,
 }
 
-/// What is known of the way to the scheduler.
+/// State of the connection to the scheduler.
 #[derive(Debug, Clone)]
 enum Link {
-    /// Nothing went wrong.
+    /// No failures so far.
     Fresh,
-    /// Since when no scheduler answers, and why.
+    /// Start and reason of the present outage.
     Away(Instant, String),
-    /// Since when one answers again, and how long it was away.
+    /// Return of the scheduler, and the duration of the outage.
     Back(Instant, Duration),
 }
 
@@ -108,17 +108,17 @@ struct Watch<'a> {
     context: &'a Context,
     client: Client,
     watched: Watched<'a>,
-    /// The command line that watches the same jobs.
+    /// Command line that watches the same jobs.
     name: String,
     began: Instant,
     last: Option<Look>,
     link: Link,
-    /// Looks in a row that saw that all is over.
+    /// Number of consecutive updates that found all jobs ended.
     over: u32,
 }
 
 impl Watch<'_> {
-    /// The table, until somebody leaves it or all is over.
+    /// Shows the table until the user leaves it or all jobs have ended.
     async fn live(&mut self, signals: &mut Signals) -> Result<Left, Failure> {
         let (input, output) = (io::stdin(), io::stdout());
         let screen = Screen::new(input.as_fd(), output.as_fd()).map_err(|error| broken(&error))?;
@@ -151,7 +151,7 @@ impl Watch<'_> {
         }
     }
 
-    /// A line for each change.
+    /// Prints a line for each change.
     async fn plain(&mut self, signals: &mut Signals) -> Result<Left, Failure> {
         let mut lines = Lines::default();
         let output = &self.context.output;
@@ -191,7 +191,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Looks once. A scheduler that is away for a while is waited for.
+    /// Updates once. An unreachable scheduler is awaited for a while.
     async fn look(&mut self) -> Result<(), Failure> {
         let looked = tokio::time::timeout(LOOK_LIMIT, self.watched.look(&self.client)).await;
         let now = clock::monotonic();
@@ -217,7 +217,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Refuses names that no job has.
+    /// Fails for names that no job has.
     fn check_missing(&self, now: Instant) -> Result<(), Failure> {
         let is_empty = self.last.as_ref().is_some_and(|look| look.counts.jobs == 0);
         let waited = now.duration_since(self.began);
@@ -239,7 +239,7 @@ impl Watch<'_> {
         LOOK_EVERY * requests.div_ceil(LOOK_REQUESTS).clamp(1, PAUSES_MAX)
     }
 
-    /// What the last line says.
+    /// Returns the text of the last line.
     fn remark(&self) -> String {
         let now = clock::monotonic();
         match &self.link {
@@ -252,7 +252,7 @@ impl Watch<'_> {
         }
     }
 
-    /// What stays on the terminal.
+    /// Prints the text that stays on the terminal.
     fn end(&self, left: Left) {
         let output = &self.context.output;
         if let Some(look) = &self.last
@@ -286,13 +286,13 @@ fn broken(error: &io::Error) -> Failure {
     )
 }
 
-/// What happened while something went on.
+/// Event during a step.
 enum Event<T> {
-    /// It is done.
+    /// The step is done.
     Done(T),
-    /// Somebody leaves.
+    /// The user leaves.
     Left(Left),
-    /// The page is to be drawn anew.
+    /// The page must be drawn again.
     Redraw,
 }
 
@@ -304,7 +304,7 @@ struct Events {
 }
 
 impl Events {
-    /// Draws the page, if the terminal is this command's.
+    /// Draws the page, if this command owns the terminal.
     fn draw(&self, watch: &Watch<'_>) -> Result<(), Failure> {
         if !self.screen.enter().map_err(|error| broken(&error))? {
             return Ok(());
@@ -322,7 +322,7 @@ impl Events {
         Ok(())
     }
 
-    /// Waits for the end of `step`, for a key that leaves, or for a signal.
+    /// Waits for the end of `step`, for a key that leaves the table, or for a signal.
     async fn during<T>(
         &mut self,
         step: impl Future<Output = T>,
@@ -347,7 +347,7 @@ impl Events {
     }
 }
 
-/// Waits for a key that leaves.
+/// Waits for a key that leaves the table.
 async fn leaving(screen: &Screen) {
     loop {
         match screen.key().await {

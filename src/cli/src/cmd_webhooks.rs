@@ -86,7 +86,7 @@ fn table(list: &[WebhookView], now_ms: u64, paper: Paper) -> String {
     grid.render(paper)
 }
 
-/// The event of which it tells. While that is open, all that it may tell of.
+/// Returns the reported event, or all possible events while it is open.
 fn event(webhook: &WebhookView) -> String {
     if webhook.on.is_empty() || webhook.standing != "waiting" || webhook.event == "failing" {
         return webhook.event.clone();

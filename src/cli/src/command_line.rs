@@ -131,7 +131,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Runs the command. Each future is boxed: one future of all commands would be compiled once for each of its uses.
+    /// Runs the command. Each future is boxed, because one future of all commands would be compiled once for each use.
     pub(crate) fn run<'a>(
         &'a self,
         context: &'a Context,

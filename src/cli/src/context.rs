@@ -11,16 +11,16 @@ use crate::{
     settings::{Environment, Flags, Settings},
 };
 
-/// Shared by the whole command.
+/// State shared by the whole command.
 pub(crate) struct Context {
     pub(crate) output: Output,
     pub(crate) env: Environment,
     pub(crate) flags: Flags,
-    /// Whether a program reads the result.
+    /// True if the result is for programs.
     pub(crate) json: bool,
-    /// The settings of `fairlead serve`, if that is the command.
+    /// Settings of `fairlead serve`. Empty for other commands.
     pub(crate) serving: Vec<Resolved>,
-    /// Remarks on settings are made once.
+    /// Guard by which remarks on settings are printed once.
     pub(crate) told: Once,
 }
 
@@ -35,12 +35,12 @@ impl Context {
         Ok(settings)
     }
 
-    /// A client for the scheduler that the settings name.
+    /// Returns a client for the scheduler in the settings.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
         Ok(Client::new(self.settings()?.client_config())?)
     }
 
-    /// The account that an option names, else the own one.
+    /// Returns the account of an option, or the user's own account.
     pub(crate) async fn account_of(
         &self,
         said: Option<&String>,
@@ -52,7 +52,7 @@ impl Context {
         }
     }
 
-    /// Who submits where a job does not say: the account that the settings name, else the token's, else the user of this
+    /// Returns the submitting account for jobs without one: from the settings, else the token's, else the user of this
     /// machine.
     pub(crate) async fn own_account(
         &self,
@@ -72,7 +72,7 @@ impl Context {
         }
     }
 
-    /// Prints a value as JSON for programs, or what `text` makes of it for people.
+    /// Prints a value as JSON for programs, or as the text that `text` returns for people.
     pub(crate) fn print<T: serde::Serialize>(
         &self,
         value: &T,

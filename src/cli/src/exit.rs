@@ -8,11 +8,11 @@ use fairlead_content::transfer::TransferError;
 use fairlead_job::file::JobFileError;
 use serde_json::{Value, json};
 
-/// All is well; for `run` and `submit -m`: every job succeeded.
+/// Success. For `run` and `submit -m`: every job succeeded.
 pub(crate) const OK: u8 = 0;
 /// A job did not succeed.
 pub(crate) const JOB_FAILED: u8 = 1;
-/// `plan`: the lab is not as the file says, as `diff` has it.
+/// `plan`: the lab differs from the file, as in `diff`.
 pub(crate) const DIFFERS: u8 = 1;
 /// The command line, the configuration or a job file is wrong. Nothing was done.
 pub(crate) const USAGE: u8 = 2;
@@ -20,16 +20,16 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const REFUSED: u8 = 3;
 /// No scheduler answers.
 pub(crate) const UNREACHABLE: u8 = 4;
-/// Something on this machine: a folder, a port, a full disk.
+/// A problem on this machine: a folder, a port, a full disk.
 pub(crate) const LOCAL: u8 = 5;
-/// `doctor` or `check` found something to mend.
+/// `doctor` or `check` found a problem.
 pub(crate) const TO_MEND: u8 = 6;
-/// The jobs had not ended when the time was up.
+/// The time limit was reached before the jobs had ended.
 pub(crate) const TOO_LATE: u8 = 7;
 /// Stopped by Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// The codes as `--help` shows them.
+/// Exit codes as `--help` shows them.
 pub(crate) const HELP: &str = "\
 Exit codes:
   0    done; with run and submit -m: every job succeeded
@@ -42,18 +42,18 @@ Exit codes:
   7    wait: the jobs had not ended when the time was up
   130  stopped by Ctrl-C";
 
-/// Why a command ends, with its exit code.
+/// Reason why a command ends, with its exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// One of the constants of this module.
     pub(crate) code: u8,
-    /// What is wrong, lowercase, with the value and the limit. May have several lines.
+    /// Problem in lower case, with the value and the limit. It may have several lines.
     pub(crate) message: String,
-    /// What to do about it; empty when the message says it all.
+    /// Advice for the user. Empty: the message is enough.
     pub(crate) hint: String,
-    /// The scheduler's own words, if it refused something.
+    /// Error of the scheduler, if it refused something.
     refusal: Option<Box<ErrorBody>>,
-    /// Whether it may pass with time: no scheduler answers, or one that cannot just now.
+    /// True if the problem may disappear with time: no scheduler answers, or none can answer now.
     pub(crate) may_pass: bool,
 }
 
@@ -68,12 +68,12 @@ impl Failure {
         }
     }
 
-    /// The user's mistake.
+    /// Returns a failure by a mistake of the user.
     pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(USAGE, message, hint)
     }
 
-    /// This machine's.
+    /// Returns a failure of this machine.
     pub(crate) fn local(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(LOCAL, message, hint)
     }
@@ -190,7 +190,7 @@ impl From<TransferError> for Failure {
     }
 }
 
-/// The code and the text for whatever a command returned.
+/// Returns the exit code and text of an error.
 pub(crate) fn describe(error: &anyhow::Error) -> (u8, String) {
     let code = error
         .downcast_ref::<Failure>()
@@ -198,7 +198,7 @@ pub(crate) fn describe(error: &anyhow::Error) -> (u8, String) {
     (code, format!("{error:#}"))
 }
 
-/// The name of an exit code, for programs.
+/// Returns the name of an exit code, for programs.
 fn name_of(code: u8) -> &'static str {
     match code {
         JOB_FAILED => "job_failed",
@@ -212,7 +212,7 @@ fn name_of(code: u8) -> &'static str {
     }
 }
 
-/// A failure as an object for programs. A refusal of the scheduler has its own code.
+/// Returns a failure as an object for programs. A refusal of the scheduler has its own code.
 pub(crate) fn object(error: &anyhow::Error) -> Value {
     let failure = error.downcast_ref::<Failure>();
     let exit_code = failure.map_or(LOCAL, |failure| failure.code);
@@ -236,7 +236,7 @@ pub(crate) fn object(error: &anyhow::Error) -> Value {
     json!({ "code": code, "message": message, "hint": hint, "exit_code": exit_code })
 }
 
-/// The same for a command line that cannot be read.
+/// Returns an unreadable command line as an object for programs.
 pub(crate) fn usage_object(error: &clap::Error) -> Value {
     let text = error.render().to_string();
     let mut parts = text.splitn(2, "\n\n");

@@ -32,15 +32,15 @@ pub(crate) struct JobsArgs {
 /// The jobs of one file.
 #[derive(Debug)]
 pub(crate) struct FileJobs {
-    /// The file as it was named.
+    /// File as it was named.
     pub(crate) file: String,
-    /// Its jobs, never empty.
+    /// Jobs of the file, never empty.
     pub(crate) jobs: Vec<Spec>,
-    /// Its keys that were probably meant to be fields.
+    /// Keys that are probably misspelt fields.
     pub(crate) misspelt: Vec<Misspelt>,
 }
 
-/// Says on stderr which keys are probably misspelt; with `strict` they are a mistake.
+/// Reports probably misspelt keys on stderr. With `strict` it fails.
 pub(crate) fn mind_keys(
     files: &[FileJobs],
     strict: bool,
@@ -64,7 +64,7 @@ pub(crate) fn mind_keys(
 }
 
 impl JobsArgs {
-    /// Expands every file, or fails with the first that cannot be. `more_dirs` are searched last.
+    /// Expands every file. Fails with the first that cannot be expanded. `more_dirs` are searched last.
     pub(crate) fn expand(&self, more_dirs: &[String]) -> Result<Vec<FileJobs>, Failure> {
         let mut include_dirs = self.include_dirs.clone();
         include_dirs.extend(more_dirs.iter().map(PathBuf::from));
@@ -114,7 +114,7 @@ fn settings(
     words.iter().map(setting).collect()
 }
 
-/// The include as named, or else in the first folder that has it.
+/// Returns the include as named, or in the first folder that has it.
 fn found(path: &Path, include_dirs: &[PathBuf]) -> PathBuf {
     let places = include_dirs.iter().map(|dir| dir.join(path));
     std::iter::once(path.to_owned())
@@ -139,14 +139,14 @@ fn stdin() -> Result<Vec<u8>, Failure> {
     Ok(text)
 }
 
-/// The disk, and the texts of `-s` as files, so that their errors have a place and a snippet, too.
+/// The disk, and the texts of `-s` as files, so that their errors also have a place and a snippet.
 #[derive(Debug, Default)]
 struct WithTexts {
     texts: Vec<(PathBuf, String)>,
 }
 
 impl WithTexts {
-    /// Keeps a text and gives it a name that no file on a disk has.
+    /// Adds a text under a name that no file on a disk has.
     fn add(&mut self, text: &str) -> PathBuf {
         let name = PathBuf::from(format!("-s (number {})", self.texts.len() + 1));
         self.texts.push((name.clone(), text.to_owned()));

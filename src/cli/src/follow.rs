@@ -14,13 +14,13 @@ use fairlead_job::{DataReadiness, Health, OnShutdown, Stage};
 
 use crate::{clock, exit::Failure};
 
-/// Jobs of one page.
+/// Number of jobs on one page.
 const PAGE_JOBS: u32 = 500;
-/// How often the list is looked at, for each page that it took.
+/// Interval between reads of the list, for each of its pages.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
-/// How long results may come in after the end before the job counts as done all the same.
+/// Time for results to arrive after the end, before the job counts as done anyway.
 const RESULTS_MAX: Duration = Duration::from_secs(30);
-/// How long the list may miss jobs: searches lag behind writes, but not that much.
+/// Time for which jobs may be missing in the list, because searches lag behind writes.
 const MISSING_MAX: Duration = Duration::from_mins(1);
 
 /// One job that is followed.
@@ -29,15 +29,15 @@ pub(crate) struct Tracked {
     pub(crate) job_id: String,
     pub(crate) file: String,
     pub(crate) params: Vec<(String, String)>,
-    /// As the submit answered.
+    /// Result root from the answer of the submit.
     pub(crate) result_root: String,
-    /// What becomes of it when its run is stopped.
+    /// Action for the job when its run is stopped.
     pub(crate) on_shutdown: OnShutdown,
-    /// Whether it joined a group: lists show it only if they are asked for shards.
+    /// True if it joined a group. Lists show it only if they include shards.
     pub(crate) is_shard: bool,
-    /// Whether it belongs to no submit, as the parent of a group: no list of a submit has it.
+    /// True if it belongs to no submit, as the parent of a group. No list of a submit has it.
     pub(crate) is_loose: bool,
-    /// As last seen.
+    /// Last known state.
     pub(crate) seen: Option<JobSummary>,
     ended: Option<Instant>,
     done: bool,
@@ -64,7 +64,7 @@ impl Tracked {
         }
     }
 
-    /// What tells it apart for people: its parameters, or its file when it has none.
+    /// Returns a distinguishing label for people: its parameters, or its file if it has none.
     pub(crate) fn label(&self) -> String {
         if self.params.is_empty() {
             return self.file.clone();
@@ -77,28 +77,28 @@ impl Tracked {
         pairs.join(" ")
     }
 
-    /// How far it is, as last seen. A job that was never seen waits.
+    /// Returns its last known stage. A job that was never seen waits.
     pub(crate) fn stage(&self) -> StageWord {
         let seen = self.seen.as_ref();
         seen.map_or(Stage::Submit.into(), |seen| seen.job_stage.clone())
     }
 
-    /// Whether a testbox has it, as last seen.
+    /// Returns true if a testbox had it when last seen.
     pub(crate) fn is_held(&self) -> bool {
         self.stage().known().is_some_and(Stage::is_held)
     }
 
-    /// Whether it has ended, as last seen.
+    /// Returns true if it had ended when last seen.
     pub(crate) fn is_over(&self) -> bool {
         self.seen.as_ref().is_some_and(JobSummary::is_over)
     }
 
-    /// Whether it ended and nothing more is to come.
+    /// Returns true if it has ended and is complete.
     pub(crate) fn done(&self) -> bool {
         self.done
     }
 
-    /// How it ended, or `unknown`.
+    /// Returns its health, or `unknown`.
     pub(crate) fn health(&self) -> HealthWord {
         let seen = self.seen.as_ref();
         seen.map_or(Health::Unknown.into(), |seen| seen.job_health.clone())
@@ -108,7 +108,7 @@ impl Tracked {
         self.done && self.stage() == Stage::Finish && self.health() == Health::Success
     }
 
-    /// Takes news of the job.
+    /// Takes in a new state of the job.
     fn see(&mut self, seen: JobSummary, now: Instant) {
         let results_are_in = matches!(
             seen.job_data_readiness.parse(),
@@ -133,7 +133,7 @@ pub(crate) struct Follower {
     jobs: Vec<Tracked>,
     places: BTreeMap<String, usize>,
     submit_ids: Vec<String>,
-    /// Before here, every job of the list is done.
+    /// Position in the list before which every job is done.
     from: Option<String>,
     pages: u32,
     missing_since: Option<Instant>,
@@ -164,12 +164,12 @@ impl Follower {
         self.jobs.iter().all(Tracked::done)
     }
 
-    /// How long to wait before the next look: long lists are looked at less often.
+    /// Returns the delay before the next read. Longer lists are read less often.
     pub(crate) fn pause(&self) -> Duration {
         LOOK_EVERY * self.pages.clamp(1, 20)
     }
 
-    /// Asks for news. May be dropped half-way and called again.
+    /// Reads new states. The future may be dropped half-way and called again.
     pub(crate) async fn look(&mut self, client: &Client) -> Result<(), ClientError> {
         self.look_at_loose(client).await?;
         if self.submit_ids.is_empty() {
@@ -215,7 +215,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Asks for jobs that no list of a submit has, one by one.
+    /// Reads jobs that no list of a submit has, one by one.
     async fn look_at_loose(&mut self, client: &Client) -> Result<(), ClientError> {
         for job in &mut self.jobs {
             if !job.is_loose || job.done {
@@ -231,7 +231,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Fails when the scheduler has not listed some jobs for a long time, although all it lists are done.
+    /// Fails if jobs are missing in the list for a long time, although all listed jobs are done.
     pub(crate) fn check_missing(&mut self) -> Result<(), Failure> {
         let missing = self.jobs.iter().filter(|job| job.seen.is_none()).count();
         let all_seen_done = self.jobs.iter().all(|job| job.seen.is_none() || job.done);

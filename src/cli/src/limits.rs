@@ -42,7 +42,7 @@ impl LimitArgs {
     }
 }
 
-/// `100` is a hard limit, `soft=50` a soft one, `soft=50,hard=100` both, `none` takes both away.
+/// Parses a limit: `100` is hard, `soft=50` soft, `soft=50,hard=100` both. `none` removes both.
 pub(crate) fn bounds(text: &str) -> Result<Bounds, String> {
     let mut bounds = Bounds::default();
     if text == "none" {
@@ -66,7 +66,7 @@ pub(crate) fn bounds(text: &str) -> Result<Bounds, String> {
     Ok(bounds)
 }
 
-/// Limits for a table, each beside what is used of it, where that is known.
+/// Returns limits for a table, each with its present use if known.
 pub(crate) fn beside(limits: &Limits, used: impl Fn(&str) -> Option<u64>) -> String {
     let each = [
         ("waiting", limits.waiting),
@@ -85,7 +85,7 @@ pub(crate) fn beside(limits: &Limits, used: impl Fn(&str) -> Option<u64>) -> Str
     words.collect::<Vec<_>>().join("; ")
 }
 
-/// One limit, as [`bounds`] reads it.
+/// Returns one limit in the form of [`bounds`].
 pub(crate) fn words_of(bounds: Bounds) -> String {
     let both = [("soft", bounds.soft), ("hard", bounds.hard)];
     let said = both

@@ -16,7 +16,7 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Begins to log. `default` is a filter as `RUST_LOG` has it, for when neither variable is set.
+/// Starts logging. `default` is a filter in the form of `RUST_LOG`, used if neither variable is set.
 pub(crate) fn start(default: &str, format: LogFormat, env: &Environment) -> Result<(), Failure> {
     let named = ["FAIRLEAD_LOG", "RUST_LOG"];
     let found = named

@@ -91,8 +91,8 @@ use crate::{
     settings::Environment,
 };
 
-/// The C library's allocator gives each of many short threads a heap of its own, and keeps what a burst took.
-/// `docs/adr/0012-what-a-build-pays-for.md` compares allocators.
+/// Allocator of the program. The C library's allocator gives each of many short threads its own heap, and keeps the
+/// memory of a burst. `docs/adr/0012-what-a-build-pays-for.md` compares allocators.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -131,7 +131,7 @@ fn main() -> ExitCode {
     ExitCode::from(ended.unwrap_or_else(|error| tell(&error, context.json, &context.output)))
 }
 
-/// Tells why a command ends, and returns its exit code.
+/// Prints the reason why a command ends, and returns its exit code.
 fn tell(error: &anyhow::Error, is_for_programs: bool, output: &Output) -> u8 {
     let (code, text) = exit::describe(error);
     if is_for_programs {

@@ -13,12 +13,12 @@ use crate::{
     table::Paper,
 };
 
-/// Where a command's results and its remarks go.
+/// Destination of a command's results and remarks.
 pub(crate) struct Output {
     streams: Mutex<Streams>,
     terminal: bool,
     remarks_terminal: bool,
-    /// Whether a terminal may be coloured.
+    /// True if the terminal may show colours.
     colours: bool,
 }
 
@@ -30,7 +30,7 @@ struct Streams {
 }
 
 impl Output {
-    /// The process's own stdout and stderr.
+    /// Returns the process's own stdout and stderr.
     pub(crate) fn standard(env: &Environment) -> Self {
         let (out, err) = (io::stdout(), io::stderr());
         Self {
@@ -50,12 +50,12 @@ impl Output {
         self.streams.lock()
     }
 
-    /// Whether results go to a person's terminal.
+    /// Returns true if results go to a person's terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.terminal
     }
 
-    /// What tables are printed on. A terminal that does not know its width has 80 columns.
+    /// Returns the paper of tables. A terminal that does not know its width has 80 columns.
     pub(crate) fn paper(&self) -> Paper {
         let width = || {
             let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
@@ -66,12 +66,12 @@ impl Output {
         }
     }
 
-    /// Whether remarks and progress go to a person's terminal.
+    /// Returns true if remarks and progress go to a person's terminal.
     pub(crate) fn remarks_are_seen(&self) -> bool {
         self.remarks_terminal
     }
 
-    /// A line, or lines, of the result. On a terminal nothing in it acts, whoever wrote the words.
+    /// Prints lines of the result. On a terminal, control characters in them are removed.
     pub(crate) fn line(&self, text: &str) {
         let text = if self.terminal {
             paint(&lines(text), self.colours)
@@ -81,8 +81,8 @@ impl Output {
         self.bytes(format!("{text}\n").as_bytes());
     }
 
-    /// A page of a terminal, drawn over the one before. Each line is cleared before it is written: after a line that
-    /// fills its row, a terminal would clear the last letter.
+    /// Draws a page of a terminal over the previous one. Each line is cleared before it is written. Clearing after a
+    /// line that fills its row would remove the last letter.
     pub(crate) fn page(&self, rows: &[String]) {
         let mut text = String::from("\u{1b}[H");
         for (n, row) in rows.iter().enumerate() {
@@ -94,13 +94,13 @@ impl Output {
         self.bytes(text.as_bytes());
     }
 
-    /// One value in one line, for programs that read while a command goes on.
+    /// Prints one value on one line, for programs that read while a command runs.
     pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), serde_json::Error> {
         self.line(&escaped(&serde_json::to_string(value)?));
         Ok(())
     }
 
-    /// Bytes of the result, as they are, at once.
+    /// Prints bytes of the result unchanged, at once.
     pub(crate) fn bytes(&self, bytes: &[u8]) {
         let mut streams = self.lock();
         if streams.closed || streams.problem.is_some() {
@@ -117,19 +117,19 @@ impl Output {
         }
     }
 
-    /// The result for programs. What would act on a terminal is written as an escape, which means the same.
+    /// Prints the result for programs. Characters that act on a terminal are written as escapes with the same meaning.
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), serde_json::Error> {
         self.line(&escaped(&serde_json::to_string_pretty(value)?));
         Ok(())
     }
 
-    /// A question for people, on stderr, without the end of the line.
+    /// Prints a question on stderr, without a newline.
     pub(crate) fn ask(&self, text: &str) {
         let mut streams = self.lock();
         let _ = write!(streams.err, "{}", lines(text)).and_then(|()| streams.err.flush());
     }
 
-    /// A remark for people, on stderr. Nobody reading it is no error.
+    /// Prints a remark on stderr. A closed stderr is no error.
     pub(crate) fn remark(&self, text: &str) {
         let text = if self.remarks_terminal {
             lines(text)
@@ -140,13 +140,13 @@ impl Output {
         let _ = writeln!(streams.err, "{text}");
     }
 
-    /// Whether nobody reads the results any more, or they cannot be written.
+    /// Returns true if the reader of the results is gone, or if they cannot be written.
     pub(crate) fn closed(&self) -> bool {
         let streams = self.lock();
         streams.closed || streams.problem.is_some()
     }
 
-    /// What went wrong with writing, other than a reader that went away.
+    /// Returns the error of a failed write, except for a reader that is gone.
     pub(crate) fn problem(&self) -> Result<(), Failure> {
         match self.lock().problem.take() {
             None => Ok(()),
@@ -159,7 +159,7 @@ impl Output {
     }
 }
 
-/// JSON without what would act on a terminal.
+/// Returns JSON with escapes for the characters that act on a terminal.
 fn escaped(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for c in json.chars() {
@@ -179,7 +179,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Keeps what is written; fails with `error` when there is one.
+    /// Keeps the written bytes. Fails with `error`, if it is set.
     #[derive(Clone, Default)]
     pub(crate) struct Kept {
         pub(crate) bytes: Arc<Mutex<Vec<u8>>>,
@@ -200,7 +200,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Texts of others went to the terminal as they were, through an error's message for example.
+    /// Regression: foreign texts went to the terminal unfiltered, for example in an error message.
     #[test]
     fn on_a_terminal_nothing_acts_and_json_stays_what_it_is() {
         let kept = Kept::default();

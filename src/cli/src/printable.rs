@@ -3,28 +3,28 @@
 
 use anstream::adapter::StripBytes;
 
-/// Whether a character is shown to nobody, but acts on a terminal or on the order of the letters beside it.
+/// Returns true if a character is invisible, but acts on a terminal or on the order of the letters beside it.
 pub(crate) fn acts(c: char) -> bool {
     c.is_control() || is_bidi(c)
 }
 
-/// Whether a character changes the direction of the text around it.
+/// Returns true if a character changes the direction of the text around it.
 pub(crate) fn is_bidi(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// How a word looks on a terminal.
+/// Colour class of a word on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hue {
-    /// It went well.
+    /// Success.
     Good,
-    /// It did not.
+    /// Failure.
     Bad,
-    /// It goes on.
+    /// Work in progress.
     Busy,
 }
 
-/// Ends what a mark began. Marks are private letters that no text of others keeps.
+/// End of a mark. Marks are private-use characters, which are removed from foreign texts.
 const END: char = '\u{e000}';
 
 impl Hue {
@@ -35,12 +35,12 @@ impl Hue {
     ];
 }
 
-/// Whether a letter marks a colour.
+/// Returns true if a character marks a colour.
 pub(crate) fn is_mark(c: char) -> bool {
     ('\u{e000}'..='\u{e003}').contains(&c)
 }
 
-/// `text` between the marks of a colour.
+/// Returns `text` between the marks of a colour.
 pub(crate) fn hued(hue: Hue, text: &str) -> String {
     let mark = Hue::ALL.iter().find(|(one, ..)| *one == hue);
     mark.map_or_else(
@@ -49,7 +49,7 @@ pub(crate) fn hued(hue: Hue, text: &str) -> String {
     )
 }
 
-/// Turns marks into colours, or leaves them out.
+/// Replaces marks by colours, or removes them.
 pub(crate) fn paint(text: &str, with_colours: bool) -> String {
     let mut painted = String::with_capacity(text.len());
     for c in text.chars() {
@@ -66,7 +66,7 @@ pub(crate) fn paint(text: &str, with_colours: bool) -> String {
     painted
 }
 
-/// Lines of one's own, with texts of others in them: tabs and ends of lines stay.
+/// Returns the command's own lines without control characters. Tabs and newlines stay.
 pub(crate) fn lines(text: &str) -> String {
     text.chars()
         .map(|c| {
@@ -79,18 +79,18 @@ pub(crate) fn lines(text: &str) -> String {
         .collect()
 }
 
-/// A log, piece by piece. Escape sequences go whole, and never reach over the end of a line: so none can swallow what comes
-/// after. A lone carriage return ends a line, instead of writing over it.
+/// Filters a log, piece by piece. Escape sequences are removed completely and never extend over the end of a line, so
+/// none can hide the next lines. A lone carriage return ends a line instead of overwriting it.
 #[derive(Debug, Default)]
 pub(crate) struct LogFilter {
     strip: StripBytes,
-    /// The beginning of a letter whose other bytes are still to come.
+    /// First bytes of a letter whose other bytes are missing yet.
     open: Vec<u8>,
     after_return: bool,
 }
 
 impl LogFilter {
-    /// What of the next piece may be shown.
+    /// Returns the part of the next piece that may be shown.
     pub(crate) fn next(&mut self, bytes: &[u8]) -> String {
         let mut shown = std::mem::take(&mut self.open);
         for line in bytes.split_inclusive(|byte| *byte == b'\n' || *byte == b'\r') {
@@ -113,7 +113,7 @@ impl LogFilter {
         self.letters(&shown)
     }
 
-    /// What is left at the end.
+    /// Returns the rest at the end.
     pub(crate) fn end(&mut self) -> String {
         let open = std::mem::take(&mut self.open);
         String::from_utf8_lossy(&open).into_owned()

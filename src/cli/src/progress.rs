@@ -13,14 +13,14 @@ use crate::{
     table::{cut, harmless},
 };
 
-/// Lines of running jobs that are shown at most; a terminal is not endless.
+/// Maximum number of lines of running jobs, because a terminal has few rows.
 const LINES_MAX: usize = 16;
-/// Characters of a job's parameters in its line.
+/// Number of characters of a job's parameters in its line.
 const LABEL_CHARS_MAX: usize = 48;
-/// Characters of the last output in a job's line.
+/// Number of characters of the last output in a job's line.
 const SAID_CHARS_MAX: usize = 60;
 
-/// Shows how followed jobs go on.
+/// Shows the progress of followed jobs.
 pub(crate) struct Progress<'a> {
     context: &'a Context,
     known: BTreeMap<String, StageWord>,
@@ -49,14 +49,14 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// The jobs whose last output is worth asking for: those with a line of their own.
+    /// Returns the jobs with a line of their own. Only their last output is worth a request.
     pub(crate) fn shown(&self) -> Vec<String> {
         self.bars
             .as_ref()
             .map_or_else(Vec::new, |bars| bars.lines.keys().cloned().collect())
     }
 
-    /// The last line that a job has written.
+    /// Sets the last line that a job has written.
     pub(crate) fn said(&mut self, job_id: &str, line: &str) {
         if let Some(bars) = &mut self.bars {
             bars.said
@@ -64,7 +64,7 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// A remark between the lines.
+    /// Prints a remark above the lines.
     pub(crate) fn remark(&self, text: &str) {
         match &self.bars {
             Some(bars) => bars.multi.suspend(|| self.context.output.remark(text)),
@@ -72,7 +72,7 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Shows how things are now.
+    /// Shows the present states.
     pub(crate) fn show(&mut self, jobs: &[Tracked]) {
         for job in jobs {
             let (now, is_over) = (job.stage(), job.is_over());
@@ -104,7 +104,7 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Takes everything off the terminal.
+    /// Removes everything from the terminal.
     pub(crate) fn end(self) {
         if let Some(bars) = self.bars {
             for line in bars.lines.values() {
@@ -117,7 +117,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// What is to say about a job that went from one stage to another; nothing about the small steps.
+/// Returns the message about a job that changed its stage. `None`: a minor change.
 fn news(job: &Tracked, before: &StageWord, now: &StageWord) -> Option<String> {
     let head = format!(
         "job {} ({})",
@@ -151,7 +151,7 @@ fn news(job: &Tracked, before: &StageWord, now: &StageWord) -> Option<String> {
     None
 }
 
-/// What of a job's result is another one's; empty: nothing.
+/// Returns a note about reused results. Empty: none.
 fn reused(seen: &JobSummary) -> String {
     match &seen.shards {
         _ if !seen.reused_from.is_empty() => format!(", reused from job {}", seen.reused_from),
@@ -239,7 +239,7 @@ impl Bars {
     }
 }
 
-/// How long a job has run, or else its stage.
+/// Returns the run time of a job, or its stage if it does not run yet.
 fn state_of(job: &Tracked, now_ms: u64) -> String {
     let began_ms = job.seen.as_ref().and_then(|seen| seen.running_ms);
     began_ms.map_or_else(

@@ -14,47 +14,47 @@ use crate::{
     table::harmless,
 };
 
-/// Failed jobs that are shown with all that is known of them.
+/// Maximum number of failed jobs that are shown with details.
 const FAILURES_MAX: usize = 20;
 
-/// How one job ended. The field names are part of the CLI's interface for programs.
+/// End of one job. The field names are part of the CLI's interface for programs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Ending {
     pub(crate) job_id: String,
     pub(crate) file: String,
-    /// Parameters that differ between the jobs, in the job's order; of a single job all.
+    /// Parameters that differ between the jobs, in the job's order. A single job has all its parameters.
     pub(crate) params: serde_json::Map<String, serde_json::Value>,
     pub(crate) job_stage: StageWord,
     pub(crate) job_health: HealthWord,
-    /// How long its script ran; absent when it did not.
+    /// Run time of its script, seconds. Absent: it did not run.
     pub(crate) seconds: Option<f64>,
     pub(crate) exit_code: Option<i32>,
-    /// Why, where it did not succeed.
+    /// Reason, if it did not succeed.
     pub(crate) reason: String,
-    /// The host that had it.
+    /// Host that had the job.
     pub(crate) host: String,
-    /// Which try it was, from 1.
+    /// Number of the attempt, from 1.
     pub(crate) attempt: u16,
-    /// The last lines of its output, where it failed and they were asked for.
+    /// Last lines of its output, if it failed and they were requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) tail: Vec<String>,
-    /// A folder of this machine, or the place at the scheduler.
+    /// Folder on this machine, or path at the scheduler.
     pub(crate) result: String,
     pub(crate) success: bool,
-    /// Whether it has ended; when following was stopped before, not all have.
+    /// True if it has ended. Following may have stopped earlier.
     pub(crate) ended: bool,
-    /// Whether a part of its results never came.
+    /// True if a part of its results never arrived.
     #[serde(skip)]
     pub(crate) is_incomplete: bool,
 }
 
 impl Ending {
-    /// Whether it ended badly; a cancelled job did not.
+    /// Returns true if it ended badly. A cancelled job did not.
     pub(crate) fn has_failed(&self) -> bool {
         self.ended && !self.success && self.job_health != Health::Cancel
     }
 
-    /// `place` turns a result root into what people can open.
+    /// Returns the end of a job. `place` turns a result root into a path that people can open.
     pub(crate) fn of(job: &Tracked, place: impl Fn(&str) -> String) -> Self {
         let seen = job.seen.as_ref();
         let ran_ms = seen.and_then(|seen| Some(seen.end_ms?.saturating_sub(seen.running_ms?)));
@@ -101,7 +101,7 @@ fn seconds(ms: u64) -> f64 {
     ms as f64 / 1000.0
 }
 
-/// What is true of jobs that are no longer followed: how many had ended, and that the others go on.
+/// Returns a remark on jobs that are no longer followed: the number of ended ones, and that the others go on.
 pub(crate) fn left(endings: &[Ending], again: &str) -> String {
     let ended = endings.iter().filter(|ending| ending.ended).count();
     let good = endings.iter().filter(|ending| ending.success).count();
@@ -137,18 +137,18 @@ pub(crate) fn left(endings: &[Ending], again: &str) -> String {
     format!("{head}; {open}, and {go} on; follow them again: {again}")
 }
 
-/// Where people go from here.
+/// Data for the user's next steps.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ways {
-    /// How long all of it took.
+    /// Duration of the whole run.
     pub(crate) took: Duration,
-    /// The folder of all results, or the command that fetches them; empty: it is not said.
+    /// Folder of all results, or the command that downloads them. Empty: not shown.
     pub(crate) results: String,
-    /// The command that runs all failed jobs again; empty: there is none.
+    /// Command that runs all failed jobs again. Empty: none.
     pub(crate) again: String,
 }
 
-/// The failed jobs, each with what is known of the failure, and the sum of all.
+/// Returns the failed jobs with details, and the totals.
 pub(crate) fn text(endings: &[Ending], ways: &Ways, again: impl Fn(&Ending) -> String) -> String {
     let mut lines = Vec::new();
     let failed: Vec<&Ending> = endings.iter().filter(|one| one.has_failed()).collect();
@@ -186,7 +186,7 @@ pub(crate) fn text(endings: &[Ending], ways: &Ways, again: impl Fn(&Ending) -> S
     lines.join("\n")
 }
 
-/// What is known of a failure.
+/// Returns the details of a failure.
 fn failure(ending: &Ending) -> Vec<String> {
     let params: Vec<String> = ending
         .params
@@ -213,7 +213,7 @@ fn failure(ending: &Ending) -> Vec<String> {
     lines
 }
 
-/// The jobs that passed only when they were tried again.
+/// Returns a remark on jobs that passed only after a retry.
 fn later(endings: &[Ending]) -> Option<String> {
     let late: Vec<&Ending> = endings
         .iter()
@@ -232,7 +232,7 @@ fn later(endings: &[Ending]) -> Option<String> {
     (!late.is_empty()).then(|| format!("passed at a later try: {}{more}", shown.join(", ")))
 }
 
-/// `14 failed, 186 succeeded, 27 s`.
+/// Returns the totals: `14 failed, 186 succeeded, 27 s`.
 pub(crate) fn sum(endings: &[Ending], took: Duration) -> String {
     let count = |is: &dyn Fn(&Ending) -> bool| endings.iter().filter(|one| is(one)).count();
     let cancelled = count(&|one| one.ended && one.job_health == Health::Cancel);
@@ -251,7 +251,7 @@ pub(crate) fn sum(endings: &[Ending], took: Duration) -> String {
     parts.join(", ")
 }
 
-/// The health, with the exit code where it says more.
+/// Returns the health, with the exit code if it adds information.
 fn health(ending: &Ending) -> String {
     match ending.exit_code {
         Some(code) if ending.job_health == Health::Fail => format!("fail ({code})"),
@@ -260,7 +260,7 @@ fn health(ending: &Ending) -> String {
     }
 }
 
-/// A health for people: with a word where the machine was at fault and not the job.
+/// Returns a health for people, with a note if the machine was at fault and not the job.
 pub(crate) fn blamed(health: &HealthWord) -> String {
     let cause = health.known().and_then(Health::cause);
     if cause == Some(Cause::Infra) {
@@ -270,7 +270,7 @@ pub(crate) fn blamed(health: &HealthWord) -> String {
     }
 }
 
-/// The exit code that says whether every job succeeded.
+/// Returns the exit code: 0 if every job succeeded.
 pub(crate) fn code(endings: &[Ending]) -> u8 {
     if endings.iter().all(|ending| ending.success) {
         exit::OK
@@ -308,7 +308,7 @@ mod tests {
         }
     }
 
-    /// "0 of 10 jobs succeeded, 10 did not", while all of them went on.
+    /// Regression: a summary said "0 of 10 jobs succeeded, 10 did not" while all jobs went on.
     #[test]
     fn jobs_that_go_on_are_not_said_to_have_failed() {
         let open = |stage: Stage| Ending {

@@ -5,18 +5,18 @@ use fairlead_api::{ReuseSettings, SuiteReuse};
 use fairlead_job::reuse_within_s;
 use serde_json::Value;
 
-/// What changes; what is `None` stays.
+/// Changes of the settings. `None`: unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ReuseChange {
     pub(crate) salt: Option<String>,
     pub(crate) audit_percent: Option<u8>,
     pub(crate) performance: Option<Vec<String>>,
-    /// In the order in which they are compared with the suite of a job.
+    /// Suites in the order in which they are compared with the suite of a job.
     pub(crate) suites: Option<Vec<SuiteReuse>>,
 }
 
 impl ReuseChange {
-    /// The settings after the change.
+    /// Returns the settings after the change.
     pub(crate) fn of(&self, before: &ReuseSettings) -> ReuseSettings {
         let change = self.clone();
         let before = before.clone();
@@ -29,7 +29,7 @@ impl ReuseChange {
     }
 }
 
-/// What holds for the jobs of a suite, checked as the scheduler checks it.
+/// Returns the setting for the jobs of a suite, after the scheduler's checks.
 pub(crate) fn suite_reuse(suite: &str, within: &str) -> Result<SuiteReuse, String> {
     if suite.is_empty() {
         return Err("a suite has no name".to_owned());
@@ -41,7 +41,7 @@ pub(crate) fn suite_reuse(suite: &str, within: &str) -> Result<SuiteReuse, Strin
     })
 }
 
-/// One suite as people write it.
+/// Returns one suite in the form of the command line.
 pub(crate) fn words_of(suite: &SuiteReuse) -> String {
     format!("{}={}", suite.suite, suite.within)
 }

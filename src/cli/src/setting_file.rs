@@ -2,10 +2,10 @@
 
 use std::{fs, io, path::Path};
 
-/// Largest such file, bytes: a mistake otherwise.
+/// Maximum size of such a file, bytes. A larger file is a mistake.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// The text of a file of at most [`FILE_BYTES_MAX`] bytes.
+/// Reads a text file of at most [`FILE_BYTES_MAX`] bytes.
 pub(crate) fn text_of(path: &Path) -> io::Result<String> {
     let about = fs::metadata(path)?;
     if about.len() > FILE_BYTES_MAX {

@@ -20,7 +20,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next. May be dropped and called again, none is lost.
+    /// Waits for the next signal. The future may be dropped and called again without losing a signal.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

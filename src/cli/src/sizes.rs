@@ -2,7 +2,7 @@
 
 use fairlead_job::units::counted;
 
-/// `12 bytes`, `64 KB`, `64 MB`, `64 GB`.
+/// Returns a size for people: `12 bytes`, `64 KB`, `64 MB`, `64 GB`.
 pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..=0xffff => counted(bytes, "byte", "bytes"),

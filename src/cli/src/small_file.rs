@@ -4,7 +4,8 @@ use fairlead_api::client::Client;
 
 use crate::exit::Failure;
 
-/// A result file, or the listing of a folder; `None`: it is not there. `too_large` says that it has more bytes than `most`.
+/// Reads a result file, or the listing of a folder. `None`: it does not exist. `too_large` returns the error for more
+/// than `most` bytes.
 pub(crate) async fn read(
     path: &str,
     most: usize,

@@ -40,17 +40,17 @@ pub(crate) struct StoreArgs {
 }
 
 impl StoreArgs {
-    /// Whether a store is named.
+    /// Returns true if a store is named.
     pub(crate) fn is_given(&self) -> bool {
         self.data.is_some() || !self.elasticsearch.is_empty()
     }
 
-    /// The data folder, if one is named.
+    /// Returns the data folder, if one is named.
     pub(crate) fn data(&self) -> Option<&Path> {
         self.data.as_deref()
     }
 
-    /// A replica's configuration over this store, with defaults for everything else.
+    /// Returns a replica's configuration with this store, and defaults for everything else.
     pub(crate) fn config(&self, env: &Environment) -> Result<Config, Failure> {
         let data = self
             .data
@@ -107,7 +107,7 @@ impl StoreArgs {
     }
 }
 
-/// A secret from a file, or else from the environment: its only line.
+/// Returns a secret from a file (its only line), or else from the environment.
 fn secret(
     flag: &str,
     path: Option<&Path>,
@@ -117,7 +117,7 @@ fn secret(
         return Ok(variable.map(str::to_owned));
     };
     let text = read(flag, path)?;
-    // What an editor or `echo` puts behind it is not meant; spaces may be a password's own.
+    // Newlines added by an editor or `echo` are removed; spaces may belong to a password.
     let line = text.trim_end_matches(['\r', '\n']);
     if line.is_empty() || line.contains(char::is_control) {
         return Err(Failure::usage(

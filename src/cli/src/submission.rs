@@ -16,30 +16,30 @@ use crate::{
     table::harmless,
 };
 
-/// Jobs of one request.
+/// Maximum number of jobs in one request.
 const CHUNK_JOBS_MAX: usize = 1000;
-/// Bytes of one request, roughly: half of what a scheduler takes by default.
+/// Approximate maximum size of a request, bytes: half of a scheduler's default limit.
 const CHUNK_BYTES_MAX: usize = 8 << 20;
 
-/// A job about to be submitted, or that was.
+/// A job before or after its submit.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// The file that it came from.
+    /// File that it came from.
     pub(crate) file: String,
-    /// What is sent.
+    /// Job to send.
     pub(crate) spec: Spec,
-    /// Its parameters that differ within the submit; of an only job all.
+    /// Its parameters that differ within the submit. A single job has all its parameters.
     pub(crate) params: Vec<(String, String)>,
 }
 
-/// What became of one job.
+/// Result of the submit of one job.
 #[derive(Debug, Clone)]
 pub(crate) struct Report {
-    /// The file that it came from.
+    /// File that it came from.
     pub(crate) file: String,
-    /// Which entry it is of: a cluster has several jobs.
+    /// Index of its entry. A cluster has several jobs.
     pub(crate) entry: usize,
-    /// The scheduler's words.
+    /// Answer of the scheduler.
     pub(crate) item: SubmitItem,
 }
 
@@ -48,7 +48,7 @@ impl Report {
         self.item.job_id != "0"
     }
 
-    /// The scheduler's item and the file, in one object.
+    /// Returns the scheduler's item and the file, in one object.
     pub(crate) fn value(&self) -> Value {
         let mut value = serde_json::to_value(&self.item).unwrap_or_default();
         if let Value::Object(fields) = &mut value {
@@ -58,7 +58,7 @@ impl Report {
     }
 }
 
-/// Fills in what a job does not say, and names what differs.
+/// Adds the defaults to the jobs, and finds the parameters that differ.
 pub(crate) fn entries(files: Vec<FileJobs>, settings: &Settings, submit_id: &str) -> Vec<Entry> {
     let fill = |spec: &mut Spec, key: &str, value: Option<&str>| {
         if let Some(value) = value
@@ -98,7 +98,7 @@ pub(crate) fn entries(files: Vec<FileJobs>, settings: &Settings, submit_id: &str
     entries
 }
 
-/// The submit ids that the jobs have: the one of this submit, those of their files, or those of an earlier submit of the
+/// Returns the submit ids of the jobs: that of this submit, those in their files, or those of an earlier submit of the
 /// same jobs.
 pub(crate) fn submit_ids(entries: &[Entry], reports: &[Report]) -> Vec<String> {
     let asked = entries.iter();
@@ -109,7 +109,7 @@ pub(crate) fn submit_ids(entries: &[Entry], reports: &[Report]) -> Vec<String> {
     ids.into_iter().map(str::to_owned).collect()
 }
 
-/// The accepted jobs, to be followed.
+/// Returns the accepted jobs, for following.
 pub(crate) fn tracked(entries: &[Entry], reports: &[Report]) -> Vec<Tracked> {
     let accepted = reports
         .iter()
@@ -131,16 +131,16 @@ pub(crate) fn tracked(entries: &[Entry], reports: &[Report]) -> Vec<Tracked> {
     accepted.map(track).collect()
 }
 
-/// How jobs are sent.
+/// Options of a submit.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct How {
     pub(crate) strict: bool,
-    /// The scheduler only says what a submit would do.
+    /// True if the scheduler only reports what a submit would do.
     pub(crate) dry_run: bool,
 }
 
-/// Sends all, calling `tell` for each job in order. A request that fails as a whole ends it: what was
-/// told before is in.
+/// Sends all jobs, and calls `tell` for each in order. A request that fails as a whole ends it; the jobs reported
+/// before are stored.
 pub(crate) async fn send(
     entries: &[Entry],
     client: &Client,
@@ -189,7 +189,7 @@ pub(crate) async fn send(
     Ok(reports)
 }
 
-/// The jobs in bounded requests: each is a submit of its own.
+/// Splits the jobs into bounded requests. Each is a submit of its own.
 pub(crate) fn chunks(entries: &[Entry]) -> impl Iterator<Item = &[Entry]> {
     let mut rest = entries;
     std::iter::from_fn(move || {
@@ -199,7 +199,7 @@ pub(crate) fn chunks(entries: &[Entry]) -> impl Iterator<Item = &[Entry]> {
     })
 }
 
-/// How many of the next jobs fit in a request; at least one.
+/// Returns the number of next jobs that fit in a request, at least one.
 fn chunk_length(entries: &[Entry]) -> usize {
     let mut bytes = 0;
     let fits = |entry: &&Entry| {
@@ -214,12 +214,13 @@ fn chunk_length(entries: &[Entry]) -> usize {
         .max(1)
 }
 
-/// How many jobs the scheduler makes of one: a cluster has one a node. What it refuses is one.
+/// Returns the number of jobs that the scheduler creates for an entry: one for each node of a cluster. A refused entry
+/// counts as one.
 fn nodes_of(entry: &Entry) -> usize {
     cluster_nodes(&entry.spec).map_or(1, |nodes| nodes.len().max(1))
 }
 
-/// The items with the place of the job that each is of. A request that was refused as a whole may be answered with one
+/// Returns the items, each with the index of its job. The answer to a request that was refused as a whole may have one
 /// item for all.
 fn each_its_own(
     items: Vec<SubmitItem>,
@@ -247,7 +248,7 @@ fn each_its_own(
     }
 }
 
-/// The submit rule that a job met, and what it changed, for people.
+/// Returns the submit rule that a job met, and its changes, for people.
 pub(crate) fn rule_words(item: &SubmitItem) -> Option<String> {
     let applied = item.rule.as_ref()?;
     let shown = |value: &Value| match value {
@@ -268,19 +269,19 @@ pub(crate) fn rule_words(item: &SubmitItem) -> Option<String> {
     Some(harmless(&format!("rule {}: {changes}", applied.rule)))
 }
 
-/// Prints accepted jobs as compass-ci does, and refused ones as remarks; equal refusals in a row once.
+/// Prints accepted jobs as compass-ci does, and refused ones as remarks. Equal consecutive refusals are printed once.
 pub(crate) struct Teller<'a> {
     context: &'a Context,
     accepted: bool,
     bare: bool,
     last: Option<(String, String)>,
     more: usize,
-    /// What was said of accepted jobs: once is enough.
+    /// Warnings about accepted jobs that were printed. Each is printed once.
     warned: BTreeSet<String>,
 }
 
 impl<'a> Teller<'a> {
-    /// `bare`: of accepted jobs nothing is printed but their ids.
+    /// Creates a printer. With `bare` it prints only the ids of accepted jobs.
     pub(crate) fn new(context: &'a Context, bare: bool) -> Self {
         Self {
             context,
@@ -292,7 +293,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// Says nothing of accepted jobs.
+    /// Creates a printer that prints only refused jobs.
     pub(crate) fn refusals_only(context: &'a Context) -> Self {
         Self {
             accepted: false,
@@ -353,7 +354,7 @@ impl<'a> Teller<'a> {
         self.last = this;
     }
 
-    /// Says how many more were refused like the last.
+    /// Prints the number of further jobs with the same refusal.
     pub(crate) fn flush(&mut self) {
         if let Some((file, _)) = self.last.take()
             && self.more > 0

@@ -7,37 +7,37 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::printable::{Hue, acts, hued, is_mark};
 
-/// The least width to which a cell is cut, columns.
+/// Minimum width to which a cell is cut, columns.
 const CUT_MIN: usize = 12;
-/// Between two columns.
+/// Gap between two columns.
 const GAP: usize = 2;
 
-/// What a table is printed on.
+/// Medium of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paper {
-    /// Columns of the terminal; none: it is no terminal.
+    /// Width of the terminal, columns. `None`: not a terminal.
     pub(crate) width: Option<usize>,
 }
 
 impl Paper {
-    /// A pipe or a file.
+    /// Pipe or file.
     #[cfg(test)]
     pub(crate) const PIPE: Self = Self { width: None };
 
-    /// Whether a person looks at it.
+    /// Returns true if it is a person's terminal.
     pub(crate) fn is_terminal(self) -> bool {
         self.width.is_some()
     }
 }
 
-/// How a cell is coloured.
+/// Function that returns the colour of a cell.
 type Colour = fn(&str) -> Option<Hue>;
 
-/// Columns with headings, then rows. Headings that begin with `>` are of numbers: aligned right.
+/// Columns with headings, then rows. Headings that begin with `>` mark numbers, which are right-aligned.
 pub(crate) struct Grid {
     headings: Vec<&'static str>,
     rows: Vec<Vec<String>>,
-    /// From the most important column to the least.
+    /// Columns from the most to the least important.
     order: Vec<usize>,
     colours: Vec<(usize, Colour)>,
 }
@@ -52,7 +52,7 @@ impl Grid {
         }
     }
 
-    /// Says which columns matter most, behind the first one; the others matter less, from left to right.
+    /// Sets the most important columns after the first one. The importance of the others falls from left to right.
     pub(crate) fn keep(mut self, names: &[&str]) -> Self {
         let place = |n: &usize| {
             let heading = self.heading(*n);
@@ -65,7 +65,7 @@ impl Grid {
         self
     }
 
-    /// Colours the cells of a column.
+    /// Sets the colours of a column's cells.
     pub(crate) fn colour(mut self, name: &str, colour: Colour) -> Self {
         let column = (0..self.headings.len()).find(|n| self.heading(*n) == name);
         self.colours.extend(column.map(|n| (n, colour)));
@@ -84,20 +84,20 @@ impl Grid {
             .is_some_and(|heading| heading.starts_with('>'))
     }
 
-    /// Adds a row; what is missing stays empty.
+    /// Adds a row. Missing cells are empty.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         let cells = cells.into_iter().map(|cell| harmless(&cell));
         self.rows.push(cells.collect());
     }
 
-    /// The widest cell of a column.
+    /// Returns the width of a column's widest cell.
     fn width(&self, n: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.get(n));
         let widest = cells.map(|cell| cell.width()).max().unwrap_or(0);
         widest.max(self.heading(n).width())
     }
 
-    /// The columns that are shown, from left to right, each with its width.
+    /// Returns the visible columns from left to right, each with its width.
     fn layout(&self, paper: Paper) -> Vec<(usize, usize)> {
         let mut shown: Vec<(usize, usize)> =
             self.order.iter().map(|n| (*n, self.width(*n))).collect();
@@ -105,7 +105,7 @@ impl Grid {
             while total(&shown) > most && shown.len() > 1 {
                 if !shrink(&mut shown, most) {
                     shown.pop();
-                    // What was cut for the sake of the one that went gets its room back.
+                    // Columns that were cut to make room get their width back.
                     for (n, width) in &mut shown {
                         *width = self.width(*n);
                     }
@@ -116,7 +116,7 @@ impl Grid {
         shown
     }
 
-    /// The table as text, no newline at the end.
+    /// Returns the table as text, without a final newline.
     pub(crate) fn render(&self, paper: Paper) -> String {
         let layout = self.layout(paper);
         let headings = layout
@@ -144,7 +144,7 @@ fn total(shown: &[(usize, usize)]) -> usize {
     widths + GAP * shown.len().saturating_sub(1)
 }
 
-/// Cuts the widest columns, but the first of the table, until all fit. `false`: they never will.
+/// Narrows the widest columns, except the first of the table, until all fit. Returns false if they cannot fit.
 fn shrink(shown: &mut [(usize, usize)], most: usize) -> bool {
     let before: Vec<usize> = shown.iter().map(|(_, width)| *width).collect();
     while total(shown) > most {
@@ -177,14 +177,14 @@ fn join(cells: impl Iterator<Item = String>) -> String {
     cells.join(&" ".repeat(GAP)).trim_end().to_owned()
 }
 
-/// `text` without what could move a terminal's cursor, reorder letters or break a row.
+/// Returns `text` without characters that could move a terminal's cursor, reorder letters or break a row.
 pub(crate) fn harmless(text: &str) -> String {
     text.chars()
         .map(|c| if acts(c) || is_mark(c) { ' ' } else { c })
         .collect()
 }
 
-/// `-` for nothing.
+/// Returns `-` for an empty text.
 pub(crate) fn or_dash(text: &str) -> String {
     if text.is_empty() {
         "-".to_owned()
@@ -193,7 +193,7 @@ pub(crate) fn or_dash(text: &str) -> String {
     }
 }
 
-/// `text` in at most `width` columns.
+/// Cuts `text` to at most `width` columns.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();

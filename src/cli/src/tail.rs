@@ -6,19 +6,19 @@ use fairlead_api::client::{Client, ClientError};
 
 use crate::{printable::LogFilter, progress::Progress, results::Ending};
 
-/// Bytes of one job's log that one look reads at most.
+/// Maximum number of bytes of one job's log in one read.
 const LOOK_BYTES_MAX: u64 = 256 * 1024;
-/// Bytes of an unfinished line that are kept.
+/// Maximum number of bytes of an unfinished line that are kept.
 const LINE_BYTES_MAX: usize = 4096;
 
-/// Lines of the output of a failed job that are shown.
+/// Number of output lines of a failed job that are shown.
 const LAST_LINES: usize = 20;
-/// Bytes of its end that they are taken from.
+/// Number of bytes at the end of the output that are read for them.
 const LAST_BYTES: u64 = 16 * 1024;
-/// Failed jobs whose output is read.
+/// Maximum number of failed jobs whose output is read.
 const READ_MAX: usize = 20;
 
-/// Adds the last lines of their output to jobs that failed. Best effort: what cannot be read is not shown.
+/// Adds the last lines of their output to failed jobs. Unreadable output is left out.
 pub(crate) async fn last_lines(endings: &mut [Ending], client: &Client) {
     let failed = endings.iter_mut().filter(|ending| ending.has_failed());
     for ending in failed.take(READ_MAX) {
@@ -28,7 +28,7 @@ pub(crate) async fn last_lines(endings: &mut [Ending], client: &Client) {
     }
 }
 
-/// The last lines of a job's output, without what acts on a terminal.
+/// Returns the last lines of a job's output, without control characters.
 pub(crate) async fn end_of(
     id: &str,
     lines: usize,
@@ -51,20 +51,20 @@ pub(crate) async fn end_of(
         .collect())
 }
 
-/// How far each log was read.
+/// Position in each log.
 #[derive(Debug, Default)]
 pub(crate) struct Tails(BTreeMap<String, Tail>);
 
 #[derive(Debug, Default)]
 struct Tail {
     offset: u64,
-    /// What came after the last newline.
+    /// Bytes after the last newline.
     open: Vec<u8>,
     line: String,
 }
 
 impl Tails {
-    /// Reads what is new of the jobs that have a line on the terminal.
+    /// Reads the new output of the jobs that have a line on the terminal.
     pub(crate) async fn look(&mut self, client: &Client, progress: &mut Progress<'_>) {
         let shown = progress.shown();
         self.0.retain(|id, _| shown.contains(id));
@@ -93,7 +93,7 @@ impl Tail {
         Ok(())
     }
 
-    /// Takes the next bytes; the last line that is not blank stays.
+    /// Takes in the next bytes, and keeps the last line that is not blank.
     fn take(&mut self, bytes: &[u8]) {
         self.open.extend_from_slice(bytes);
         while let Some(end) = self

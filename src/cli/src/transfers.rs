@@ -9,12 +9,12 @@ use tokio::sync::watch;
 
 use crate::{context::Context, exit::Failure, signals::Signals};
 
-/// How long a transfer waits for a lab that is away. It was there at the start.
+/// Time for which a transfer waits for an unreachable lab. The lab was reachable at the start.
 const RETRY_FOR: Duration = Duration::from_mins(5);
-/// Between two pictures of the bar.
+/// Interval between updates of the bar.
 const TICK: Duration = Duration::from_millis(200);
 
-/// The lab's content. Fails at once if no scheduler answers; later it is waited for.
+/// Returns the lab's content storage. Fails at once if no scheduler answers; later outages are awaited.
 pub(crate) async fn remote(context: &Context) -> Result<LabRemote, Failure> {
     context.client()?.version().await?;
     let mut config = context.settings()?.client_config();
@@ -22,7 +22,7 @@ pub(crate) async fn remote(context: &Context) -> Result<LabRemote, Failure> {
     Ok(LabRemote::new(Client::new(config)?, None)?)
 }
 
-/// Moves files until Ctrl-C: then it ends in order, without half of a folder.
+/// Runs a transfer until its end or Ctrl-C. After Ctrl-C it ends cleanly, without a partial folder.
 pub(crate) async fn until_stopped<T>(
     remote: &LabRemote,
     work: impl AsyncFnOnce(&Stoppable<'_>) -> Result<T, TransferError>,
@@ -42,7 +42,7 @@ pub(crate) async fn until_stopped<T>(
     Ok(done.map_err(Failure::from)?)
 }
 
-/// A bar of bytes on a person's terminal; elsewhere nothing.
+/// Progress bar of bytes on a person's terminal. It does nothing elsewhere.
 pub(crate) struct Bar(Option<ProgressBar>);
 
 impl Bar {
@@ -67,7 +67,7 @@ impl Bar {
         }
     }
 
-    /// Takes it off the terminal.
+    /// Removes the bar from the terminal.
     pub(crate) fn end(&self) {
         if let Some(bar) = &self.0 {
             bar.finish_and_clear();

@@ -15,7 +15,7 @@ const WORDS: &str = "words";
 const INCLUDE: &str = "include";
 const SET: &str = "set";
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "=_-./:,+@%".contains(c);
     if word.chars().all(is_plain) {
@@ -25,10 +25,10 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// One word.
+/// One word of the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Word {
-    /// A job file; `-` is stdin.
+    /// A job file. `-` is stdin.
     File(PathBuf),
     /// `KEY=VALUE`.
     Assign(String),
@@ -39,8 +39,8 @@ pub(crate) enum Word {
 }
 
 impl Word {
-    /// A positional word. With `=` it is an assignment, unless a `/` stands before the `=`: a file with
-    /// such a name can always be given as `./a=b.yaml`.
+    /// Parses a positional word. With `=` it is an assignment, unless a `/` stands before the `=`. A file with such a
+    /// name can always be given as `./a=b.yaml`.
     fn positional(text: &str) -> Self {
         match text.split_once('=') {
             Some((key, _)) if !key.contains('/') => Self::Assign(text.to_owned()),
@@ -53,23 +53,23 @@ impl Word {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Words(Vec<Word>);
 
-/// A file with the words that concern it.
+/// A file, and the words for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileWords {
     pub(crate) file: PathBuf,
-    /// Defaults, the later wins.
+    /// Defaults. Later ones win.
     pub(crate) before: Vec<Word>,
-    /// Overrides, the later wins.
+    /// Overrides. Later ones win.
     pub(crate) after: Vec<Word>,
 }
 
 impl Words {
-    /// One file, and nothing else.
+    /// Returns a file without other words.
     pub(crate) fn file(file: &Path) -> Self {
         Self(vec![Word::File(file.to_owned())])
     }
 
-    /// The files, each with its defaults and overrides.
+    /// Returns the files, each with its defaults and overrides.
     pub(crate) fn files(&self) -> Result<Vec<FileWords>, Failure> {
         let files: Vec<FileWords> = self
             .0

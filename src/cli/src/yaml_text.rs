@@ -4,7 +4,7 @@
 use fairlead_job::Spec;
 use serde_json::Value;
 
-/// The job as YAML, with a newline at the end.
+/// Returns the job as YAML, with a newline at the end.
 pub(crate) fn of(job: &Spec) -> String {
     if job.is_empty() {
         return "{}\n".to_owned();
@@ -28,7 +28,7 @@ fn line(key: &str, value: &Value) -> String {
     }
 }
 
-/// A key that needs no quotes in any YAML, and is no word with another meaning.
+/// Returns true if a key needs no quotes in any YAML version, and has no other meaning.
 fn is_plain_key(key: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let word = |w: &&str| key.eq_ignore_ascii_case(w);
@@ -39,8 +39,8 @@ fn is_plain_key(key: &str) -> bool {
             .any(word)
 }
 
-/// A text of several lines as a literal block, where that keeps it exactly; also a text that would be
-/// taken for a template elsewhere.
+/// Returns a text of several lines as a literal block, if that keeps it exactly. The same holds for a text that would
+/// elsewhere be taken for a template.
 fn block(text: &str) -> Option<String> {
     let body = text.strip_suffix('\n').unwrap_or(text);
     let simple = (text.contains('\n') || body.contains("{{"))

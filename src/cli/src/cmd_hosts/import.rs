@@ -17,11 +17,11 @@ use crate::{
     table::{Grid, Paper, or_dash},
 };
 
-/// Most files of one folder.
+/// Maximum number of files in one folder.
 const FILES_MAX: usize = 50_000;
-/// Lists that each import registers anew, so that removed items are gone.
+/// Lists that each import replaces, so that removed items disappear.
 const RESET: [&str; 3] = ["tags", "devices", "mac_addr"];
-/// Names of guests begin so: they are sizes of testboxes, and no machines.
+/// Prefixes of the names of guest sizes, which are not machines.
 const GUESTS: [&str; 3] = ["vm", "dc", "vt"];
 
 #[derive(Debug, clap::Args)]
@@ -34,16 +34,16 @@ pub(super) struct ImportArgs {
     dry_run: bool,
 }
 
-/// The outcome for one file.
+/// Result of the import of one file.
 #[derive(Debug, Serialize)]
 struct Imported {
     name: String,
-    /// `registered`, `would be registered`, `skipped` or `refused`.
+    /// One of `registered`, `would be registered`, `skipped` or `refused`.
     outcome: &'static str,
-    /// Why, where it is not registered.
+    /// Reason, if it is not registered.
     #[serde(skip_serializing_if = "String::is_empty")]
     reason: String,
-    /// As it is sent.
+    /// Host as it is sent.
     #[serde(skip_serializing_if = "Spec::is_empty")]
     host: Spec,
 }
@@ -73,7 +73,7 @@ pub(super) async fn run(
     Ok(if any_refused { exit::REFUSED } else { exit::OK })
 }
 
-/// A machine that the scheduler refuses hinders no other; a scheduler that is away does.
+/// Registers the machines. A refusal of one machine does not stop the others; an unreachable scheduler does.
 async fn register(
     dry_run: bool,
     client: &Client,
@@ -111,14 +111,14 @@ fn refused(name: &str, reason: String) -> Imported {
     }
 }
 
-/// Whether it is a size of guests rather than a machine.
+/// Returns true if it is a guest size rather than a machine.
 fn is_guest(name: &str, host: &Spec) -> bool {
     let kind = name.split('-').next().unwrap_or_default();
     let is_machine = host.contains_key("mac_addr") || host.contains_key("mac");
     !is_machine && (GUESTS.contains(&kind) || host.contains_key("provider"))
 }
 
-/// The host files of a lab by name, and where their groups are.
+/// Host files of a lab by name, and the folder of their groups.
 struct HostFiles {
     files: BTreeMap<String, PathBuf>,
     include_dirs: Vec<PathBuf>,
@@ -156,7 +156,7 @@ impl HostFiles {
         })
     }
 
-    /// The names of files that are no group of others.
+    /// Returns the names of files that are not the group of others.
     fn machines(&self) -> impl Iterator<Item = &str> {
         let names = self.files.keys().map(String::as_str);
         let groups: BTreeSet<&str> = names.clone().filter_map(group_of).collect();
@@ -168,7 +168,7 @@ impl HostFiles {
         machines.map(|(name, _)| name.as_str())
     }
 
-    /// The keys of a machine's file over those of its group's file.
+    /// Returns the keys of a machine's file, over those of its group's file.
     fn read(&self, name: &str) -> Result<Spec, JobFileError> {
         let read = |path: &PathBuf| read_plain(path, &self.include_dirs, &FsSource);
         let of = |name: &str| self.files.get(name).map(read).transpose();
@@ -182,12 +182,12 @@ impl HostFiles {
     }
 }
 
-/// `taishan200` of `taishan200--a61`.
+/// Returns the group in a host name: `taishan200` in `taishan200--a61`.
 fn group_of(name: &str) -> Option<&str> {
     name.split_once("--").map(|(group, _)| group)
 }
 
-/// Files of a folder by host name, which has no `.yaml`.
+/// Returns the files of a folder by host name, without `.yaml`.
 fn files_of(folder: &Path) -> Result<BTreeMap<String, PathBuf>, Failure> {
     let failed = |error: std::io::Error| {
         let message = format!("'{}' cannot be read: {error}", folder.display());
@@ -231,7 +231,7 @@ fn table(outcomes: &[Imported], paper: Paper) -> String {
     grid.render(paper)
 }
 
-/// A text as it is, a list with commas.
+/// Returns a text unchanged, or a list with commas.
 fn shown(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),

@@ -2,13 +2,13 @@
 
 use fairlead_api::{HostLoad, HostView};
 
-/// The word beside the state of a host that is loaded.
+/// Returns the word beside the state of a loaded host.
 pub(super) fn word(host: &HostView) -> Option<String> {
     let loaded = host.load.is_some_and(|load| load.loaded);
     loaded.then(|| "loaded".to_owned())
 }
 
-/// What its agent measured; `None`: it did not say.
+/// Returns a line with the agent's measurements. `None`: not reported.
 pub(super) fn line(host: &HostView) -> Option<String> {
     let load = host.load?;
     let HostLoad {

@@ -16,14 +16,14 @@ use crate::{
     table::{cut, harmless},
 };
 
-/// Longest time for all of it: a shell that waits longer feels broken.
+/// Time limit of a completion. A longer wait would look like a hang.
 const ASK_LIMIT: Duration = Duration::from_millis(700);
-/// Jobs that are offered at most, the newest ones.
+/// Maximum number of offered jobs, newest first.
 const JOBS_MAX: u32 = 100;
-/// Columns of what is said beside a word.
+/// Width of the description beside a word, columns.
 const HELP_WIDTH: usize = 60;
 
-/// What the names are of.
+/// Kind of names to offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Recent jobs.
@@ -34,7 +34,7 @@ pub(super) enum Kind {
     Running,
     /// Recent submits.
     Submits,
-    /// Recent jobs, and before them their submits.
+    /// Recent jobs, after their submits.
     JobsAndSubmits,
     /// `KEY=VALUE` of recent jobs.
     Parameters,
@@ -45,14 +45,14 @@ pub(super) enum Kind {
     Timers,
     /// Inputs and outputs that the account has.
     Contents,
-    /// Nothing is offered.
+    /// No names.
     Nothing,
 }
 
-/// A word, and what is said beside it.
+/// A word, and its description.
 type Named = (String, String);
 
-/// The names of one kind, or none.
+/// Returns the names of one kind.
 pub(super) fn names(kind: Kind) -> Vec<CompletionCandidate> {
     let Some(client) = client(std::env::args_os()) else {
         return Vec::new();
@@ -71,7 +71,7 @@ pub(super) fn names(kind: Kind) -> Vec<CompletionCandidate> {
     candidates(asked.unwrap_or_default())
 }
 
-/// The labs that this machine knows by name.
+/// Returns the labs that this machine knows by name.
 pub(super) fn labs() -> Vec<CompletionCandidate> {
     let names = lab_names(&flags(std::env::args_os()), &Environment::of_process());
     candidates(
@@ -100,7 +100,7 @@ fn candidates(names: Vec<Named>) -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// The flags among the words that stand on the line, as far as they can be understood.
+/// Returns the flags on the command line, as far as they can be parsed.
 fn flags(words: impl Iterator<Item = OsString>) -> Flags {
     #[derive(Debug, Parser)]
     #[command(ignore_errors = true, disable_help_flag = true)]
@@ -206,14 +206,14 @@ async fn asked(kind: Kind, client: &Client) -> Result<Vec<Named>, ClientError> {
     })
 }
 
-/// Accounts that have recent jobs, and those that an admin sees. An open lab lists none.
+/// Returns accounts with recent jobs, and those that an admin sees. An open lab lists none.
 async fn accounts(client: &Client, jobs: &[JobSummary]) -> Vec<Named> {
     let accounts = client.accounts().await.unwrap_or_default();
     let known = accounts.iter().map(|account| account.my_account.as_str());
     once(known.chain(jobs.iter().map(|job| job.my_account.as_str())))
 }
 
-/// A job, its stage and what tells it apart.
+/// Returns a job with its stage and distinguishing data.
 fn said_of_job(job: &JobSummary) -> Named {
     let how = if job.job_health == Health::Unknown {
         job.job_stage.as_str()
@@ -224,7 +224,7 @@ fn said_of_job(job: &JobSummary) -> Named {
     (job.job_id.clone(), help)
 }
 
-/// The submits of jobs, the newest first.
+/// Returns the submits of jobs, newest first.
 fn submits(jobs: &[JobSummary]) -> Vec<Named> {
     let mut names: Vec<Named> = Vec::new();
     for job in jobs.iter().filter(|job| !job.submit_id.is_empty()) {
@@ -235,7 +235,7 @@ fn submits(jobs: &[JobSummary]) -> Vec<Named> {
     names
 }
 
-/// Each name once, in order.
+/// Returns each name once, in order.
 fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Named> {
     let names: BTreeSet<&str> = names.collect();
     let names = names

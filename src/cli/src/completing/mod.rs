@@ -17,11 +17,11 @@ use clap_complete::{
 
 use crate::{context::Context, exit::Failure};
 
-/// The variable that names the shell which asks for words.
+/// Environment variable with the shell that requests completions.
 const VARIABLE: &str = "FAIRLEAD_COMPLETE";
 const PROGRAM: &str = "fairlead";
 
-/// Answers a shell that completes a word. `false`: nobody asked for that.
+/// Answers a shell that completes a word. Returns false if this is no such request.
 pub(crate) fn completed(line: impl Fn() -> Command) -> bool {
     let completing = CompleteEnv::with_factory(|| places::with_sources(line()));
     let completing = completing.var(VARIABLE).bin(PROGRAM);
@@ -33,7 +33,7 @@ pub(crate) fn completed(line: impl Fn() -> Command) -> bool {
         .unwrap_or(true)
 }
 
-/// Prints the script that teaches a shell to ask.
+/// Prints the script that sets up completion in a shell.
 pub(crate) fn print_script(shell: clap_complete::Shell, context: &Context) -> Result<(), Failure> {
     let name = shell.to_string();
     let shells = Shells::builtins();

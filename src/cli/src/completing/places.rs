@@ -6,7 +6,7 @@ use fairlead_job::{Health, Stage};
 
 use super::asked::{Kind, labs, names};
 
-/// Where words come from.
+/// Source of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     /// The lab.
@@ -17,7 +17,7 @@ enum Source {
     Healths,
 }
 
-/// Options and words that mean the same in every command.
+/// Options and words with the same meaning in all commands.
 const EVERYWHERE: &[(&str, Source)] = &[
     ("submit_id", Source::Lab(Kind::Submits)),
     ("suite", Source::Lab(Kind::Suites)),
@@ -31,7 +31,7 @@ const EVERYWHERE: &[(&str, Source)] = &[
     ("account", Source::Lab(Kind::Accounts)),
 ];
 
-/// Words of one command. Its own names come before those of all.
+/// Words of one command. They take precedence over the common ones.
 const IN_COMMANDS: &[(&str, &str, Source)] = &[
     ("jobs", "words", Source::Lab(Kind::Parameters)),
     ("log", "words", Source::Lab(Kind::Jobs)),
@@ -65,7 +65,7 @@ const IN_COMMANDS: &[(&str, &str, Source)] = &[
     ("serve", "host", Source::Lab(Kind::Nothing)),
 ];
 
-/// The command line, whose words know where they come from.
+/// Returns the command line with a source for each word.
 pub(super) fn with_sources(command: Command) -> Command {
     with_sources_in("", command)
 }
@@ -81,7 +81,7 @@ fn with_sources_in(path: &str, command: Command) -> Command {
     })
 }
 
-/// The source for a word of a command, such as `hosts drain`.
+/// Returns the source for a word of a command, such as `hosts drain`.
 fn source_of(path: &str, id: &str) -> Option<Source> {
     let is_in = |command: &str| {
         let rest = path.strip_prefix(command);
@@ -109,7 +109,7 @@ fn completed_by(arg: Arg, source: Source) -> Arg {
     }
 }
 
-/// Words, and behind them each with a `!`: all others.
+/// Returns the words, and after them each with a `!`, which means all others.
 fn with_others(words: impl Iterator<Item = String>) -> Vec<CompletionCandidate> {
     let words: Vec<String> = words.collect();
     let others = words.iter().map(|word| format!("!{word}"));
@@ -118,7 +118,7 @@ fn with_others(words: impl Iterator<Item = String>) -> Vec<CompletionCandidate> 
     all.map(CompletionCandidate::new).collect()
 }
 
-/// The words of the table that no command has.
+/// Returns the words of the table that no command has.
 #[cfg(test)]
 pub(crate) fn missing(mut root: Command) -> Vec<String> {
     root.build();

@@ -2,27 +2,27 @@
 
 use serde::Serialize;
 
-/// What came of a check. The words are part of the interface for programs.
+/// Result of a check. The names are part of the interface for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Verdict {
-    /// All is well.
+    /// No problem was found.
     Ok,
-    /// Something is to be mended.
+    /// A problem was found.
     Problem,
-    /// It could not be made; what was found says why.
+    /// The check was not possible, for the reason in `found`.
     NotMade,
 }
 
 /// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Check {
-    /// What was looked at.
+    /// Name of the check.
     pub(crate) name: &'static str,
     pub(crate) verdict: Verdict,
-    /// What is so.
+    /// Finding.
     pub(crate) found: String,
-    /// What to do about it; empty: nothing.
+    /// Action for the operator. Empty: none.
     #[serde(rename = "do")]
     pub(crate) todo: String,
 }
@@ -63,10 +63,10 @@ impl Check {
     }
 }
 
-/// Fewer open files than this are too few for a scheduler: each testbox that waits has one, and so has each client.
+/// Minimum number of open files of a scheduler: each waiting testbox and each client needs one.
 pub(super) const FILES_MIN: u64 = 16_384;
 
-/// The first few of many, for a line.
+/// Returns the first few of many names, for a line.
 pub(super) fn some(names: &[String]) -> String {
     const SHOWN_MAX: usize = 5;
     let shown = names.iter().take(SHOWN_MAX).cloned().collect::<Vec<_>>();

@@ -11,12 +11,12 @@ use super::check::{Check, FILES_MIN, some};
 const MODES: &str = "file modes";
 const FILES: &str = "open files here";
 const KEY: &str = "sealing key";
-/// Permissions of the group and of all others.
+/// Permission bits of the group and of all others.
 const OTHERS: u32 = 0o077;
-/// Below the data folder: kernels that are given to every machine that boots.
+/// Folder below the data folder with kernels that every booting machine gets.
 const PUBLIC: &str = "srv";
 
-/// The checks of a data folder, and of the machine that it is on. `None`: no folder is named.
+/// Checks a data folder and its machine. `None`: no folder is named.
 pub(crate) fn of_folder(data: Option<&Path>) -> Vec<Check> {
     let Some(data) = data else {
         let why = "--data is missing";
@@ -28,7 +28,8 @@ pub(crate) fn of_folder(data: Option<&Path>) -> Vec<Check> {
     vec![open_files(getrlimit(Resource::Nofile).maximum), modes(data)]
 }
 
-/// The key that seals secrets and signs job tokens, as the store has it. `None`: neither --data nor --elasticsearch is set.
+/// Checks the key that seals secrets and signs job tokens in the store. `None`: neither --data nor --elasticsearch is
+/// set.
 pub(crate) fn of_key(found: Option<Result<KeyState, StartError>>) -> Check {
     match found {
         None => Check::not_made(
@@ -62,7 +63,7 @@ pub(crate) fn of_key(found: Option<Result<KeyState, StartError>>) -> Check {
     }
 }
 
-/// Whether a scheduler that is started here may open enough files: it raises its own limit up to the hard one.
+/// Checks the limit of open files. A scheduler raises its own limit up to the hard one.
 fn open_files(hard: Option<u64>) -> Check {
     match hard {
         Some(hard) if hard < FILES_MIN => Check::problem(
@@ -75,7 +76,7 @@ fn open_files(hard: Option<u64>) -> Check {
     }
 }
 
-/// Whether other users of this machine can read what is in the data folder.
+/// Checks that other users of this machine cannot read the data folder.
 fn modes(data: &Path) -> Check {
     let mode = match fs::metadata(data) {
         Ok(metadata) => metadata.mode(),
@@ -122,8 +123,8 @@ fn modes(data: &Path) -> Check {
     }
 }
 
-/// What of a folder the group or others may get at. An open folder stands for what is in it, and a closed one closes it.
-/// Links are not followed.
+/// Returns the entries of a folder that the group or others can access. An open folder stands for its contents, and a
+/// closed one protects them. Links are not followed.
 fn open_below(data: &Path) -> io::Result<Vec<String>> {
     let mut open = Vec::new();
     for entry in fs::read_dir(data)? {

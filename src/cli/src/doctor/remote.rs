@@ -21,10 +21,10 @@ const TESTBOXES: &str = "testbox accounts";
 const QUEUES: &str = "open queues";
 const AGENTS: &str = "duplicate agents";
 
-/// Clocks may differ by this much, ms: times of jobs are then right to the second or two that anybody sees.
+/// Maximum difference of clocks, ms. Times of jobs are then right to a second or two.
 const SKEW_MAX_MS: i64 = 2_000;
 
-/// A replica that answered, and what this machine's clock showed before and after.
+/// A replica that answered, and the times of this machine's clock before and after.
 #[derive(Debug, Clone)]
 struct Sighting {
     url: String,
@@ -34,7 +34,7 @@ struct Sighting {
 }
 
 impl Sighting {
-    /// How far its clock is ahead of this machine's, and by how much that may be wrong, ms. `None`: it does not say.
+    /// Returns the lead of its clock over this machine's, and the uncertainty, ms. `None`: it does not report its time.
     fn ahead_ms(&self) -> Option<(i64, i64)> {
         let ms = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
         let said = self.version.time_ms?;
@@ -43,7 +43,7 @@ impl Sighting {
         Some((ms(said).saturating_sub(ms(middle)), ms(unsure)))
     }
 
-    /// Whether it names open queues and duplicate agents: versions that say what time they have do.
+    /// Returns true if it reports open queues and duplicate agents. Versions that report their time do.
     fn tells(&self) -> bool {
         self.version.time_ms.is_some()
     }
@@ -53,7 +53,7 @@ impl Sighting {
     }
 }
 
-/// All checks that need a scheduler.
+/// Runs all checks that need a scheduler.
 pub(crate) async fn of_scheduler(settings: &Settings) -> Result<Vec<Check>, Failure> {
     let mut checks = Vec::new();
     let mut seen = Vec::new();
@@ -100,7 +100,7 @@ pub(crate) async fn of_scheduler(settings: &Settings) -> Result<Vec<Check>, Fail
     Ok(checks)
 }
 
-/// Whether a scheduler takes requests, and its store reads and writes.
+/// Checks that a scheduler takes requests, and that its store reads and writes.
 fn healthy(url: &str, health: Result<HealthView, ClientError>) -> Check {
     let health = match health {
         Ok(health) => health,
@@ -131,7 +131,7 @@ fn healthy(url: &str, health: Result<HealthView, ClientError>) -> Check {
     )
 }
 
-/// How much room there is for results and logs.
+/// Checks the room for results and logs.
 fn data_folder(url: &str, data: Option<DataView>) -> Check {
     let Some(data) = data else {
         let why = "the scheduler does not report the room of its data folder";
@@ -163,7 +163,7 @@ fn not_answering(url: &str, error: ClientError) -> Check {
     Check::problem(SCHEDULER, format!("{url}: {}", failure.message), todo)
 }
 
-/// A check of a list, or why there is none.
+/// Returns the check of a list, or the reason why there is none.
 fn made<T: Serialize>(
     name: &'static str,
     list: Result<Vec<T>, ClientError>,
@@ -183,7 +183,7 @@ fn made<T: Serialize>(
     judge(&values)
 }
 
-/// Nothing was told: all is well where a scheduler tells, and unknown where it is too old for that.
+/// Returns a good result if the scheduler reports such problems, and otherwise that it is too old to know.
 fn unsaid(name: &'static str, tells: bool, found: &str) -> Check {
     if tells {
         return Check::ok(name, found);
@@ -269,7 +269,7 @@ fn files(seen: &[Sighting]) -> Check {
     )
 }
 
-/// Testbox accounts that act for every host.
+/// Checks for testbox accounts that act for every host.
 fn testboxes(accounts: &[Value]) -> Check {
     let all: Vec<&Value> = accounts
         .iter()
@@ -301,7 +301,7 @@ fn testboxes(accounts: &[Value]) -> Check {
     )
 }
 
-/// Queues that everybody may use because nobody said who may.
+/// Checks for queues that are open because their users were never set.
 fn queues(queues: &[Value], tells: bool) -> Check {
     let open: Vec<String> = queues
         .iter()
@@ -321,7 +321,7 @@ fn queues(queues: &[Value], tells: bool) -> Check {
     )
 }
 
-/// Hosts whose name two agents have.
+/// Checks for hosts whose name two agents have.
 fn agents(hosts: &[Value], tells: bool) -> Check {
     let mut twice: BTreeMap<String, String> = BTreeMap::new();
     for host in hosts {

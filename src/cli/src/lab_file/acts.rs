@@ -16,7 +16,7 @@ use super::{
 };
 use crate::exit::Failure;
 
-/// Where the tokens of new accounts go: shown, or written into this folder.
+/// Destination of new accounts' tokens: shown, or written into this folder.
 #[derive(Debug, Default)]
 pub(crate) struct Tokens(pub(crate) Option<PathBuf>);
 
@@ -25,7 +25,7 @@ impl Tokens {
         Some(self.0.as_ref()?.join(format!("{account}.token")))
     }
 
-    /// Refuses what could not be written, before an account has a token.
+    /// Fails if the tokens could not be written, before an account gets one.
     pub(crate) fn check(&self, changes: &[Change]) -> Result<(), Failure> {
         let Some(folder) = &self.0 else {
             return Ok(());
@@ -45,7 +45,7 @@ impl Tokens {
         Ok(())
     }
 
-    /// What is said of a new token.
+    /// Stores or shows a new token. Returns the remark for people.
     fn keep(&self, account: &AccountView) -> Result<Option<String>, Failure> {
         let Some(token) = &account.my_token else {
             return Ok(None);
@@ -73,7 +73,7 @@ fn write_new(path: &Path, token: &str) -> io::Result<()> {
 }
 
 impl Present {
-    /// What the sections of the file are compared with.
+    /// Reads the parts of the lab that the file's sections are compared with.
     pub(crate) async fn read(lab: &WantedLab, client: &Client) -> Result<Self, Failure> {
         let mut present = Self::default();
         if !lab.queues.is_empty() || lab.is_complete("queues").is_some() {
@@ -98,7 +98,7 @@ impl Present {
     }
 }
 
-/// Does what a change says; returns what is to be told beside it.
+/// Carries out a change. Returns a remark for people, if there is one.
 pub(crate) async fn carry_out(
     change: &Change,
     tokens: &Tokens,

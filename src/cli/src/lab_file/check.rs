@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{plan::Present, read::WantedLab, tree::At};
 use crate::exit::Failure;
 
-/// Refuses accounts that are not there, and a complete section that leaves out who asks.
+/// Fails if an account does not exist, or if a complete section leaves out the user's own account.
 pub(crate) fn check(
     path: &Path,
     lab: &WantedLab,

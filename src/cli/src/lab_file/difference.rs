@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{limits, table::harmless};
 
-/// What becomes of an entry.
+/// Kind of a change of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Act {
@@ -18,7 +18,7 @@ pub(crate) enum Act {
     Remove,
 }
 
-/// A field that gets another value.
+/// A field that changes its value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct FieldChange {
     pub(super) field: &'static str,
@@ -26,7 +26,7 @@ pub(crate) struct FieldChange {
     pub(super) new: Value,
 }
 
-/// The request that does it.
+/// Request that carries out a change.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Request {
     SetQueue(QueueChange),
@@ -37,12 +37,12 @@ pub(super) enum Request {
     Cordon(HostClose),
     Uncordon,
     SetRetention(RetentionChange),
-    /// All rules at once, with the first change of one; the others are shown only.
+    /// Sets all rules at once, with the first change of one. The other changes are only shown.
     SetRules(Option<SubmitRules>),
     SetReuse(ReuseSettings),
 }
 
-/// One difference, and what removes it.
+/// One difference, and the request that removes it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Change {
     pub(super) act: Act,
@@ -54,7 +54,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// One line for people.
+    /// Returns one line for people.
     pub(crate) fn words(&self) -> String {
         let sign = match self.act {
             Act::Add => '+',
@@ -79,7 +79,7 @@ impl Change {
         )
     }
 
-    /// Whether it makes an account, which gets a token.
+    /// Returns true if it creates an account, which gets a token.
     pub(crate) fn is_new_account(&self) -> bool {
         self.act == Act::Add && self.kind == "account"
     }
@@ -97,7 +97,7 @@ fn shown(value: &Value) -> String {
     harmless(&text)
 }
 
-/// Collects the fields of an entry that differ.
+/// Collects the differing fields of an entry.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     pub(super) is_new: bool,
@@ -112,7 +112,7 @@ impl Fields {
         }
     }
 
-    /// Whether a field is to change. Of a new entry all that is said is shown.
+    /// Returns true if a field must change. For a new entry all given fields are shown.
     pub(super) fn differs(
         &mut self,
         field: &'static str,
@@ -170,7 +170,7 @@ impl Fields {
     }
 }
 
-/// An entry that goes, with what is worth a look.
+/// Returns the removal of an entry, with the fields that matter to people.
 pub(super) fn removed(
     kind: &'static str,
     name: &str,

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::reuse_settings::{ReuseChange, words_of};
 
-/// A lab as it is.
+/// Present state of a lab.
 #[derive(Debug, Default)]
 pub(crate) struct Present {
     pub(super) queues: Vec<QueueView>,
@@ -23,7 +23,7 @@ pub(crate) struct Present {
     pub(super) reuse: ReuseSettings,
 }
 
-/// What is to be done, in this order: accounts first, since queues name them.
+/// Returns the changes in their order. Accounts come first, because queues name them.
 pub(crate) fn plan(lab: &WantedLab, present: &Present) -> Vec<Change> {
     let accounts = lab.accounts.iter().filter_map(|entry| {
         let mut known = present.accounts.iter();
@@ -57,7 +57,7 @@ pub(crate) fn plan(lab: &WantedLab, present: &Present) -> Vec<Change> {
     changes
 }
 
-/// What a complete section does not name.
+/// Returns the removals of entries that a complete section does not name.
 fn removals(lab: &WantedLab, present: &Present) -> Vec<Change> {
     let mut changes = Vec::new();
     if lab.is_complete("queues").is_some() {
@@ -115,7 +115,7 @@ fn account(entry: &Entry<Account>, known: Option<&AccountView>) -> Option<Change
     fields.change("account", &entry.name, Request::SetAccount(change))
 }
 
-/// What is said of a queue's users, as the file says it: a built-in queue is nobody's own.
+/// Returns a queue's users in the form of the file. A built-in queue never has users of its own.
 fn users_of(queue: &QueueView) -> Option<QueueUsers> {
     let is_unsaid = !queue.warning.is_empty();
     let built_in = (!is_unsaid).then_some(QueueUsers::Own);
@@ -155,7 +155,7 @@ fn queue(entry: &Entry<QueueChange>, known: Option<&QueueView>) -> Option<Change
     fields.change("queue", &entry.name, Request::SetQueue(change))
 }
 
-/// The registration of a host, and whether it is closed: two requests.
+/// Returns the changes of a host: its registration and its cordon, which are two requests.
 fn host(entry: &Entry<Host>, known: Option<&HostView>) -> Vec<Change> {
     let mut fields = Fields::of(known.is_none());
     let registered = known
@@ -191,7 +191,7 @@ fn host(entry: &Entry<Host>, known: Option<&HostView>) -> Vec<Change> {
     registers.into_iter().chain(closed).collect()
 }
 
-/// Rules are one ordered list: one request replaces all of them.
+/// Returns the changes of the rules. They are one ordered list, so one request replaces all of them.
 fn rules(wanted: &[SubmitRule], known: &[SubmitRule]) -> Vec<Change> {
     let place = |rules: &[SubmitRule], name: &str| {
         let place = rules.iter().position(|rule| rule.name == name);
@@ -231,7 +231,8 @@ fn rules(wanted: &[SubmitRule], known: &[SubmitRule]) -> Vec<Change> {
     changes
 }
 
-/// Reused results: one request replaces all settings, so it carries also those that the file does not name.
+/// Returns the change of reuse. One request replaces all settings, so it also contains those that the file does not
+/// name.
 fn reuse(wanted: &ReuseChange, known: &ReuseSettings) -> Option<Change> {
     let after = wanted.of(known);
     let words = |suites: &[SuiteReuse]| suites.iter().map(words_of).collect::<Vec<_>>();
@@ -256,7 +257,7 @@ fn name_of(field: &str) -> &'static str {
     known.into_iter().find(|name| *name == field).unwrap_or("")
 }
 
-/// A suspect host is opened by its health check, not by a file.
+/// Returns the change of a cordon. A suspect host is opened by its health check, not by a file.
 fn cordon(name: &str, wanted: &Cordon, known: Option<&HostView>) -> Option<Change> {
     let wanted = match wanted {
         Cordon::Open => None,

@@ -13,7 +13,7 @@ use crate::{amounts, exit::Failure, limits, reuse_settings::ReuseChange, table::
 
 mod reuse;
 
-/// Every section of a lab file, and what it says.
+/// All sections of a lab file.
 const SECTIONS: [&str; 7] = [
     "complete",
     "queues",
@@ -56,20 +56,20 @@ const LIMITS: [&str; 7] = [
     "content_day_mb",
     "results_mb",
 ];
-/// Those that have no soft limit.
+/// Limits without a soft limit.
 const HARD_ONLY: [&str; 4] = ["shards", "content_mb", "content_day_mb", "results_mb"];
-/// Keys that would hold a secret.
+/// Names of keys that would hold a secret.
 const SECRETS: [&str; 4] = ["token", "my_token", "token_hash", "new_token"];
 
-/// Most entries of one section.
+/// Maximum number of entries in one section.
 const ENTRIES_MAX: usize = 10_000;
-/// Most months for which jobs are kept; the scheduler has the same.
+/// Maximum retention of jobs, months. The scheduler has the same constant.
 const KEEP_MONTHS_MAX: u64 = 1_000;
-/// Largest limit; the scheduler has the same.
+/// Maximum value of a limit. The scheduler has the same constant.
 const LIMIT_MAX: u64 = 1_000_000_000;
-/// Largest share in the background, thousandths; the scheduler has the same.
+/// Maximum background share, per mille. The scheduler has the same constant.
 const BACKGROUND_MAX: u16 = 500;
-/// Longest reason of a closed host, characters; the scheduler has the same.
+/// Maximum length of the reason of a closed host, characters. The scheduler has the same constant.
 const REASON_MAX: usize = 300;
 
 /// An entry of a section.
@@ -88,36 +88,36 @@ pub(crate) struct Account {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Host {
-    /// Fields of its registration, each as the scheduler shows it.
+    /// Fields of its registration, as the scheduler shows them.
     pub(super) fields: Map<String, Value>,
     pub(super) cordon: Option<Cordon>,
 }
 
-/// Whether a host gets new jobs.
+/// State of a host for new jobs.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Cordon {
     Open,
-    /// Closed, and why.
+    /// Closed, with the reason.
     Closed(String),
 }
 
-/// What a lab file says.
+/// Contents of a lab file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct WantedLab {
     pub(super) queues: Vec<Entry<QueueChange>>,
     pub(super) accounts: Vec<Entry<Account>>,
     pub(super) hosts: Vec<Entry<Host>>,
     pub(super) retention: Option<RetentionChange>,
-    /// All submit rules; `None`: the file does not say.
+    /// All submit rules. `None`: not in the file.
     pub(super) rules: Option<Vec<SubmitRule>>,
-    /// What it says of reused results; `None`: nothing.
+    /// Settings of reuse. `None`: not in the file.
     pub(super) reuse: Option<ReuseChange>,
-    /// Sections without entries beside those of the file, each with its line.
+    /// Sections that are declared complete, each with its line.
     pub(super) complete: Vec<(String, u32)>,
 }
 
 impl WantedLab {
-    /// The line on which a section is declared complete.
+    /// Returns the line on which a section is declared complete.
     pub(super) fn is_complete(&self, section: &str) -> Option<u32> {
         let mut all = self.complete.iter();
         all.find(|(name, _)| name == section).map(|(_, line)| *line)
@@ -168,7 +168,7 @@ fn complete(at: At<'_>, node: &Node) -> Result<Vec<(String, u32)>, Failure> {
     Ok(names.into_iter().map(|name| (name, node.line)).collect())
 }
 
-/// The entries of a section, by name.
+/// Reads the entries of a section, by name.
 fn entries<T>(
     at: At<'_>,
     section: &str,
@@ -270,7 +270,7 @@ fn limits_of(at: At<'_>, node: &Node) -> Result<LimitsChange, Failure> {
     Ok(change)
 }
 
-/// `100`, `none`, `soft=5,hard=9`, or `{soft: 5, hard: 9}`.
+/// Parses `100`, `none`, `soft=5,hard=9`, or `{soft: 5, hard: 9}`.
 fn bounds(at: At<'_>, key: &str, node: &Node) -> Result<Bounds, Failure> {
     let expected = "N, none, or {soft: N, hard: M} with N at most M and M at most 1000000000";
     let bad = || at.bad(key, node, expected);
@@ -380,7 +380,7 @@ fn retention(at: At<'_>, node: &Node) -> Result<Option<RetentionChange>, Failure
     Ok(change)
 }
 
-/// A list, because the order decides: the first rule that a job meets changes it.
+/// Reads the rules as a list, because their order matters: the first rule that a job meets changes it.
 fn rules(at: At<'_>, node: &Node) -> Result<Vec<SubmitRule>, Failure> {
     let items = match &node.tree {
         Tree::List(items) => items.as_slice(),
@@ -445,7 +445,7 @@ fn node_memory(node: &Node) -> Option<u32> {
     fairlead_job::units::memory_mb(node.word()?).ok()
 }
 
-/// A reason, or false.
+/// Reads a cordon: a reason, or false.
 fn cordon(at: At<'_>, node: &Node) -> Result<Cordon, Failure> {
     let expected = "false, or the reason in at most 300 characters";
     match node.word() {

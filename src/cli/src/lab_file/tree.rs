@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use crate::{exit::Failure, setting_file::text_of, table::harmless};
 
-/// A file, for its errors.
+/// File being read, named in errors.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct At<'f>(pub(super) &'f Path);
 
 impl At<'_> {
-    /// The whole file.
+    /// Reads the whole file.
     pub(super) fn read(self) -> Result<Node, Failure> {
         let path = self.0;
         let problem = |why: String| {
@@ -40,7 +40,7 @@ impl At<'_> {
         Failure::usage(message, hint)
     }
 
-    /// A value that is none of those that a key takes.
+    /// Returns the error for an invalid value of a key.
     pub(super) fn bad(self, key: &str, node: &Node, expected: &str) -> Failure {
         let value = harmless(&shown(node));
         self.refuse(
@@ -50,7 +50,7 @@ impl At<'_> {
         )
     }
 
-    /// The fields of a map; of nothing there are none.
+    /// Returns the fields of a map. An empty value has no fields.
     pub(super) fn fields<'n>(
         self,
         key: &str,
@@ -97,7 +97,7 @@ impl At<'_> {
         value.ok_or_else(|| self.bad(key, node, "true or false"))
     }
 
-    /// A list of texts; one text is a list of one.
+    /// Reads a list of texts. A single text is a list of one.
     pub(super) fn texts(self, key: &str, node: &Node) -> Result<Vec<String>, Failure> {
         let expected = "a text or a list of texts";
         match &node.tree {
@@ -111,7 +111,7 @@ impl At<'_> {
     }
 }
 
-/// A value as errors name it.
+/// Returns a value for an error message.
 fn shown(node: &Node) -> String {
     match &node.tree {
         Tree::Word(Value::String(text)) => format!("'{text}'"),

@@ -6,19 +6,19 @@ use serde_json::Value;
 use super::machine::Machine;
 use crate::{exit::Failure, submission::Entry};
 
-/// How jobs are fitted.
+/// Options for fitting jobs to this machine.
 #[derive(Debug)]
 pub(crate) struct Fit<'a> {
     pub(crate) machine: &'a Machine,
     pub(crate) site: &'a SiteDefaults,
-    /// Leaves each job's own wishes for a testbox.
+    /// True if each job keeps its own requirements for a testbox.
     pub(crate) as_is: bool,
-    /// Whether jobs without a script have something that runs them.
+    /// True if jobs without a script have a runner.
     pub(crate) runner: bool,
 }
 
 impl Fit<'_> {
-    /// Changes the jobs, or fails with the first that cannot run here.
+    /// Changes the jobs. Fails with the first that cannot run here.
     pub(crate) fn fit(&self, entries: &mut [Entry]) -> Result<(), Failure> {
         for Entry { file, spec, params } in entries {
             if !self.as_is {
@@ -70,7 +70,7 @@ impl Fit<'_> {
         ))
     }
 
-    /// What the job wants of a testbox and this machine is not.
+    /// Returns the requirements of the job that this machine does not meet.
     fn lacks(&self, plan: &JobFields) -> Vec<String> {
         let here = self.machine;
         let mut lacks = Vec::new();
@@ -99,7 +99,7 @@ impl Fit<'_> {
     }
 }
 
-/// Any container of this machine will do.
+/// Sets the job to any container of this machine.
 fn settle(spec: &mut Spec, arch: &str) {
     for field in fields(Use::Place).chain(fields(Use::Demand)) {
         spec.shift_remove(field);

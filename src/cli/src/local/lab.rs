@@ -18,18 +18,18 @@ use tokio_util::sync::CancellationToken;
 use super::machine::Machine;
 use crate::{cmd_serve, exit::Failure};
 
-/// How often the agent tells that it lives. Orders to stop a job come with the answers.
+/// Interval of the agent's heartbeats. Orders to stop a job come with their answers.
 const HEARTBEAT_MS: u64 = 1000;
-/// How long a job may take to end by itself after Ctrl-C.
+/// Time for a job to end by itself after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long a killed agent may take to be gone.
+/// Time for a killed agent to disappear.
 const KILLED: Duration = Duration::from_secs(5);
 
-/// Who submits, and who runs the jobs.
+/// Account that submits, and account that runs the jobs.
 const ADMIN: &str = "fairlead-run";
 const TESTBOX: &str = "fairlead-run-testbox";
 
-/// A running lab.
+/// A running lab: scheduler and agent.
 #[derive(Debug)]
 pub(crate) struct LocalLab {
     server: Server,
@@ -41,7 +41,7 @@ pub(crate) struct LocalLab {
 }
 
 impl LocalLab {
-    /// Starts both. `data_dir` is absolute.
+    /// Starts scheduler and agent. `data_dir` is absolute.
     pub(crate) async fn start(
         data_dir: &Path,
         machine: &Machine,
@@ -49,7 +49,7 @@ impl LocalLab {
         jobs_max: u32,
         runner: Option<&str>,
     ) -> Result<Self, Failure> {
-        // Whoever can reach a port of loopback must not be able to run commands as this user.
+        // A process that reaches the loopback port must not be able to run commands as this user.
         let token = format!(
             "{}{}",
             uuid::Uuid::new_v4().simple(),
@@ -98,7 +98,7 @@ impl LocalLab {
         })
     }
 
-    /// Waits for the agent to end although nobody told it to: always a failure.
+    /// Waits until the agent ends by itself, which is always a failure.
     pub(crate) async fn broken(&mut self) -> Failure {
         let why = match self.agent.join_next().await {
             Some(Ok(Err(error))) => format!("{error:#}"),
@@ -108,34 +108,34 @@ impl LocalLab {
         Failure::local(format!("the local testbox failed: {why}"), "")
     }
 
-    /// Stops the agent: its jobs end, or are killed after a while, and are reported.
+    /// Stops the agent. Its jobs end or are killed after a while, and are reported.
     pub(crate) async fn stop_agent(&mut self) {
         self.stop_agent.cancel();
         while self.agent.join_next().await.is_some() {}
     }
 
-    /// Kills what the agent runs, at once, and does not wait long for anything else.
+    /// Kills the agent's jobs at once, and waits only briefly for anything else.
     pub(crate) async fn kill_agent(&mut self) {
         self.kill_agent.cancel();
         self.stop_agent.cancel();
         let gone = async { while self.agent.join_next().await.is_some() {} };
-        // What hangs beyond this is no process of a job.
+        // A task that hangs longer is not a process of a job.
         let _ = tokio::time::timeout(KILLED, gone).await;
     }
 
-    /// Stops both.
+    /// Stops scheduler and agent.
     pub(crate) async fn stop(mut self) {
         self.stop_agent().await;
         self.server.stop().await;
     }
 
-    /// The folder of a result root, where it exists.
+    /// Returns the folder of a result root, if it exists.
     pub(crate) fn folder(&self, result_root: &str) -> String {
         folder(&self.data_dir, result_root)
     }
 }
 
-/// The account of the agent: only testboxes get jobs.
+/// Creates the agent's account, because only testboxes get jobs.
 async fn testbox_of(client: &Client, host: &str) -> Result<AccountView, ClientError> {
     let testbox = AccountChange {
         role: Some("testbox".to_owned()),

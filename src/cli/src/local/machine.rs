@@ -4,19 +4,19 @@ use std::{fs, thread};
 
 use crate::cmd_serve::machine_name;
 
-/// Memory that is assumed where the system does not say, MB.
+/// Assumed memory if the system does not report it, MB.
 const MEMORY_MB_FALLBACK: u32 = 1024;
-/// Most jobs at once that an agent takes.
+/// Maximum number of concurrent jobs of an agent.
 const JOBS_MAX: u32 = 256;
 
-/// What this machine offers to jobs.
+/// Resources of this machine for jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Machine {
     pub(crate) name: String,
     pub(crate) arch: &'static str,
-    /// Free now, MB.
+    /// Free memory now, MB.
     pub(crate) memory_mb: u32,
-    /// Processors that this process may use, at most what an agent takes jobs.
+    /// Number of processors for this process, at most the maximum number of jobs.
     pub(crate) processors: u32,
 }
 
@@ -33,7 +33,7 @@ impl Machine {
     }
 }
 
-/// `MemAvailable` in MB, from the text of `/proc/meminfo`.
+/// Returns `MemAvailable` in MB, from the text of `/proc/meminfo`.
 fn available_mb(about: &str) -> Option<u32> {
     let line = about
         .lines()

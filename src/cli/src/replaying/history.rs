@@ -22,7 +22,7 @@ use crate::{
     table::{Grid, Paper},
 };
 
-/// Accounts and queues that a table shows; --json has all.
+/// Number of accounts and queues in a table. --json has all.
 const SHOWN: usize = 5;
 
 /// Which jobs, on which hosts, with which changes.
@@ -58,10 +58,10 @@ pub(crate) struct HistoryArgs {
     plot: Option<PathBuf>,
 }
 
-/// A list of figures by name.
+/// A list of results by name.
 type List = fn(&Summary) -> &Vec<Figures>;
 
-/// The figures of one policy.
+/// Results of one policy.
 #[derive(Debug, Serialize)]
 struct Replayed {
     policy: &'static str,
@@ -98,7 +98,7 @@ pub(crate) async fn run(args: &HistoryArgs, context: &Context) -> anyhow::Result
     context.print(&replayed, |all| table(all, paper))
 }
 
-/// The jobs as each policy dispatched them, and how many rows are no jobs that a host had.
+/// Returns the jobs as each policy dispatched them, and the number of rows without a job that a host had.
 async fn policies(
     args: &HistoryArgs,
     context: &Context,
@@ -150,7 +150,7 @@ async fn policies(
     Ok((policies, others))
 }
 
-/// The policies side by side: of all jobs, of each class, and of the largest accounts and queues.
+/// Returns the policies side by side: all jobs, each class, and the largest accounts and queues.
 fn table(all: &[Replayed], paper: Paper) -> String {
     let mut grid = Grid::new(&[
         "of", "policy", ">jobs", ">share", ">hours", ">mean", ">p50", ">p95", ">longest",
@@ -198,7 +198,7 @@ fn table(all: &[Replayed], paper: Paper) -> String {
     grid.render(paper)
 }
 
-/// Whether each job is in the own queue of its account.
+/// Returns true if each job is in the own queue of its account.
 fn queues_say_no_more(summary: &Summary) -> bool {
     summary.queues == summary.accounts
 }

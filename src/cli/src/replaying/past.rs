@@ -19,12 +19,12 @@ use serde_json::{Deserializer, Value};
 
 use crate::{exit::Failure, selecting::Selector};
 
-/// Most jobs of a replay.
+/// Maximum number of jobs in a replay.
 pub(super) const JOBS_MAX: usize = 1_000_000;
-/// The one key of hosts that are all alike.
+/// Only key of equal hosts.
 const ANY_KEY: &str = "any";
 
-/// The jobs of a lab that were submitted from one time to another, shards as jobs of their own.
+/// Reads the jobs of a lab that were submitted within a period. Shards count as jobs of their own.
 pub(super) async fn of_lab(
     client: &Client,
     since_ms: u64,
@@ -48,7 +48,7 @@ pub(super) async fn of_lab(
     Ok(found.jobs)
 }
 
-/// The jobs of a file: rows as the lab lists them, one after the other, in lists, or as `fairlead jobs --json` prints them.
+/// Reads the jobs of a file: rows as the lab lists them, single, in lists, or as printed by `fairlead jobs --json`.
 pub(super) fn of_file(path: &Path) -> Result<Vec<JobSummary>, Failure> {
     let shown = path.display();
     let file = File::open(path).map_err(|error| {
@@ -83,7 +83,7 @@ pub(super) fn of_file(path: &Path) -> Result<Vec<JobSummary>, Failure> {
     Ok(jobs)
 }
 
-/// Hosts as the lab lists them, closed and reserved ones too.
+/// Returns the hosts that the lab lists, including closed and reserved ones.
 pub(super) fn hosts_of(listed: &[HostView]) -> Vec<Host> {
     let host = |host: &HostView| {
         let about = About {
@@ -105,7 +105,7 @@ pub(super) fn hosts_of(listed: &[HostView]) -> Vec<Host> {
     listed.iter().map(host).collect()
 }
 
-/// The keys under which a host asks for work.
+/// Returns the keys under which a host asks for work.
 fn keys_of(host: &HostView) -> Vec<String> {
     let (name, arch, group) = (&host.hostname, &host.arch, &host.group);
     let mut keys = BTreeSet::new();
@@ -120,7 +120,7 @@ fn keys_of(host: &HostView) -> Vec<String> {
     keys.into_iter().collect()
 }
 
-/// Hosts that are all alike, each of which may have each job.
+/// Returns equal hosts that can each run every job.
 pub(super) fn equal_hosts(count: u32, cpus: u32, memory_mb: u32) -> Vec<Host> {
     let about = Arc::new(About {
         keys: vec![ANY_KEY.to_owned()],
@@ -136,7 +136,7 @@ pub(super) fn equal_hosts(count: u32, cpus: u32, memory_mb: u32) -> Vec<Host> {
     (1..=count).map(host).collect()
 }
 
-/// Jobs that a host had, and how many others there are.
+/// Returns the jobs that a host had, and the number of the others.
 pub(super) fn past_jobs(rows: &[JobSummary], listed: &[HostView]) -> (Vec<PastJob>, usize) {
     // A job that still runs has run until the last thing that is known.
     let times = rows.iter().flat_map(|row| {
@@ -176,7 +176,7 @@ pub(super) fn past_jobs(rows: &[JobSummary], listed: &[HostView]) -> (Vec<PastJo
     (jobs, others)
 }
 
-/// Jobs as they are for hosts that are all alike: each may run anywhere, and a whole machine is a whole host.
+/// Changes the jobs for equal hosts: each may run anywhere, and a whole machine is a whole host.
 pub(super) fn anywhere(jobs: &mut [PastJob], hosts: &[Host]) {
     let size = hosts.first().map(|host| (host.cpus, host.memory_mb));
     for job in jobs {
@@ -187,7 +187,7 @@ pub(super) fn anywhere(jobs: &mut [PastJob], hosts: &[Host]) {
     }
 }
 
-/// Its queue as the engine knows it. Labels of a queue take turns; which of its slots they have does not matter.
+/// Returns the queue as the engine knows it. Labels of a queue take turns, whatever slots they have.
 fn queue_of<'r>(row: &'r JobSummary, labels_of: &mut BTreeMap<&'r str, Vec<&'r str>>) -> String {
     if row.queue_label.is_empty() {
         return row.queue.clone();
@@ -203,8 +203,8 @@ fn queue_of<'r>(row: &'r JobSummary, labels_of: &mut BTreeMap<&'r str, Vec<&'r s
     labels::slot_of(&row.queue, slot)
 }
 
-/// Keys, of which a host must offer one. Rows do not say the architecture: it is that of the host that had the job, and
-/// that of any host if the lab does not know this one any more.
+/// Returns the keys of which a host must offer one. Rows lack the architecture. It is taken from the job's host, or
+/// from any host if the lab no longer knows that one.
 fn keys_for(row: &JobSummary, kind: TboxType, listed: &[HostView]) -> Vec<String> {
     let testbox = row.testbox.as_str();
     let is_any = testbox == TboxType::Hw.as_str();

@@ -8,7 +8,7 @@ use fairlead_replay::PastJob;
 
 use crate::exit::Failure;
 
-/// `NAME:KEY=VALUE[,KEY=VALUE]`.
+/// A change of a queue: `NAME:KEY=VALUE[,KEY=VALUE]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct QueueChange {
     name: String,
@@ -54,7 +54,7 @@ impl FromStr for QueueChange {
     }
 }
 
-/// What the engine would be told of the queues of a lab, but that none is paused: those who waited would wait for ever.
+/// Returns the engine's policy for the queues of a lab, without pauses. Jobs of paused queues would wait forever.
 pub(super) fn of_queues(queues: &[QueueView]) -> Policy {
     let mut policy = Policy::default();
     for queue in queues {
@@ -78,7 +78,7 @@ pub(super) fn of_queues(queues: &[QueueView]) -> Policy {
     policy
 }
 
-/// The policy with all changes. A queue that neither the policy nor a job names is refused.
+/// Returns the policy with all changes. Fails for a queue that neither the policy nor a job names.
 pub(super) fn changed(
     policy: &Policy,
     changes: &[QueueChange],

@@ -10,9 +10,9 @@ use crate::{
     table::cut,
 };
 
-/// Jobs that are shown before the question.
+/// Number of jobs that are shown before the question.
 const SHOWN: usize = 5;
-/// Columns of a job's parameters there.
+/// Width of a job's parameters there, columns.
 const PARAMS_WIDTH: usize = 60;
 
 /// Whether to ask first.
@@ -27,7 +27,7 @@ pub(crate) struct Caution {
 }
 
 impl Caution {
-    /// Tells how many jobs match, and asks. `false`: it is not to be done.
+    /// Prints the number of matching jobs, and asks. Returns false if the command must not go on.
     pub(crate) fn allows(
         self,
         jobs: &[JobSummary],
@@ -60,7 +60,7 @@ impl Caution {
     }
 }
 
-/// Asks whether to go on. It fails if nobody can answer, or if the answer is no.
+/// Asks for agreement. Fails if nobody can answer, or if the answer is no.
 pub(crate) fn agrees(question: &str, hint: &str, context: &Context) -> Result<(), Failure> {
     ask(question, question, hint, context)
 }
@@ -83,7 +83,7 @@ fn ask(question: &str, what: &str, hint: &str, context: &Context) -> Result<(), 
     Ok(())
 }
 
-/// `1 job`, `14 jobs`.
+/// Returns `1 job` or `14 jobs`.
 fn counted(jobs: usize) -> String {
     fairlead_job::units::counted(jobs, "job", "jobs")
 }

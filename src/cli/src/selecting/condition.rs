@@ -5,7 +5,7 @@ use std::{cmp::Ordering, fmt, str::FromStr};
 use fairlead_api::JobSummary;
 use fairlead_job::compare_values;
 
-/// How two values are compared.
+/// Comparison of two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Relation {
     Equal,
@@ -17,7 +17,7 @@ enum Relation {
 }
 
 impl Relation {
-    /// Longer signs first: `>=` begins with `>`.
+    /// All signs, longer ones first, because `>=` begins with `>`.
     const ALL: [(&'static str, Self); 7] = [
         ("!=", Self::Unequal),
         ("<=", Self::LessOrEqual),
@@ -40,7 +40,7 @@ impl Relation {
     }
 }
 
-/// `NAME RELATION VALUE`.
+/// A condition: `NAME RELATION VALUE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Condition {
     name: String,
@@ -82,7 +82,7 @@ impl fmt::Display for Condition {
 }
 
 impl Condition {
-    /// Whether a job meets it. A job without such a field or parameter meets only `!=`.
+    /// Returns true if a job meets it. A job without such a field or parameter meets only `!=`.
     pub(crate) fn is_met(&self, job: &JobSummary) -> bool {
         let Some(value) = value_of(job, &self.name) else {
             return self.relation == Relation::Unequal;
@@ -91,7 +91,7 @@ impl Condition {
     }
 }
 
-/// A field of a job, or else one of its parameters.
+/// Returns a field of a job, or else one of its parameters.
 pub(crate) fn value_of(job: &JobSummary, name: &str) -> Option<String> {
     let seconds =
         |from: Option<u64>, to: Option<u64>| Some((to?.saturating_sub(from?) / 1000).to_string());

@@ -9,9 +9,9 @@ use fairlead_job::{Health, Stage};
 use super::condition::Condition;
 use crate::{amounts::length_ms, clock, context::Context, exit::Failure, words::quoted};
 
-/// Most jobs that a command acts on at once.
+/// Maximum number of jobs that a command acts on at once.
 pub(crate) const MATCHES_MAX: usize = 10_000;
-/// Jobs of one request.
+/// Number of jobs in one request.
 const PAGE_JOBS: u32 = 500;
 
 /// Which jobs. Filters may hold several words with commas.
@@ -71,31 +71,31 @@ pub(crate) struct Selector {
     conditions: Vec<Condition>,
 }
 
-/// The jobs that were found.
+/// Jobs that were found.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) jobs: Vec<JobSummary>,
-    /// How many match but for conditions.
+    /// Number of jobs that match the filters without the conditions.
     pub(crate) total: u64,
-    /// How many older jobs no search by parameters knows.
+    /// Number of older jobs that searches by parameters cannot find.
     pub(crate) unsearched: u64,
-    /// Where the next page begins.
+    /// Position of the next page.
     pub(crate) next: Option<String>,
 }
 
 impl Selector {
-    /// The parameters among the words.
+    /// Returns the parameters among the words.
     fn parameters(&self) -> impl Iterator<Item = &String> {
         self.words.iter().filter(|word| word.contains('='))
     }
 
-    /// The ids among the words, for a command that means no others then.
+    /// Returns the ids among the words. A command with ids takes no other jobs.
     pub(crate) fn ids(&self) -> Vec<String> {
         let ids = self.words.iter().filter(|word| !word.contains('='));
         ids.cloned().collect()
     }
 
-    /// Whether nothing but ids, or nothing at all, is said. `--failed` beside ids is the command's own business.
+    /// Returns true if there are only ids, or nothing. Each command handles `--failed` beside ids by itself.
     pub(crate) fn is_plain(&self) -> bool {
         let lists = [
             &self.submit_id,
@@ -119,17 +119,17 @@ impl Selector {
             && (!self.failed || !self.ids().is_empty())
     }
 
-    /// Whether jobs must meet conditions that only this command knows.
+    /// Returns true if there are conditions, which only this command can check.
     pub(crate) fn has_conditions(&self) -> bool {
         !self.conditions.is_empty()
     }
 
-    /// Whether neither ids nor filters are said.
+    /// Returns true if there are neither ids nor filters.
     pub(crate) fn is_empty(&self) -> bool {
         self.words.is_empty() && self.is_plain()
     }
 
-    /// The words of a command line that mean the same.
+    /// Returns the command-line words with the same meaning.
     pub(crate) fn said(&self) -> String {
         let lists = [
             ("--submit-id", &self.submit_id),
@@ -173,7 +173,7 @@ impl Selector {
         words.join(" ")
     }
 
-    /// Refuses a command line that names no jobs, or ids beside filters.
+    /// Fails if the command line names no jobs, or ids beside filters.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.is_empty() {
             return Err(Failure::usage(
@@ -190,7 +190,7 @@ impl Selector {
         Ok(())
     }
 
-    /// The filters as a query. An account that the flags name counts for a list only.
+    /// Returns the filters as a query. The account from the flags is only a filter of lists.
     pub(crate) async fn query(
         &self,
         context: &Context,
@@ -226,7 +226,7 @@ impl Selector {
         })
     }
 
-    /// The ids that are given, or those of the jobs that the filters find.
+    /// Returns the given ids, or those of the jobs that the filters find.
     pub(crate) async fn named(
         &self,
         context: &Context,
@@ -243,7 +243,7 @@ impl Selector {
         Ok(found.jobs.into_iter().map(|job| job.job_id).collect())
     }
 
-    /// All jobs that the filters find, oldest first. More than [`MATCHES_MAX`] are refused.
+    /// Returns all jobs that the filters find, oldest first. Fails for more than [`MATCHES_MAX`].
     pub(crate) async fn find(
         &self,
         context: &Context,
@@ -269,7 +269,7 @@ impl Selector {
         Ok(found)
     }
 
-    /// The jobs of a query that meet the conditions. At most `most` are asked for.
+    /// Returns the jobs of a query that meet the conditions. At most `most` jobs are requested.
     pub(crate) async fn collect(
         &self,
         client: &Client,
@@ -310,13 +310,13 @@ impl Selector {
     }
 }
 
-/// All healths of jobs that failed.
+/// Returns all healths of failed jobs.
 pub(crate) fn failures() -> Vec<String> {
     let failed = Health::ALL.iter().filter(|health| health.cause().is_some());
     failed.map(ToString::to_string).collect()
 }
 
-/// The stages of jobs that a testbox has.
+/// Returns the stages in which a testbox has a job.
 pub(crate) fn held_stages() -> Vec<String> {
     let held = Stage::ALL.iter().filter(|stage| stage.is_held());
     held.map(ToString::to_string).collect()
@@ -380,7 +380,7 @@ mod tests {
         }
     }
 
-    /// Words with single quotes around some.
+    /// Splits a line into words, some of them in single quotes.
     fn shell_words(line: &str) -> Vec<String> {
         let mut words = Vec::new();
         for (n, part) in line.split('\'').enumerate() {

@@ -8,14 +8,14 @@ use toml::{Spanned, Value};
 use super::keys::Key;
 use crate::{exit::Failure, setting_file::text_of, table::harmless};
 
-/// What the file says of one key, each value as the flag takes it, and its line.
+/// Values of one key in the file, each in the form of the flag, and the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) values: Vec<String>,
     pub(super) line: usize,
 }
 
-/// The file's values by key.
+/// Reads the file's values by key.
 pub(super) fn read(path: &Path, keys: &[Key]) -> Result<BTreeMap<String, Said>, Failure> {
     let problem = |why: String| {
         let message = format!("cannot read --config {}: {why}", path.display());
@@ -73,7 +73,7 @@ fn words(value: &Value) -> Option<Vec<String>> {
 }
 
 fn unknown(place: &str, name: &str, keys: &[Key]) -> Failure {
-    // Whoever writes `_` means `-`.
+    // A `_` in a key is a mistake for `-`.
     let meant = name.replace('_', "-");
     let hint = nearest(&meant, keys.iter().map(|key| key.name.as_str())).map_or_else(
         || "`fairlead config serve` lists the keys".to_owned(),

@@ -2,40 +2,40 @@
 
 use clap::{Arg, ArgAction, Command};
 
-/// Flags that say where settings are, and are none themselves.
+/// Flags about settings, which are not settings themselves.
 const NO_KEYS: [&str; 3] = ["config", "check", "help"];
-/// What the names of variables begin with.
+/// Prefix of the variables.
 const VARIABLE: &str = "FAIRLEAD_SERVE_";
 
-/// What a key takes.
+/// Kind of a key's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `true` or `false`.
     Switch,
     One,
-    /// A list; on the command line the flag is repeated.
+    /// A list. The flag is repeated on the command line.
     Many,
 }
 
 /// One key.
 #[derive(Debug, Clone)]
 pub(crate) struct Key {
-    /// The name of the flag without `--`, and of the key in the file.
+    /// Name of the flag without `--`, and of the key in the file.
     pub(crate) name: String,
     pub(crate) kind: Kind,
-    /// What its values are, as the command line names them.
+    /// Name of its value on the command line.
     pub(crate) unit: String,
-    /// Empty: there is none.
+    /// Default value. Empty: none.
     pub(crate) default: String,
     pub(crate) help: String,
-    /// How the parser names it.
+    /// Name of the flag in the parser.
     pub(super) id: String,
-    /// Keys that cannot be beside it.
+    /// Keys that exclude this one.
     pub(super) conflicts: Vec<String>,
 }
 
 impl Key {
-    /// `FAIRLEAD_SERVE_KEEP_MONTHS`.
+    /// Returns the name of the variable: `FAIRLEAD_SERVE_KEEP_MONTHS`.
     pub(crate) fn variable(&self) -> String {
         let name = self.name.replace('-', "_").to_ascii_uppercase();
         format!("{VARIABLE}{name}")
@@ -79,7 +79,7 @@ impl Key {
     }
 }
 
-/// A help text, and what it says in `[default: dc]`.
+/// Splits a help text into the text and the value in `[default: dc]`.
 fn divided(help: &str) -> (String, String) {
     let Some((text, rest)) = help.split_once(" [default: ") else {
         return (help.to_owned(), String::new());
@@ -88,7 +88,7 @@ fn divided(help: &str) -> (String, String) {
     (format!("{text}{rest}"), default.to_owned())
 }
 
-/// Every key of these flags, in the order of the help.
+/// Returns every key of these flags, in the order of the help.
 pub(crate) fn keys(flags: &Command) -> Vec<Key> {
     let mut command = flags.clone();
     command.build();

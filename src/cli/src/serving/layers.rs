@@ -17,16 +17,16 @@ use crate::{
     settings::{API_KEY, Environment, PASSWORD},
 };
 
-/// A setting of the replica, and where it comes from.
+/// A setting of the replica, and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Resolved {
     pub(crate) name: String,
-    /// As it was said; empty: it has no value.
+    /// Value as written. Empty: no value.
     pub(crate) value: String,
     pub(crate) from: String,
 }
 
-/// What was said where.
+/// Settings by their sources.
 #[derive(Debug, Default)]
 pub(crate) struct Layers {
     /// Words that are added to the command line.
@@ -35,13 +35,13 @@ pub(crate) struct Layers {
 }
 
 impl Layers {
-    /// Reads all of them for the words of this command line; of another command than `serve` there are none.
+    /// Reads all sources for this command line. Commands other than `serve` have none.
     pub(crate) fn of(
         line: &Command,
         words: &[OsString],
         env: &Environment,
     ) -> Result<Self, Failure> {
-        // What is missing or wrong in these words is told by the whole line.
+        // Errors in these words are reported by the parser of the whole line.
         let lenient = line.clone().ignore_errors(true);
         let flags = line.find_subcommand("serve");
         let matches = lenient.try_get_matches_from(words).ok();
@@ -98,30 +98,30 @@ impl Layers {
         })
     }
 
-    /// The command line with all that is said elsewhere.
+    /// Returns the command line with the settings of all sources.
     pub(crate) fn line(&self, words: Vec<OsString>) -> Vec<OsString> {
         let mut line = words;
         line.extend(self.added.iter().cloned());
         line
     }
 
-    /// Every setting, in the order of the help.
+    /// Returns every setting, in the order of the help.
     pub(crate) fn into_settings(self) -> Vec<Resolved> {
         self.settings
     }
 }
 
-/// Settings of the layers above, to which each layer adds what they do not say.
+/// Settings of the upper layers. Each layer adds the keys that they do not set.
 struct Settling<'f> {
     flags: &'f Command,
     found: BTreeMap<String, Resolved>,
-    /// Those that exclude others: a switch that is off excludes nothing.
+    /// Keys that exclude others. A switch that is off excludes nothing.
     active: Vec<String>,
     added: Vec<OsString>,
 }
 
 impl<'f> Settling<'f> {
-    /// What the command line says itself.
+    /// Returns the settings of the command line itself.
     fn of_line(flags: &'f Command, matches: &ArgMatches, keys: &[Key]) -> Self {
         let mut settling = Self {
             flags,
@@ -147,7 +147,7 @@ impl<'f> Settling<'f> {
         self.found.entry(key.name.clone()).or_insert(resolved);
     }
 
-    /// Adds what a layer says of keys that no layer above says or excludes.
+    /// Adds a layer's values of keys that no upper layer sets or excludes.
     fn layer(
         &mut self,
         keys: &[Key],
@@ -174,7 +174,7 @@ impl<'f> Settling<'f> {
     }
 }
 
-/// The variable that holds the secret itself, which wins over a file that the configuration names.
+/// Returns the variable with the secret itself. It overrides a file that the configuration names.
 fn secret_variable(key: &Key) -> Option<&'static str> {
     match key.name.as_str() {
         "elasticsearch-password-file" => Some(PASSWORD),
@@ -202,7 +202,7 @@ fn divided(key: &Key, text: &str) -> Vec<String> {
     }
 }
 
-/// The words of the command line that say the same; none: that cannot be said.
+/// Returns the command-line words with the same meaning. `None`: there are none.
 fn words(key: &Key, values: &[String]) -> Option<Vec<String>> {
     let flag = |value: &String| format!("--{}={value}", key.name);
     match (key.kind, values) {
@@ -219,7 +219,7 @@ fn bad(key: &Key, from: &str, values: &[String]) -> Failure {
     Failure::usage(message, format!("expected {}", key.unit))
 }
 
-/// Refuses a value that the flag alone would refuse, with its place.
+/// Fails for a value that the flag alone would refuse, and names its place.
 fn check(flags: &Command, words: &[String], key: &Key, from: &str) -> Result<(), Failure> {
     let line = std::iter::once("serve").chain(words.iter().map(String::as_str));
     let Err(error) = flags.clone().try_get_matches_from(line) else {

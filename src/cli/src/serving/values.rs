@@ -4,10 +4,10 @@ use fairlead_scheduler::FilesIn;
 
 use crate::amounts;
 
-/// Shortest grace period of inputs and outputs, ms: an hour.
+/// Minimum grace period of inputs and outputs, ms: an hour.
 const GRACE_MS_MIN: u64 = 3_600_000;
 
-/// `0640`: owner reads and writes, and others do not write.
+/// Parses an octal mode such as `0640`: the owner can read and write, and others cannot write.
 pub(crate) fn results_mode(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text, 8).ok();
     mode.filter(|mode| mode & 0o600 == 0o600 && mode & !0o664 == 0)
@@ -17,7 +17,7 @@ pub(crate) fn results_mode(text: &str) -> Result<u32, String> {
         })
 }
 
-/// A group's number, or the number of the one of this name.
+/// Parses the number or name of a group.
 pub(crate) fn results_group(text: &str) -> Result<u32, String> {
     if let Ok(number) = text.parse() {
         return Ok(number);
@@ -37,7 +37,7 @@ pub(crate) fn files_in(text: &str) -> Result<FilesIn, String> {
     }
 }
 
-/// A put of a large folder must be over before a collection.
+/// Parses a grace period. Its minimum lets a put of a large folder end before a collection.
 pub(crate) fn grace_ms(text: &str) -> Result<u64, String> {
     let ms = amounts::length_ms(text)?;
     if ms < GRACE_MS_MIN {

@@ -8,15 +8,15 @@ use std::{
 
 use super::origin::{Origin, Setting};
 
-/// The password of a user of Elasticsearch.
+/// Variable with the password of an Elasticsearch user.
 pub(crate) const PASSWORD: &str = "FAIRLEAD_ELASTICSEARCH_PASSWORD";
-/// An API key of Elasticsearch.
+/// Variable with an API key of Elasticsearch.
 pub(crate) const API_KEY: &str = "FAIRLEAD_ELASTICSEARCH_API_KEY";
 
-/// What the variables of the settings of `fairlead serve` begin with.
+/// Prefix of the variables for settings of `fairlead serve`.
 const SERVING: &str = "FAIRLEAD_SERVE_";
 
-/// The variables that are looked at. Nothing else of the environment has an influence on settings.
+/// Variables that are read. Nothing else in the environment influences settings.
 const VARIABLES: &[&str] = &[
     "FAIRLEAD_SERVER",
     "FAIRLEAD_TOKEN",
@@ -36,7 +36,7 @@ const VARIABLES: &[&str] = &[
     "LOGNAME",
 ];
 
-/// The environment, read once. An empty variable is as good as none. `Debug` shows names only.
+/// The environment, read once. An empty variable counts as missing. `Debug` shows only names.
 #[derive(Clone, Default)]
 pub(crate) struct Environment(BTreeMap<&'static str, String>, BTreeMap<String, String>);
 
@@ -47,7 +47,7 @@ impl fmt::Debug for Environment {
 }
 
 impl Environment {
-    /// The process's own.
+    /// Returns the process's own environment.
     pub(crate) fn of_process() -> Self {
         #[expect(
             clippy::disallowed_methods,
@@ -64,19 +64,19 @@ impl Environment {
         Self(known.0, texts.collect())
     }
 
-    /// A setting of `fairlead serve`, by the name of its variable.
+    /// Returns a setting of `fairlead serve` by the name of its variable.
     pub(crate) fn of_serve(&self, variable: &str) -> Option<&str> {
         self.1.get(variable).map(String::as_str)
     }
 
-    /// Settings of `fairlead serve`.
+    /// Returns an environment with these settings of `fairlead serve`.
     #[cfg(test)]
     pub(crate) fn of_serving(variables: &[(&str, &str)]) -> Self {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         Self(BTreeMap::new(), variables.iter().map(owned).collect())
     }
 
-    /// These variables.
+    /// Returns an environment with these variables.
     pub(crate) fn of(variables: impl IntoIterator<Item = (&'static str, String)>) -> Self {
         Self(
             variables
@@ -96,7 +96,7 @@ impl Environment {
             .map(|value| Setting::new(value.to_owned(), Origin::Variable(name)))
     }
 
-    /// The same without what names a scheduler and who asks, and what that was.
+    /// Returns the environment without the variables for server and account, and the names of the removed ones.
     pub(super) fn without_connection(&self) -> (Self, Vec<&'static str>) {
         let ours = [
             "FAIRLEAD_SERVER",

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::origin::{Origin, Setting};
 use crate::{exit::Failure, setting_file::text_of};
 
-/// Every key of the configuration file, and what it says.
+/// All keys of the configuration file, with their descriptions.
 pub(crate) const KEYS: &[(&str, &str)] = &[
     (
         "server",
@@ -30,7 +30,7 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
     ),
 ];
 
-/// A configuration file's values, as written.
+/// Values of a configuration file, as written.
 #[derive(Debug, Default)]
 pub(super) struct ConfigFile {
     values: BTreeMap<String, Setting<Value>>,
@@ -39,7 +39,7 @@ pub(super) struct ConfigFile {
 type Document = BTreeMap<String, Placed>;
 
 impl ConfigFile {
-    /// Reads `path`. A file that is not there has no values, unless it was asked for by name.
+    /// Reads `path`. A missing file has no values, unless the user named it.
     pub(super) fn read(path: &Path, asked_for: bool) -> Result<Self, Failure> {
         let Some(text) = read_text(path, asked_for)? else {
             return Ok(Self::default());
@@ -62,7 +62,7 @@ impl ConfigFile {
         Ok(Self { values })
     }
 
-    /// The same with what the file of a lab says. Who asks, and whom, is the lab's alone.
+    /// Adds the values of a lab's file. Server and account then come from the lab alone.
     pub(super) fn with_lab(mut self, folder: &Path, name: &str) -> Result<Self, Failure> {
         let path = folder.join(format!("{name}.yaml"));
         if !path.is_file() {
@@ -87,7 +87,7 @@ impl ConfigFile {
         Ok(self)
     }
 
-    /// A text, or nothing when the key is absent, empty or null.
+    /// Returns a text. `None`: the key is absent, empty or null.
     pub(super) fn text(&self, key: &str) -> Result<Option<Setting<String>>, Failure> {
         let Some(found) = self.values.get(key) else {
             return Ok(None);
@@ -101,7 +101,7 @@ impl ConfigFile {
         Ok((!text.is_empty()).then(|| Setting::new(text, found.origin.clone())))
     }
 
-    /// A list of texts; a single text is a list of one, and commas divide it where `commas` says so.
+    /// Returns a list of texts. A single text is a list of one, and is split at commas if `commas` is set.
     pub(super) fn list(
         &self,
         key: &str,
@@ -135,7 +135,7 @@ impl ConfigFile {
     }
 }
 
-/// The labs that have a file here.
+/// Returns the labs that have a file here.
 fn labs_in(folder: &Path) -> Vec<String> {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let names = files.filter_map(|file| {
@@ -147,8 +147,8 @@ fn labs_in(folder: &Path) -> Vec<String> {
     names
 }
 
-/// `my_account` and `my_token` of compass-ci's own account file. Whatever else it holds is ignored, and
-/// so is a file that cannot be read: it belongs to another program.
+/// Returns `my_account` and `my_token` of compass-ci's own account file. Its other keys are ignored, and so is an
+/// unreadable file, because it belongs to another program.
 pub(super) fn compass_ci(path: &Path) -> (Option<Setting<String>>, Option<Setting<String>>) {
     let Ok(Some(text)) = read_text(path, false) else {
         return (None, None);
@@ -172,7 +172,7 @@ pub(super) fn compass_ci(path: &Path) -> (Option<Setting<String>>, Option<Settin
     (get("my_account"), get("my_token"))
 }
 
-/// The token that a file holds: its only line.
+/// Reads the token in a file: its only line.
 pub(super) fn token_file(path: &Path, asked_for: bool) -> Result<Option<Setting<String>>, Failure> {
     let Some(text) = read_text(path, asked_for)? else {
         return Ok(None);
@@ -193,7 +193,7 @@ pub(super) fn token_file(path: &Path, asked_for: bool) -> Result<Option<Setting<
     )))
 }
 
-/// The name of the user that runs this process: where the environment has no `USER`, as in containers.
+/// Returns the name of the user that runs this process, for environments without `USER`, as in containers.
 pub(super) fn user_of_process() -> Option<String> {
     let uid = fs::metadata("/proc/self").ok()?.uid().to_string();
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
@@ -205,7 +205,7 @@ pub(super) fn user_of_process() -> Option<String> {
     Some(name.unwrap_or_else(|| format!("uid{uid}")))
 }
 
-/// The keys of a file, each with its value and line.
+/// Parses the keys of a file, each with its value and line.
 fn yaml(path: &Path, text: &str) -> Result<Document, Failure> {
     // It is a map, or there is nothing.
     match read_placed(&path.display().to_string(), text)?.tree {
@@ -256,7 +256,7 @@ fn unknown(path: &Path, line: u32, key: &str) -> Failure {
     )
 }
 
-/// The parts of a text between commas, trimmed, without empty ones.
+/// Splits a text at commas, and returns the trimmed parts that are not empty.
 pub(super) fn divided(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(',')
         .map(str::trim)

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::exit::Failure;
 
-/// The lab that is meant, if one is named.
+/// Returns the selected lab, if one is named.
 pub(super) fn lab(
     flags: &Flags,
     env: &Environment,
@@ -27,7 +27,7 @@ pub(super) fn lab(
     Ok(lab)
 }
 
-/// Refuses names that are no names of files.
+/// Fails for names that cannot be file names.
 pub(crate) fn check_lab(name: &str) -> Result<(), Failure> {
     let is_good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if !name.is_empty() && name.len() <= 64 && !name.starts_with('.') && name.chars().all(is_good) {
@@ -39,7 +39,7 @@ pub(crate) fn check_lab(name: &str) -> Result<(), Failure> {
     ))
 }
 
-/// Where the files of labs are: beside the configuration file.
+/// Returns the folder of the labs' files, beside the configuration file.
 pub(super) fn labs_folder(config_file: &Setting<Option<PathBuf>>, home: Option<&Path>) -> PathBuf {
     let beside = config_file.value.as_deref().and_then(Path::parent);
     let usual = || home.map(|dir| dir.join("fairlead"));
@@ -47,7 +47,7 @@ pub(super) fn labs_folder(config_file: &Setting<Option<PathBuf>>, home: Option<&
     folder.unwrap_or_default().join("labs")
 }
 
-/// Refuses a port where an address is meant: as a number it would be one of somewhere else.
+/// Fails for a port in place of an address, because a bare number would be a valid but wrong address.
 pub(super) fn checked(servers: Setting<Vec<String>>) -> Result<Setting<Vec<String>>, Failure> {
     for server in &servers.value {
         let rest = server
@@ -64,7 +64,7 @@ pub(super) fn checked(servers: Setting<Vec<String>>) -> Result<Setting<Vec<Strin
     Ok(servers)
 }
 
-/// Which of two tokens wins.
+/// Returns a remark on which of two tokens wins.
 pub(super) fn remarks(flags: &Flags, env: &Environment) -> Vec<String> {
     let said = ["FAIRLEAD_TOKEN", "FAIRLEAD_TOKEN_FILE"];
     let said: Vec<&str> = said

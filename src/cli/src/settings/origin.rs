@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-/// Where a value came from.
+/// Origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// An option of the command line.

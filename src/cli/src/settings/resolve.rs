@@ -16,20 +16,20 @@ use super::{
 };
 use crate::exit::Failure;
 
-/// Where the scheduler is when nothing says otherwise.
+/// Default address of the scheduler.
 const SERVER: &str = "http://127.0.0.1:3000";
 
-/// How long requests go on trying over all replicas: long enough for a scheduler's restart.
+/// Time for which requests retry over all replicas. A restart of a scheduler takes less.
 const RETRY_FOR: Duration = Duration::from_secs(3);
 
 /// Every setting with its origin.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// The configuration file that was looked for.
+    /// Configuration file that was looked for.
     pub(crate) config_file: Setting<Option<PathBuf>>,
-    /// The lab whose server and token are used; none: those of the configuration file.
+    /// Lab whose server and token are used. `None`: those of the configuration file.
     pub(crate) lab: Setting<Option<String>>,
-    /// Said once: which of two settings wins.
+    /// Remarks on conflicting settings, printed once.
     pub(crate) remarks: Vec<String>,
     pub(crate) server: Setting<Vec<String>>,
     pub(crate) account: Setting<Option<String>>,
@@ -40,7 +40,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Reads the files and decides.
+    /// Reads the files and resolves the settings.
     pub(crate) fn resolve(flags: &Flags, env: &Environment) -> Result<Self, Failure> {
         let home = env.config_home();
         let config_file = config_path(flags, env, home.as_deref());
@@ -96,7 +96,7 @@ impl Settings {
         })
     }
 
-    /// Whether nobody named the account: it is only the user of this machine.
+    /// Returns true if the account was not named, so that it is only the user of this machine.
     pub(crate) fn account_is_assumed(&self) -> bool {
         matches!(
             self.account.origin,
@@ -104,7 +104,7 @@ impl Settings {
         )
     }
 
-    /// How to reach the scheduler.
+    /// Returns the client configuration for the scheduler.
     pub(crate) fn client_config(&self) -> ClientConfig {
         let mut config = ClientConfig::new(self.server.value.iter().cloned());
         config.token.clone_from(&self.token.value);
@@ -121,7 +121,7 @@ fn optional(found: Option<Setting<String>>) -> Setting<Option<String>> {
     }
 }
 
-/// The labs that have a file. What cannot be read is left out.
+/// Returns the labs that have a file. An unreadable folder has none.
 pub(crate) fn lab_names(flags: &Flags, env: &Environment) -> Vec<String> {
     let home = env.config_home();
     let config_file = config_path(flags, env, home.as_deref());
@@ -168,7 +168,7 @@ fn server(
     checked(found.unwrap_or_else(|| Setting::new(vec![SERVER.to_owned()], Origin::Default)))
 }
 
-/// The environment as far as the command line does not win over it, and what is to be said of that.
+/// Returns the environment without the variables that the command line overrides, and remarks on them.
 fn nearer(
     flags: &Flags,
     env: &Environment,
@@ -190,7 +190,7 @@ fn nearer(
     (rest, said)
 }
 
-/// The token from anywhere but `--token` and compass-ci.
+/// Returns the token from all sources except `--token` and compass-ci.
 fn token(
     flags: &Flags,
     env: &Environment,
@@ -229,7 +229,7 @@ fn include_dirs(
     Ok(found)
 }
 
-/// A path of a file is meant from that file's folder.
+/// Resolves a file's path relative to the file that names it.
 fn beside(origin: &Origin, path: &str) -> PathBuf {
     match origin {
         Origin::File(file, _) => file.parent().unwrap_or(Path::new("")).join(path),

@@ -8,17 +8,17 @@ use crate::{
     table::{harmless, or_dash},
 };
 
-/// Failed jobs that are remembered as told.
+/// Maximum number of remembered failed jobs that were reported.
 const TOLD_MAX: usize = 1000;
 
-/// What was told so far.
+/// State of the lines printed so far.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     counts: Option<Counts>,
     told: Vec<String>,
 }
 
-/// What is new of a look: the counts, and jobs that failed.
+/// News of an update: counts, and failed jobs.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     pub(crate) lines: Vec<String>,
@@ -26,7 +26,7 @@ pub(crate) struct News {
 }
 
 impl Lines {
-    /// What is new.
+    /// Returns the news since the last update.
     pub(crate) fn news(&mut self, look: &Look) -> News {
         let mut news = News::default();
         for job in look.failed.iter().rev() {
@@ -56,7 +56,7 @@ impl Lines {
     }
 }
 
-/// The counts in one line.
+/// Returns the counts as one line.
 pub(crate) fn said(counts: &Counts) -> String {
     let cancelled = match counts.cancelled {
         0 => String::new(),

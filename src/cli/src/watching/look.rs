@@ -15,14 +15,14 @@ use crate::{
     selecting::{MATCHES_MAX, Selector, failures, held_stages},
 };
 
-/// Running jobs that one look reads; of more only the number is known.
+/// Maximum number of running jobs that one update reads. The others are only counted.
 const HELD_MAX: u32 = 200;
-/// Failed jobs that one look reads, the newest ones.
+/// Maximum number of failed jobs that one update reads, newest first.
 const FAILED_MAX: u32 = 50;
-/// Ids on one command line: each is a request of every look.
+/// Maximum number of ids on one command line. Each needs a request in every update.
 const IDS_MAX: usize = 100;
 
-/// Jobs of each kind. The field names are part of the CLI's interface for programs.
+/// Number of jobs of each kind. The field names are part of the CLI's interface for programs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Counts {
     pub(crate) jobs: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Counts {
     pub(crate) succeeded: u64,
     pub(crate) failed: u64,
     pub(crate) cancelled: u64,
-    /// In a stage that this version does not know.
+    /// Jobs in a stage that this version does not know.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) elsewhere: u64,
 }
@@ -68,15 +68,15 @@ fn has_failed(job: &JobSummary) -> bool {
     health.map_or(job.is_over(), |health| health.cause().is_some())
 }
 
-/// What one look saw.
+/// Result of one update.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Look {
     pub(crate) counts: Counts,
-    /// Jobs that testboxes have, at most [`HELD_MAX`], the longest first.
+    /// Jobs that testboxes have, the longest first, at most [`HELD_MAX`].
     pub(crate) running: Vec<JobSummary>,
-    /// Jobs that failed, the last end first.
+    /// Failed jobs, latest end first.
     pub(crate) failed: Vec<JobSummary>,
-    /// Requests that it took.
+    /// Number of requests of the update.
     pub(crate) requests: u32,
 }
 
@@ -90,7 +90,7 @@ impl Look {
         self
     }
 
-    /// Whether there are jobs, and all of them have ended.
+    /// Returns true if there are jobs and all of them have ended.
     pub(crate) fn is_over(&self) -> bool {
         self.counts.jobs > 0 && self.counts.ended() == self.counts.jobs
     }
@@ -105,18 +105,18 @@ impl Look {
     }
 }
 
-/// Which jobs are watched.
+/// Jobs that are watched.
 pub(crate) struct Watched<'a> {
     selector: &'a Selector,
-    /// Jobs that are named one by one.
+    /// Jobs that are named by id.
     ids: Vec<String>,
     query: Option<JobQuery>,
-    /// Whether the filters can be counted by the scheduler.
+    /// True if the scheduler can count for these filters.
     is_counted: bool,
 }
 
 impl<'a> Watched<'a> {
-    /// What a command line means. Words that are no numbers and no parameters are submits.
+    /// Parses the command line. Words that are neither numbers nor parameters are submits.
     pub(crate) async fn of(
         selector: &'a Selector,
         context: &Context,
@@ -149,14 +149,14 @@ impl<'a> Watched<'a> {
         })
     }
 
-    /// Whether no other jobs can come.
+    /// Returns true if no other jobs can appear.
     pub(crate) fn is_closed(&self) -> bool {
         let of_submit =
             |query: &JobQuery| !query.submit_id.is_empty() || !query.group_id.is_empty();
         self.query.as_ref().is_none_or(of_submit)
     }
 
-    /// Looks once. May be dropped half-way and called again.
+    /// Updates once. The future may be dropped half-way and called again.
     pub(crate) async fn look(&self, client: &Client) -> Result<Look, Failure> {
         let mut look = Look::default();
         for id in &self.ids {
@@ -184,7 +184,7 @@ impl<'a> Watched<'a> {
         Ok(look.sorted())
     }
 
-    /// Lets the scheduler count. A job that starts between two requests is in two counts rather than in none.
+    /// Counts on the scheduler. A job that starts between two requests is counted twice rather than not at all.
     async fn count(
         &self,
         query: &JobQuery,
@@ -233,7 +233,7 @@ impl<'a> Watched<'a> {
     }
 }
 
-/// A job for tests.
+/// Returns a job for tests.
 #[cfg(test)]
 pub(crate) fn sample(id: u64, stage: &str, health: &str) -> JobSummary {
     let job = serde_json::json!({

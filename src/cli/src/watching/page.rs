@@ -11,27 +11,27 @@ use crate::{
     table::{Grid, Paper, cut, harmless, or_dash},
 };
 
-/// Columns of the bar at most.
+/// Maximum width of the bar, columns.
 const BAR_MAX: usize = 40;
-/// Failed jobs that are shown at most.
+/// Maximum number of failed jobs that are shown.
 const FAILURES_MAX: usize = 5;
-/// Between two words of a line.
+/// Gap between two words of a line.
 const GAP: &str = "  ";
 
-/// What is on a page beside the jobs.
+/// Data of a page other than the jobs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Page<'a> {
-    /// What is watched, as a command line.
+    /// Command line of the watched jobs.
     pub(crate) title: &'a str,
-    /// Columns and rows.
+    /// Number of columns and rows.
     pub(crate) size: (usize, usize),
     pub(crate) now_ms: u64,
-    /// The last line.
+    /// Text of the last line.
     pub(crate) remark: &'a str,
 }
 
 impl Page<'_> {
-    /// The lines, as many as there are rows.
+    /// Returns the lines, as many as there are rows.
     pub(crate) fn lines(&self, look: &Look) -> Vec<String> {
         let (columns, rows) = self.size;
         let mut lines = vec![cut(&harmless(self.title), columns)];
@@ -54,7 +54,7 @@ impl Page<'_> {
         lines
     }
 
-    /// The running jobs, in at most so many lines.
+    /// Returns the running jobs, in at most `most` lines.
     fn running(&self, look: &Look, most: usize) -> Vec<String> {
         // A blank line, headings, and a line that says how many more there are.
         let fit = most.saturating_sub(3);
@@ -74,7 +74,7 @@ impl Page<'_> {
     }
 }
 
-/// `[=====>    ] 12/40 ended`.
+/// Returns a bar: `[=====>    ] 12/40 ended`.
 fn bar(counts: &Counts, columns: usize) -> String {
     let (ended, all) = (counts.ended(), counts.jobs);
     if all == 0 {
@@ -91,7 +91,7 @@ fn bar(counts: &Counts, columns: usize) -> String {
     format!("[{}{head}{}] {words}", "=".repeat(done), " ".repeat(rest))
 }
 
-/// How many jobs there are of each kind, and of those that run at each stage.
+/// Returns the number of jobs of each kind, and of running jobs by stage.
 fn kinds(look: &Look) -> Vec<(String, Option<Hue>)> {
     let counts = &look.counts;
     let mut words = vec![(format!("{} waiting", counts.waiting), None)];
@@ -133,7 +133,7 @@ fn kinds(look: &Look) -> Vec<(String, Option<Hue>)> {
     words
 }
 
-/// Words in as few lines as fit.
+/// Wraps words into as few lines as possible.
 fn wrapped(words: &[(String, Option<Hue>)], columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut width = 0;

@@ -20,18 +20,18 @@ use rustix::{
 
 use crate::clock;
 
-/// How often keys are read: soon enough for a person, seldom enough for a machine.
+/// Interval between reads of keys. It is short for a person and long for a machine.
 const KEYS_EVERY: Duration = Duration::from_millis(50);
-/// A second page, without a cursor and without lines that go on below.
+/// Sequence that opens the alternate screen, hides the cursor, and turns line wrap off.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?7l";
-/// The first page again, as it was.
+/// Sequence that restores the main screen.
 const LEAVE: &[u8] = b"\x1b[?7h\x1b[?25h\x1b[?1049l";
-/// Columns and rows of a terminal that does not know.
+/// Default number of columns and rows, if the terminal does not know its size.
 const SIZE: (usize, usize) = (80, 24);
 
-/// What the terminal was before, while it is ours.
+/// State of the terminal before it was taken, while it is taken.
 static BEFORE: Mutex<Option<Before>> = Mutex::new(None);
-/// The hook of panics is set once.
+/// Guard that sets the panic hook once.
 static HOOKED: Once = Once::new();
 
 struct Before {
@@ -40,14 +40,14 @@ struct Before {
     output: OwnedFd,
 }
 
-/// A terminal for a live table.
+/// Terminal of a live table.
 pub(crate) struct Screen {
     input: OwnedFd,
     output: OwnedFd,
 }
 
 impl Screen {
-    /// The terminal at these ends. It is taken by [`Screen::enter`] only.
+    /// Returns the terminal at these ends. Only [`Screen::enter`] takes it.
     pub(crate) fn new(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<Self> {
         HOOKED.call_once(|| {
             let hook = panic::take_hook();
@@ -63,10 +63,10 @@ impl Screen {
         })
     }
 
-    /// Takes the terminal. `false`: it belongs to another command now, as after `bg`.
+    /// Takes the terminal. Returns false if it belongs to another command now, as after `bg`.
     pub(crate) fn enter(&self) -> io::Result<bool> {
         let input = &self.input;
-        // Where the terminal controls no session, nobody else has it.
+        // A terminal that controls no session belongs to no other command.
         if tcgetpgrp(input).is_ok_and(|owner| owner != getpgrp()) {
             return Ok(false);
         }
@@ -92,19 +92,19 @@ impl Screen {
         Ok(true)
     }
 
-    /// Whether the terminal is taken.
+    /// Returns true if the terminal is taken.
     pub(crate) fn is_taken() -> bool {
         BEFORE.lock().is_some()
     }
 
-    /// Gives the terminal back and stops this process, as Ctrl-Z asks. Returns when it goes on.
+    /// Returns the terminal and stops this process, as Ctrl-Z does. Returns when the process goes on.
     pub(crate) fn stop() {
         give_back();
         // If it cannot be stopped, it goes on.
         let _ = kill_process(getpid(), Signal::STOP);
     }
 
-    /// The next key, while the terminal is taken. May be dropped and called again.
+    /// Returns the next key, while the terminal is taken. The future may be dropped and called again.
     pub(crate) async fn key(&self) -> io::Result<u8> {
         loop {
             let mut key = [0_u8; 1];
@@ -120,7 +120,7 @@ impl Screen {
         }
     }
 
-    /// Its columns and rows.
+    /// Returns its columns and rows.
     pub(crate) fn size(&self) -> (usize, usize) {
         let known = |number: u16, default| match number {
             0 => default,
@@ -138,7 +138,7 @@ impl Drop for Screen {
     }
 }
 
-/// The terminal as it was before; nothing if it is not ours.
+/// Restores the earlier state of the terminal. It does nothing if the terminal is not taken.
 fn give_back() {
     let Some(before) = BEFORE.lock().take() else {
         return;

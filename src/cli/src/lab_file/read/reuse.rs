@@ -10,9 +10,9 @@ use crate::{
 };
 
 const REUSE: [&str; 4] = ["salt", "audit_percent", "performance", "suites"];
-/// Most suites of a list; the scheduler has the same.
+/// Maximum number of suites in a list. The scheduler has the same constant.
 const SUITES_MAX: usize = 100;
-/// Longest salt and longest name of a suite, bytes; the scheduler has the same.
+/// Maximum length of a salt or suite name, bytes. The scheduler has the same constant.
 const TEXT_BYTES_MAX: usize = 256;
 
 pub(super) fn read(at: At<'_>, node: &Node) -> Result<ReuseChange, Failure> {
@@ -53,7 +53,7 @@ pub(super) fn read(at: At<'_>, node: &Node) -> Result<ReuseChange, Failure> {
     Ok(change)
 }
 
-/// Nothing is the empty salt.
+/// Reads the salt. A missing value is the empty salt.
 fn salt(at: At<'_>, node: &Node) -> Result<String, Failure> {
     if matches!(node.word(), Some(Value::Null)) {
         return Ok(String::new());
