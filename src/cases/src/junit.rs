@@ -4,14 +4,14 @@ use junit_parser::{TestCase, TestStatus, TestSuite, TestSuites};
 
 use crate::{Case, FILE_CASES_MAX, NAME_BYTES_MAX, Outcome, cut};
 
-/// How deep suites may lie in each other.
+/// Maximum nesting depth of suites.
 const DEPTH_MAX: usize = 32;
-/// How XML of another kind is told: it has no such element near its beginning.
+/// Element that identifies JUnit. Other XML lacks it near its start.
 const ELEMENT: &[u8] = b"<testsuite";
-/// How much of a file is looked at for it, bytes.
+/// Number of bytes of a file that are searched for it.
 const HEAD_BYTES: usize = 4_096;
 
-/// All cases of a file, in its order. XML that is no JUnit holds none.
+/// Returns all cases of a file, in order. XML other than JUnit has none.
 pub(crate) fn cases(bytes: &[u8]) -> Result<Vec<Case>, String> {
     let head = bytes.get(..HEAD_BYTES).unwrap_or(bytes);
     if !head.windows(ELEMENT.len()).any(|window| window == ELEMENT) {

@@ -18,55 +18,55 @@ use serde::{
     de::{SeqAccess, Visitor},
 };
 
-/// Most cases that are kept; of the others only their number and outcomes are.
+/// Maximum number of kept cases. The others are only counted by outcome.
 pub const CASES_MAX: usize = 20_000;
-/// Most cases of one file, and most elements of an XML file: of a file with more, none is taken.
+/// Maximum number of cases in one file, and of elements in an XML file. A file with more is ignored completely.
 pub const FILE_CASES_MAX: usize = 200_000;
-/// Longest name of a case or a metric, bytes.
+/// Maximum length of the name of a case or a metric, bytes.
 pub const NAME_BYTES_MAX: usize = 512;
-/// Longest message of a case, bytes.
+/// Maximum length of the message of a case, bytes.
 pub const MESSAGE_BYTES_MAX: usize = 1_000;
-/// Most metrics that are kept.
+/// Maximum number of kept metrics.
 pub const METRICS_MAX: usize = 1_000;
-/// Largest file that is read, bytes.
+/// Maximum size of a file that is read, bytes.
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
-/// Most problems that are told.
+/// Maximum number of reported problems.
 const PROBLEMS_MAX: usize = 20;
-/// So much of a file is read at a time, bytes.
+/// Number of bytes per read of a file.
 const READ_BYTES: usize = 64 << 10;
-/// The version of the form.
+/// Version of the format.
 const FORMAT: u16 = 1;
 
-/// What came of a case.
+/// Outcome of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// It did what it should.
+    /// The test succeeded.
     Passed,
-    /// It found a fault.
+    /// The test failed.
     Failed,
-    /// It did not run, or its fault is expected.
+    /// The test did not run, or its failure is expected.
     Skipped,
-    /// It could not be judged: it broke, or has no result.
+    /// The test has no valid result, or broke.
     Error,
 }
 
 /// One test case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
-    /// Its whole name, at most 512 bytes; levels are divided by `/`.
+    /// Full name, at most 512 bytes. Levels are separated by `/`.
     pub name: String,
-    /// What came of it.
+    /// Outcome of the case.
     pub outcome: Outcome,
-    /// How long it took, seconds; absent: not known.
+    /// Duration, seconds. Absent: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// The beginning of its message, at most 1,000 bytes; empty: none.
+    /// Start of its message, at most 1,000 bytes. Empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 
-/// How many cases had each outcome, also of those that are not kept.
+/// Number of cases by outcome, including those that are not kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CaseCounts {
     /// See [`Outcome::Passed`].
@@ -79,31 +79,31 @@ pub struct CaseCounts {
     pub error: u64,
 }
 
-/// All of one job: what `results.json` holds.
+/// Results of one job: the content of `results.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TestResults {
-    /// The version of this form.
+    /// Version of this format.
     pub format: u16,
-    /// Counted from all cases.
+    /// Counts over all cases.
     pub counts: CaseCounts,
     /// Cases that failed or broke first, then the others, each in the order of the files. At most 20,000.
     pub cases: Vec<Case>,
-    /// Numbers that the job measured, by name. At most 1,000.
+    /// Metrics of the job, by name. At most 1,000.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, f64>,
-    /// What could not be read, with the file. At most 20.
+    /// Problems of unreadable files, with the file. At most 20.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
 }
 
-/// What a summary says of one job.
+/// Summary of the results of one job.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Summary {
-    /// How many cases had each outcome.
+    /// Number of cases by outcome.
     pub counts: CaseCounts,
-    /// The names of the first cases that failed or broke.
+    /// Names of the first cases that failed or broke.
     pub first_failures: Vec<String>,
-    /// The cases that ran: all but those that were skipped. At most 20,000.
+    /// Cases that ran: all except skipped ones. At most 20,000.
     pub runs: Vec<Run>,
 }
 
@@ -114,7 +114,7 @@ struct Brief {
     cases: Runs,
 }
 
-/// The cases that ran, taken one by one: of those that are not kept, nothing stays in memory.
+/// Cases that ran, read one by one. Cases that are not kept take no memory.
 #[derive(Default)]
 struct Runs(Vec<Run>);
 
@@ -157,14 +157,14 @@ struct BriefCase {
     seconds: Option<f64>,
 }
 
-/// How one case ended, and how long it took.
+/// End of one case, and its duration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// Its whole name.
+    /// Full name.
     pub name: String,
-    /// Whether it failed or broke.
+    /// True if it failed or broke.
     pub is_bad: bool,
-    /// How long it took, seconds; `None`: not known.
+    /// Duration, seconds. `None`: unknown.
     pub seconds: Option<f64>,
 }
 
@@ -172,7 +172,7 @@ impl Summary {
     /// Reads the summary of a `results.json`, piece by piece, with at most `failures_max` names.
     ///
     /// # Errors
-    /// The file cannot be read, or is no such JSON.
+    /// Fails if the file cannot be read, or is not such JSON.
     pub fn of_json(file: impl Read, failures_max: usize) -> Result<Self, serde_json::Error> {
         let file = BufReader::with_capacity(READ_BYTES, file);
         let Brief { counts, cases } = serde_json::from_reader(file)?;
@@ -194,7 +194,7 @@ pub struct Collector {
     good: Vec<Case>,
 }
 
-/// What a file of this name may hold.
+/// Format of a file with test results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// JUnit XML.
@@ -206,7 +206,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// The form of a file by its path below the result folder; `None`: it holds no test results.
+    /// Returns the format of a file by its path below the result folder. `None`: it has no test results.
     #[must_use]
     pub fn of(path: &str) -> Option<Self> {
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -221,7 +221,7 @@ impl Form {
 }
 
 impl Collector {
-    /// Takes what a file holds. XML of other kinds is passed over; all else that cannot be read is a problem.
+    /// Adds the content of a file. XML of other kinds is ignored; any other unreadable content is a problem.
     pub fn read(&mut self, form: Form, file: &str, bytes: &[u8]) {
         let read = match form {
             Form::JUnit => junit::cases(bytes).map(|cases| self.take(cases)),
@@ -238,14 +238,14 @@ impl Collector {
         }
     }
 
-    /// Takes the cases that a job printed into this file as TAP or KTAP; output without them holds none.
+    /// Adds the cases that a job printed into this file as TAP or KTAP. Output without them has none.
     pub fn read_output(&mut self, file: &str, bytes: &[u8]) {
         if tap::is_announced(&String::from_utf8_lossy(bytes)) {
             self.read(Form::Tap, file, bytes);
         }
     }
 
-    /// Notes what could not be read.
+    /// Notes a file that could not be read.
     pub fn problem(&mut self, file: &str, problem: &str) {
         if self.results.problems.len() < PROBLEMS_MAX {
             let text = format!("{file}: {problem}");
@@ -253,20 +253,20 @@ impl Collector {
         }
     }
 
-    /// Whether nothing was found, so that no result is to be written.
+    /// Returns true if nothing was found, so that no result must be written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let results = &self.results;
         !self.has_cases() && results.metrics.is_empty() && results.problems.is_empty()
     }
 
-    /// Whether there was a case.
+    /// Returns true if there was a case.
     #[must_use]
     pub fn has_cases(&self) -> bool {
         self.results.counts != CaseCounts::default()
     }
 
-    /// The results, within all bounds.
+    /// Returns the results, within all bounds.
     #[must_use]
     pub fn finish(self) -> TestResults {
         let mut results = self.results;
@@ -298,7 +298,7 @@ impl Collector {
     }
 }
 
-/// At most so many bytes of a text, whole characters, without control characters but line ends and tabs.
+/// Returns at most `bytes_max` bytes of a text: whole characters, without control characters except newlines and tabs.
 fn cut(text: &str, bytes_max: usize) -> String {
     let mut end = bytes_max.min(text.len());
     while !text.is_char_boundary(end) {
@@ -406,7 +406,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a job writes, the result is within its bounds, and each case is counted once.
+        /// Checks that any input of a job gives a result within the bounds, with each case counted once.
         #[test]
         fn any_bytes_give_a_bounded_result(bytes in proptest::collection::vec(any::<u8>(), 0..2_000), xml in any::<bool>()) {
             let mut collector = Collector::default();
@@ -419,7 +419,7 @@ mod tests {
             prop_assert!(results.cases.iter().all(|case| case.name.len() <= NAME_BYTES_MAX));
         }
 
-        /// TAP of this grammar keeps each leaf, once.
+        /// Checks that TAP of this grammar keeps each leaf, once.
         #[test]
         fn each_leaf_of_tap_is_a_case(tree in proptest::collection::vec((any::<bool>(), 0..4_usize), 0..20)) {
             let mut text = String::from("TAP version 14\n");

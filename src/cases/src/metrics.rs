@@ -7,10 +7,10 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 
 use crate::{METRICS_MAX, NAME_BYTES_MAX, cut};
 
-/// How deep objects may lie in each other.
+/// Maximum nesting depth of objects.
 const DEPTH_MAX: usize = 8;
 
-/// Reads numbers by name; names of objects in objects are divided by dots. Other values are passed over.
+/// Reads numbers by name. Names of nested objects are joined by dots. Other values are ignored.
 pub(crate) fn read(bytes: &[u8]) -> Result<Vec<(String, f64)>, String> {
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err("is no JSON object".to_owned());
@@ -27,7 +27,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<(String, f64)>, String> {
     Ok(found)
 }
 
-/// A value, and where its numbers go.
+/// A value, and the destination of its numbers.
 struct Named<'f> {
     name: String,
     depth: usize,

@@ -5,10 +5,10 @@
 
 use crate::{Case, FILE_CASES_MAX, NAME_BYTES_MAX, Outcome, cut};
 
-/// How deep subtests may lie in each other; what is deeper counts to the deepest level.
+/// Maximum nesting depth of subtests. Deeper ones count as the deepest level.
 const DEPTH_MAX: usize = 32;
 
-/// Whether a text says that it is TAP or KTAP.
+/// Returns true if a text declares itself as TAP or KTAP.
 pub(crate) fn is_announced(text: &str) -> bool {
     let mut lines = text.lines().map(|line| without_time(line).trim());
     lines.any(|line| line.starts_with("TAP version ") || line.starts_with("KTAP version "))
@@ -18,14 +18,14 @@ pub(crate) fn is_announced(text: &str) -> bool {
 #[derive(Default)]
 struct Level {
     indent: usize,
-    /// Name of the subtest, as it is announced.
+    /// Announced name of the subtest.
     name: String,
     cases: Vec<Case>,
     points: u64,
     planned: Option<u64>,
 }
 
-/// All cases of a text, in its order.
+/// Returns all cases of a text, in order.
 pub(crate) fn cases(text: &str) -> Result<Vec<Case>, String> {
     let mut reader = Reader {
         levels: vec![Level::default()],
@@ -48,15 +48,15 @@ pub(crate) fn cases(text: &str) -> Result<Vec<Case>, String> {
 }
 
 struct Reader {
-    /// From the outermost; never empty.
+    /// Open levels from the outermost one, never empty.
     levels: Vec<Level>,
-    /// A deeper level that is over, and waits for the point that sums it up.
+    /// A deeper level that has ended, and waits for the point that sums it up.
     inner: Option<Level>,
-    /// The name of the subtest that comes next.
+    /// Name of the next subtest.
     announced: String,
-    /// The indent of the block of diagnosis that a line is in.
+    /// Indent of the diagnostic block that contains the line.
     diagnosis: Option<usize>,
-    /// How many cases it has read.
+    /// Number of cases read so far.
     cases: usize,
 }
 
@@ -94,12 +94,12 @@ impl Reader {
         }
     }
 
-    /// The level of this indent is the present one.
+    /// Makes the level of this indent the present one.
     fn enter(&mut self, indent: usize) {
         self.close_to(indent);
         let deepest = self.levels.last().map_or(0, |level| level.indent);
         if indent > deepest && self.levels.len() < DEPTH_MAX {
-            // What was not summed up before this stays.
+            // A level that was not summed up before stays.
             if let (Some(mut left), Some(level)) = (self.inner.take(), self.levels.last_mut()) {
                 left.close();
                 level.cases.append(&mut left.cases);
@@ -112,7 +112,7 @@ impl Reader {
         }
     }
 
-    /// Ends all levels that are deeper.
+    /// Ends all deeper levels.
     fn close_to(&mut self, indent: usize) {
         while self.levels.len() > 1
             && self
@@ -137,7 +137,7 @@ impl Reader {
         self.levels.push(level);
     }
 
-    /// Adds a point to its level with what it sums up; without a point, only that.
+    /// Adds a point to its level together with the level that it sums up. Without a point, adds only that level.
     fn sum_up(&mut self, point: Option<Case>, level: &mut Level) {
         let mut inner = self.inner.take().unwrap_or_default();
         inner.close();
@@ -174,7 +174,7 @@ impl Reader {
 }
 
 impl Level {
-    /// Planned points that never came have no result.
+    /// Adds planned points that never came, as cases without a result.
     fn close(&mut self) {
         let Some(planned) = self.planned.take() else {
             return;
@@ -197,13 +197,13 @@ fn case_of(name: String, outcome: Outcome, message: &str) -> Case {
     }
 }
 
-/// `1..4`, and also `1..0 # SKIP why`.
+/// Parses `1..4`, and also `1..0 # SKIP why`.
 fn plan(line: &str) -> Option<u64> {
     let number = line.strip_prefix("1..")?.split(' ').next()?;
     number.parse().ok().filter(|number| *number <= 10_000_000)
 }
 
-/// `ok 1 - name # SKIP why`, `not ok 2 name # TIMEOUT 5 s`.
+/// Parses `ok 1 - name # SKIP why` or `not ok 2 name # TIMEOUT 5 s`.
 fn point(line: &str) -> Option<Case> {
     let (is_good, rest) = match line.strip_prefix("not ok") {
         Some(rest) => (false, rest),
@@ -240,7 +240,7 @@ fn point(line: &str) -> Option<Case> {
     Some(case_of(name, outcome, directive))
 }
 
-/// A line without the time stamp of a kernel console, `[    1.234567] `.
+/// Returns a line without the time stamp of a kernel console, `[    1.234567] `.
 fn without_time(line: &str) -> &str {
     let Some((stamp, rest)) = line
         .strip_prefix('[')

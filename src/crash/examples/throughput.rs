@@ -27,7 +27,7 @@ fn scan(console: &[u8]) -> Option<Crash> {
     scanner.finish()
 }
 
-/// What a machine prints that boots and works.
+/// Returns the console output of a machine that boots and works.
 fn healthy() -> String {
     let mut console = String::new();
     for line in 0.. {

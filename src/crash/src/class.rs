@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// How bad a crash is for the machine that had it.
+/// Severity of a crash for its machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Family {
     /// The kernel stopped.
     Panic,
-    /// The kernel killed what ran; the machine may go on, and nothing on it can be trusted.
+    /// The kernel killed the running task. The machine may go on, but nothing on it can be trusted.
     Oops,
-    /// KASAN, KMSAN, KCSAN, KFENCE, UBSAN or the allocator saw a wrong access.
+    /// KASAN, KMSAN, KCSAN, KFENCE, UBSAN or the allocator found an invalid access.
     Sanitizer,
     /// A CPU or a task makes no progress.
     Lockup,
@@ -36,7 +36,7 @@ impl Family {
         Self::Oom,
     ];
 
-    /// The stable word.
+    /// Returns the stable word.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Panic => "panic",
@@ -57,7 +57,7 @@ impl fmt::Display for Family {
     }
 }
 
-/// What went wrong, in the words that collections of kernel crashes use.
+/// Kind of the problem, in the words of collections of kernel crashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Class(&'static str);
 
@@ -95,7 +95,7 @@ impl Class {
     pub(crate) const UBSAN: Self = Self("UBSAN");
     pub(crate) const WARNING: Self = Self("WARNING");
 
-    /// The stable word.
+    /// Returns the stable word.
     pub const fn word(self) -> &'static str {
         self.0
     }

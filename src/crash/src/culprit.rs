@@ -9,26 +9,26 @@ use crate::{
     trace::{Step, steps, symbol_in},
 };
 
-/// Which function of a report names the crash.
+/// Selection of the function that names the crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pick {
-    /// None does.
+    /// No function.
     Nothing,
-    /// The innermost call behind the header of the stack that is no helper.
+    /// The innermost call behind the header of the stack, except helpers.
     Stack,
-    /// The same from the first stack, which may have no header.
+    /// The innermost call of the first stack, except helpers. The stack may lack a header.
     FirstStack,
     /// The innermost call that does not merely wait.
     Waiter,
-    /// What was asked of the kernel: the outermost call that means something. The innermost one of an endless loop varies.
+    /// The outermost meaningful call: the request to the kernel. The innermost call of an endless loop varies.
     Loop,
-    /// What was asked of the kernel, whatever interrupted it: the outermost call of a stack that is too deep.
+    /// The outermost call of a stack that is too deep, except interrupts: the request to the kernel.
     Depth,
     /// The function that takes the lock.
     Locker,
 }
 
-/// The function that names the crash, if the report tells one.
+/// Returns the function that names the crash, if the report has one.
 pub(crate) fn find(pick: Pick, named: Option<&str>, messages: &[Message]) -> Option<String> {
     if pick == Pick::Nothing {
         return None;
@@ -50,7 +50,7 @@ pub(crate) fn find(pick: Pick, named: Option<&str>, messages: &[Message]) -> Opt
     found.map(|name| canonical(&name))
 }
 
-/// The messages of the caller that printed the first one, if the console tells callers.
+/// Returns the messages of the caller that printed the first one, if the console shows callers.
 fn own_messages(messages: &[Message]) -> Vec<Message> {
     let caller = messages.first().and_then(|first| first.caller.as_ref());
     let is_own = |message: &&Message| caller.is_none() || message.caller.as_ref() == caller;
@@ -64,7 +64,7 @@ fn name(step: &Step) -> Option<&str> {
     }
 }
 
-/// The calls from the one that the first line names. Other stacks may have come between.
+/// Returns the calls from the one that the first line names. Other stacks may stand between.
 fn below<'a, 'b>(named: Option<&str>, calls: &'a [&'b str]) -> &'a [&'b str] {
     let at = calls.iter().position(|name| Some(*name) == named);
     at.and_then(|at| calls.get(at..)).unwrap_or(calls)
@@ -77,7 +77,7 @@ fn first(calls: &[&str], is_skipped: fn(&str) -> bool) -> Option<String> {
         .map(|name| (*name).to_owned())
 }
 
-/// The calls from the first header to what belongs to something else, and the places before it.
+/// Returns the calls from the first header to the end of its stack, and the places before it.
 fn stack(steps: &[Step]) -> Vec<&str> {
     let Some(start) = steps.iter().position(|step| *step == Step::Start) else {
         return first_stack(steps);
@@ -105,7 +105,7 @@ fn waiter(steps: &[Step]) -> Option<String> {
     first(&calls, is_wait)
 }
 
-/// The function of the lock that the report is about, else that of the stack behind it.
+/// Returns the function of the reported lock, else that of the stack behind it.
 fn locker(messages: &[Message]) -> Option<String> {
     let about = messages.iter().take_while(|message| {
         ![
@@ -137,7 +137,7 @@ fn locker(messages: &[Message]) -> Option<String> {
     first(&stack(steps.get(start.unwrap_or(0)..)?), is_helper)
 }
 
-/// The outermost meaningful call of the first stack that has one.
+/// Returns the outermost meaningful call of the first stack that has one.
 fn loop_of(steps: &[Step]) -> Option<String> {
     let mut begin = 0;
     while begin < steps.len() {
@@ -151,7 +151,7 @@ fn loop_of(steps: &[Step]) -> Option<String> {
     None
 }
 
-/// The end of a stack. The place of the processor stands before the header of its stack, and belongs to it.
+/// Returns the end of a stack. The place of the processor stands before the header of its stack, and belongs to it.
 fn end_of_stack(steps: &[Step], begin: usize) -> usize {
     let mut has_call = false;
     for (index, step) in steps.iter().enumerate().skip(begin) {
@@ -184,7 +184,7 @@ fn outermost(calls: &[&str]) -> Option<String> {
     calls.split_inclusive(|name| is_entry(name)).find_map(meant)
 }
 
-/// The outermost call of a context that is no dispatcher.
+/// Returns the outermost call of a context, except dispatchers.
 fn meant(context: &[&str]) -> Option<String> {
     let index = context
         .iter()

@@ -2,15 +2,15 @@
 
 use memchr::memchr;
 
-/// A longer line is cut here: what matters of a message stands at its begin.
+/// Maximum line length, bytes. Longer lines are cut, because the important part of a message is at its start.
 pub const LINE_BYTES_MAX: usize = 1024;
 
-/// The begin of a line whose end has not come.
+/// Start of a line whose end has not arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Lines(Vec<u8>);
 
 impl Lines {
-    /// Gives out the lines that these bytes end; the bytes may end anywhere.
+    /// Calls `each` for the lines that these bytes complete. The bytes may end anywhere.
     pub(crate) fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(&[u8])) {
         while let Some(end) = memchr(b'\n', bytes) {
             let (line, rest) = bytes.split_at(end);
@@ -26,7 +26,7 @@ impl Lines {
         self.keep(bytes);
     }
 
-    /// The last line, of a console that ended without ending it.
+    /// Returns the last line, of a console that ended without a newline.
     pub(crate) fn last(&mut self) -> Option<Vec<u8>> {
         let last = std::mem::take(&mut self.0);
         (!last.is_empty()).then_some(last)

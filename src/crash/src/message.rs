@@ -1,14 +1,14 @@
 //! From a raw console line to the messages on it, without time, caller, log level and escape sequences.
 
-/// One message of the kernel, or what else stood on the line.
+/// One message of the kernel, or other text on the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Message {
-    /// The thread or CPU that printed it (`T123`, `C0`), if the console tells it.
+    /// Thread or CPU that printed it (`T123`, `C0`), if the console shows it.
     pub(crate) caller: Option<String>,
     pub(crate) text: String,
 }
 
-/// The messages of a line. Two CPUs may have written to one line, so each time stamp begins a new message.
+/// Returns the messages of a line. Two CPUs may write to one line, so each time stamp begins a new message.
 pub(crate) fn messages(line: &[u8]) -> Vec<Message> {
     let text = plain(line);
     let mut messages = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn messages(line: &[u8]) -> Vec<Message> {
     messages
 }
 
-/// Seconds in the time stamp that the line begins with, if it begins with one.
+/// Returns the seconds of the time stamp at the start of the line, if there is one.
 pub(crate) fn seconds(line: &[u8]) -> Option<u64> {
     let start = line.iter().take(8).position(|byte| *byte == b'[')?;
     let digits: Vec<u8> = line
@@ -60,7 +60,7 @@ fn push(messages: &mut Vec<Message>, caller: Option<String>, text: &str) {
     }
 }
 
-/// The rest behind a log level (`<4>`).
+/// Returns the rest behind a log level (`<4>`).
 fn after_level(text: &str) -> Option<&str> {
     let (level, rest) = text.strip_prefix('<')?.split_once('>')?;
     let is_level = !level.is_empty() && level.len() <= 3 && is_digits(level);
@@ -71,7 +71,7 @@ fn is_digits(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The end of a time stamp (`[   12.345678]`, `[12.345678@1]`) that begins at `open`.
+/// Returns the end of the time stamp (`[   12.345678]`, `[12.345678@1]`) that begins at `open`.
 fn stamp(text: &str, open: usize) -> Option<usize> {
     let rest = text.get(open + 1..)?;
     let close = rest.bytes().take(32).position(|byte| byte == b']')?;
@@ -84,7 +84,7 @@ fn stamp(text: &str, open: usize) -> Option<usize> {
     is_time.then_some(open + 1 + close + 1)
 }
 
-/// The caller that printk adds behind the time (`[ T123]`, `[    C0]`).
+/// Returns the caller that printk adds after the time (`[ T123]`, `[    C0]`), and its end.
 fn caller_at(text: &str, at: usize) -> Option<(String, usize)> {
     let rest = text.get(at..)?;
     let inner = rest.trim_start_matches(' ').strip_prefix('[')?;
@@ -98,7 +98,7 @@ fn caller_at(text: &str, at: usize) -> Option<(String, usize)> {
     Some((name.to_owned(), end))
 }
 
-/// The line as text: no escape sequences, no control characters, no invalid UTF-8.
+/// Returns the line as text without escape sequences, control characters and invalid UTF-8.
 fn plain(line: &[u8]) -> String {
     let lossy = String::from_utf8_lossy(line);
     let mut plain = String::with_capacity(lossy.len());

@@ -11,10 +11,10 @@ static DISPATCHING_CALLS: LazyLock<Names> =
 static TICKS: LazyLock<Names> = LazyLock::new(|| Names::read(include_str!("names/ticks.txt")));
 static ENTRIES: LazyLock<Names> = LazyLock::new(|| Names::read(include_str!("names/entries.txt")));
 
-/// Patterns of function names by their first byte; those without a beginning are under `None`.
+/// Patterns of function names by their first byte. Patterns without a fixed start are under `None`.
 struct Names(HashMap<Option<u8>, Vec<Pattern>>);
 
-/// A name without leading underscores, or its beginning and what comes somewhere behind.
+/// A name without leading underscores, or its start and a text somewhere behind it.
 enum Pattern {
     Whole(&'static str),
     Parts(&'static str, &'static str),
@@ -52,17 +52,17 @@ impl Names {
     }
 }
 
-/// A helper that any code calls.
+/// Returns true for a helper that any code calls.
 pub(crate) fn is_helper(name: &str) -> bool {
     HELPERS.has(name)
 }
 
-/// A place where tasks wait, or a helper.
+/// Returns true for a function in which tasks wait, or a helper.
 pub(crate) fn is_wait(name: &str) -> bool {
     WAITS.has(name) || is_helper(name)
 }
 
-/// Something that leads from a system call or an interrupt to the code that is meant.
+/// Returns true for a function on the way from a system call or an interrupt to the code that matters.
 pub(crate) fn is_dispatcher(name: &str) -> bool {
     let call = system_call(name);
     call.map_or_else(
@@ -71,22 +71,22 @@ pub(crate) fn is_dispatcher(name: &str) -> bool {
     )
 }
 
-/// A part of the interrupt that sees a stall.
+/// Returns true for a part of the interrupt that detects a stall.
 pub(crate) fn is_tick(name: &str) -> bool {
     TICKS.has(name)
 }
 
-/// The beginning of a context.
+/// Returns true for the start of a context.
 pub(crate) fn is_entry(name: &str) -> bool {
     ENTRIES.has(name)
 }
 
-/// The RCU thread, which is never the one that stalls.
+/// Returns true for the RCU thread, which is never the one that stalls.
 pub(crate) fn is_rcu_thread(name: &str) -> bool {
     name.starts_with("rcu_gp_") || name == "rcu_tasks_kthread"
 }
 
-/// The name of a system call in its function: `mount` for `__x64_sys_mount`.
+/// Returns the system call of a function: `mount` for `__x64_sys_mount`.
 pub(crate) fn system_call(name: &str) -> Option<&str> {
     const BEGINNINGS: &[&str] = &[
         "compat_SyS_",
@@ -120,7 +120,8 @@ pub(crate) fn system_call(name: &str) -> Option<&str> {
     (!call.is_empty()).then_some(call)
 }
 
-/// One name for functions that differ without a meaning: ways of waiting for all CPUs, entries of a system call.
+/// Returns one name for functions without a relevant difference: ways of waiting for all CPUs, entries of a system
+/// call.
 pub(crate) fn canonical(name: &str) -> String {
     let bare = name.trim_start_matches('_');
     if bare.starts_with("synchronize_rcu")
@@ -135,7 +136,7 @@ pub(crate) fn canonical(name: &str) -> String {
     system_call(name).map_or_else(|| name.to_owned(), |call| format!("sys_{call}"))
 }
 
-/// A wait until other CPUs answer: they are the ones that hang.
+/// Returns true for a wait for answers of other CPUs. Those CPUs hang.
 pub(crate) fn is_call_of_all(name: &str) -> bool {
     name.trim_start_matches('_')
         .starts_with("smp_call_function")

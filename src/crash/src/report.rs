@@ -12,21 +12,21 @@ use crate::{
 pub(crate) struct Report {
     pub(crate) family: Family,
     pub(crate) class: Class,
-    /// The signature without the function.
+    /// Signature without the function.
     pub(crate) head: String,
-    /// How the function is found that the signature names.
+    /// Selection of the function in the signature.
     pub(crate) pick: Pick,
-    /// The function that the first line names.
+    /// Function that the first line names.
     pub(crate) named: Option<String>,
-    /// What the lines behind the first one may change.
+    /// Parts that later lines may change.
     pub(crate) detail: Detail,
-    /// Worth a name only if no crash follows.
+    /// True if the report counts only if no crash follows.
     pub(crate) is_weak: bool,
-    /// What it means for the kernel that the report is of.
+    /// Consequence for the kernel that printed the report.
     pub(crate) end: End,
 }
 
-/// Whether a report is a kernel's last.
+/// Consequence of a report for its kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// The kernel may go on.
@@ -37,13 +37,13 @@ pub(crate) enum End {
     Consequence,
 }
 
-/// What the lines behind the first one may change.
+/// Parts of a report that later lines may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
     None,
-    /// KASAN tells the kind of access on the next line.
+    /// The kind of access, which KASAN prints on the next line.
     Access,
-    /// The line behind says for whom a task waits in vain.
+    /// The holder of the resource that a task waits for, on the next line.
     Hang,
 }
 
@@ -81,7 +81,7 @@ impl Report {
         self
     }
 
-    /// Class and signature, from all lines of the report. The first message is the one that was recognized.
+    /// Returns class and signature, from all lines of the report. The first message is the recognized one.
     pub(crate) fn complete(self, messages: &[Message]) -> (Class, String) {
         let mut class = self.class;
         let mut head = self.head;
@@ -117,7 +117,7 @@ impl Report {
     }
 }
 
-/// The kind of access that KASAN tells.
+/// Returns true for a write, from the kind of access that KASAN prints.
 fn is_write(messages: &[Message]) -> Option<bool> {
     messages.iter().take(12).find_map(|message| {
         let text = message.text.trim_start_matches("==").trim_start();

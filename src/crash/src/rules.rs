@@ -14,16 +14,16 @@ use bugs::{bug, kernel_bug, kernel_bug_report, slab};
 pub(crate) use texts::plain_words;
 use warnings::{lockdep, warning};
 
-/// A beginning of a message, and what the rest makes of it.
+/// Start of a message, and the function that reads the rest.
 struct Rule {
     begin: &'static str,
     read: fn(&Rest<'_>) -> Option<Report>,
 }
 
-/// What stands behind a beginning, and where it was found.
+/// Text behind the start of a rule, and its position.
 struct Rest<'a> {
     text: &'a str,
-    /// Nothing but a known prefix stands before the beginning.
+    /// True if only a known prefix stands before the start.
     is_first: bool,
     is_stamped: bool,
 }
@@ -126,7 +126,7 @@ const RULES: &[Rule] = &[
     rule("SYZFATAL: ", |rest| Some(fuzzer(rest, "SYZFATAL"))),
 ];
 
-/// A kernel starts, or tells that it will.
+/// Start of the message of a booting kernel.
 pub(crate) const BOOT: &str = "Linux version ";
 const RESTARTS: &[&str] = &[
     "Restarting system",
@@ -135,7 +135,7 @@ const RESTARTS: &[&str] = &[
     "System halted",
 ];
 
-/// What stands before a message without changing it.
+/// Prefixes that do not change the meaning of a message.
 const PREFIXES: &[&str] = &[
     "rcu: ",
     "watchdog: ",
@@ -149,23 +149,23 @@ const PREFIXES: &[&str] = &[
     "== ",
 ];
 
-/// Beginnings of everything that [`recognize`], [`is_boot`] and [`is_restart`] look at.
+/// Returns the starts of everything that [`recognize`], [`is_boot`] and [`is_restart`] look at.
 pub(crate) fn beginnings() -> impl Iterator<Item = &'static str> {
     let marks = RESTARTS.iter().copied().chain([BOOT]);
     RULES.iter().map(|rule| rule.begin).chain(marks)
 }
 
-/// Whether a kernel starts.
+/// Returns true if a kernel starts.
 pub(crate) fn is_boot(text: &str) -> bool {
     text.starts_with(BOOT)
 }
 
-/// Whether the kernel tells that it stops as it was asked to.
+/// Returns true if the kernel reports a requested stop.
 pub(crate) fn is_restart(text: &str) -> bool {
     RESTARTS.iter().any(|mark| text.contains(mark))
 }
 
-/// A kernel that starts again without a word of the last one.
+/// Returns the report of a kernel that starts again without a message of the last one.
 pub(crate) fn reboot() -> Report {
     Report::new(
         Family::Panic,
@@ -176,7 +176,7 @@ pub(crate) fn reboot() -> Report {
     .ending(End::Consequence)
 }
 
-/// What the message begins, if it begins a crash.
+/// Returns the report that the message begins, if it begins a crash.
 pub(crate) fn recognize(text: &str, is_stamped: bool) -> Option<Report> {
     let mut found: Vec<(usize, &Rule)> = RULES
         .iter()
@@ -235,7 +235,8 @@ fn out_of_memory() -> Report {
     Report::new(Family::Oom, Class::DENIAL, "out of memory", Pick::Nothing).weak()
 }
 
-/// Processor exceptions: the kernel numbers them (`[#1]`), user space's have no number.
+/// Returns the report of a processor exception. The kernel's exceptions have a number (`[#1]`), those of user space
+/// have none.
 fn exception(rest: &Rest<'_>, head: &str) -> Option<Report> {
     if !rest.text.contains("[#") && !rest.text.starts_with("0000") {
         return None;
@@ -328,7 +329,7 @@ fn fuzzer(rest: &Rest<'_>, word: &str) -> Report {
     Report::new(Family::Warning, Class::FUZZER, head, Pick::Nothing)
 }
 
-/// Whether a panic only says that a crash before it was one too many.
+/// Returns [`End::Consequence`] if a panic only reports that an earlier crash was fatal.
 fn panic_end(text: &str) -> End {
     let consequences = [
         "Fatal exception",

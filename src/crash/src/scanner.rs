@@ -12,26 +12,26 @@ use crate::{
     rules,
 };
 
-/// Lines behind the first one from which a crash gets its name. The deepest stacks, of endless recursion, have 700.
+/// Number of lines behind the first one that may name a crash. The deepest stacks, of endless recursion, have 700.
 pub const REPORT_LINES_MAX: usize = 1000;
 
-/// Messages kept of these lines: one line may hold many short ones.
+/// Maximum number of messages kept of these lines. One line may hold many short ones.
 const REPORT_MESSAGES_MAX: usize = 2 * REPORT_LINES_MAX;
 
 /// A crash with its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Crash {
-    /// What went wrong.
+    /// Kind of the problem.
     pub class: Class,
-    /// How bad it is for the machine.
+    /// Severity for the machine.
     pub family: Family,
-    /// The title: equal for equal crashes, without addresses, process ids and numbers.
+    /// Title without addresses, process ids and numbers. Equal crashes have equal titles.
     pub signature: String,
-    /// Number of its first line; a console begins with line 1.
+    /// Number of its first line. A console begins with line 1.
     pub line: u64,
 }
 
-/// The lines of a crash that is not yet named.
+/// Lines of a crash that is not yet named.
 #[derive(Debug)]
 struct Pending {
     report: Report,
@@ -40,7 +40,7 @@ struct Pending {
 }
 
 impl Pending {
-    /// Whether nothing that follows line `lines` belongs to it.
+    /// Returns true if no line after line `lines` belongs to it.
     fn is_full(&self, lines: u64) -> bool {
         lines - self.line >= REPORT_LINES_MAX as u64 || self.messages.len() >= REPORT_MESSAGES_MAX
     }
@@ -57,17 +57,17 @@ impl Pending {
     }
 }
 
-/// Finds the first crash of a console. Its memory is bounded, whatever the console says.
+/// Finds the first crash of a console, in bounded memory for any input.
 #[derive(Debug, Default)]
 pub struct Scanner {
     partial: Lines,
     lines: u64,
-    /// The latest time that the kernel printed.
+    /// Latest time stamp of the kernel, seconds.
     uptime_s: u64,
     restarts: bool,
-    /// Only these families are looked for; none: all are.
+    /// Families to look for. `None`: all.
     wanted: Option<Vec<Family>>,
-    /// A crash of another family, for as long as a panic may be its consequence.
+    /// A crash of another family, kept while a panic may be its consequence.
     cause: Option<Pending>,
     pending: Option<Pending>,
     weak: Option<Pending>,
@@ -75,13 +75,13 @@ pub struct Scanner {
 }
 
 impl Scanner {
-    /// A scanner at the begin of a console.
+    /// Returns a scanner at the start of a console.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A scanner that looks for crashes of these families only. A kernel that stopped is a panic, whatever stopped it.
-    /// If it stopped because of a crash that it had reported, the panic has the name of that crash.
+    /// Returns a scanner for crashes of these families only. A kernel that stopped is a panic for any reason. If it
+    /// stopped because of a crash that it had reported, the panic has the name of that crash.
     pub fn only(families: &[Family]) -> Self {
         Self {
             wanted: Some(families.to_vec()),
@@ -89,25 +89,26 @@ impl Scanner {
         }
     }
 
-    /// Reads the next bytes; they may end anywhere.
+    /// Reads the next bytes. They may end anywhere.
     pub fn push(&mut self, bytes: &[u8]) {
         let mut partial = std::mem::take(&mut self.partial);
         partial.push(bytes, |line| self.line(line));
         self.partial = partial;
     }
 
-    /// The family of a crash whose first line came. Its name may still change until [`Scanner::found`] has it.
+    /// Returns the family of a crash whose first line has arrived. Its name may still change until [`Scanner::found`]
+    /// has it.
     pub fn begun(&self) -> Option<Family> {
         let pending = self.pending.as_ref().map(|pending| pending.report.family);
         self.found.as_ref().map(|crash| crash.family).or(pending)
     }
 
-    /// The crash, once nothing that follows can change its name.
+    /// Returns the crash, once its name is final.
     pub fn found(&self) -> Option<&Crash> {
         self.found.as_ref()
     }
 
-    /// The crash of a console that has ended or is silent, named from the lines that are there.
+    /// Returns the crash of a console that has ended or is silent, named from the lines so far.
     pub fn finish(mut self) -> Option<Crash> {
         if let Some(last) = self.partial.last() {
             self.line(&last);
@@ -129,7 +130,7 @@ impl Scanner {
         }
     }
 
-    /// Looks for the begin of a crash. Nearly all lines end after the one search for all beginnings.
+    /// Looks for the start of a crash. Nearly all lines need only the one search for all starts.
     fn look(&mut self, line: &[u8]) {
         let uptime_s = seconds(line);
         self.follow(line);
@@ -171,7 +172,7 @@ impl Scanner {
         }
     }
 
-    /// Takes in a crash by its first line.
+    /// Starts a crash with its first line.
     fn begin(&mut self, mut pending: Pending) {
         let Report {
             family,
@@ -210,7 +211,7 @@ impl Scanner {
         self.pending = Some(pending);
     }
 
-    /// Keeps what follows a crash that is not looked for, until it is too long ago to be the cause of another one.
+    /// Keeps the lines after a crash of another family, until it is too old to be the cause of a panic.
     fn follow(&mut self, line: &[u8]) {
         if let Some(cause) = &mut self.cause {
             cause.messages.append(&mut messages(line));
@@ -237,12 +238,12 @@ impl Scanner {
     }
 }
 
-/// Whether a kernel seldom goes on for long after such a crash.
+/// Returns true if a kernel seldom runs on for long after such a crash.
 fn is_grave(family: Family) -> bool {
     family <= Family::Lockup
 }
 
-/// One automaton for the beginnings of all crashes.
+/// Returns the automaton for the starts of all crashes.
 fn beginnings() -> &'static AhoCorasick {
     static BUILT: OnceLock<AhoCorasick> = OnceLock::new();
     BUILT.get_or_init(|| {

@@ -2,7 +2,7 @@
 
 use crate::message::Message;
 
-/// What a message says about a stack.
+/// Meaning of a message for a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
     /// A stack begins here.
@@ -11,7 +11,7 @@ pub(crate) enum Step {
     Call(String),
     /// The place of the processor (RIP, PC).
     Place(String),
-    /// What follows belongs to something else: where memory was allocated, other tasks.
+    /// The following lines belong to something else: the allocation of memory, other tasks.
     End,
 }
 
@@ -29,7 +29,7 @@ const STARTS: &[&str] = &[
     "RCU grace-period kthread stack",
 ];
 
-/// Messages behind which the stacks are no longer those of the crash.
+/// Messages after which the stacks do not belong to the crash any more.
 const ENDS: &[&str] = &[
     "Allocated by task",
     "Freed by task",
@@ -50,7 +50,7 @@ const ENDS: &[&str] = &[
     "freed by task",
 ];
 
-/// Words in front of the place of the processor.
+/// Words before the place of the processor.
 const PLACES: &[&str] = &[
     "RIP:",
     "EIP:",
@@ -66,7 +66,7 @@ const PLACES: &[&str] = &[
     "PC:",
 ];
 
-/// The steps of some messages, in their order.
+/// Returns the steps of some messages, in order.
 pub(crate) fn steps(messages: &[Message]) -> Vec<Step> {
     let mut steps = Vec::new();
     for message in messages {
@@ -90,20 +90,20 @@ pub(crate) fn steps(messages: &[Message]) -> Vec<Step> {
     steps
 }
 
-/// The function in front of `+0x12/0x34`, without what a compiler adds.
+/// Returns the function before `+0x12/0x34`, without suffixes of the compiler.
 pub(crate) fn symbol(word: &str) -> Option<String> {
     let (name, offset) = word.split_once("+0x")?;
     offset.contains("/0x").then_some(())?;
     function(name.trim_start_matches(['(', '<', '[']))
 }
 
-/// The first function with an offset in a text.
+/// Returns the first function with an offset in a text.
 pub(crate) fn symbol_in(text: &str) -> Option<String> {
     text.split(|c: char| c.is_whitespace() || c == '(')
         .find_map(|word| symbol(word.rsplit(':').next()?))
 }
 
-/// A function's name without `.isra.0`, `.constprop.0`, `.part.1`, `.cold`.
+/// Returns a function's name without `.isra.0`, `.constprop.0`, `.part.1`, `.cold`.
 pub(crate) fn function(name: &str) -> Option<String> {
     let name = name.trim_start_matches('.');
     let name = name.split('.').next()?;
@@ -121,7 +121,7 @@ fn place(text: &str) -> Option<String> {
         .find_map(|word| symbol(word.rsplit(':').next()?))
 }
 
-/// The calls of a line of a stack. ARM prints the callee and its caller.
+/// Adds the calls of a line of a stack. ARM prints the callee and its caller.
 fn calls(text: &str, steps: &mut Vec<Step>) {
     let mut words = text.split_whitespace();
     while let Some(word) = words.next() {
@@ -151,12 +151,12 @@ fn push_call(name: String, steps: &mut Vec<Step>) {
     }
 }
 
-/// What ARM prints behind `from`.
+/// Returns true for a word that ARM prints after `from`.
 fn is_caller(word: &str) -> bool {
     is_address(word) || symbol(word).is_some()
 }
 
-/// Addresses and marks of contexts, which stand in front of a call.
+/// Returns true for addresses and marks of contexts, which stand before a call.
 fn is_address(word: &str) -> bool {
     let inside = word.trim_matches(|c| "[]<>(){}/".contains(c));
     let is_hex = inside.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -11,7 +11,7 @@ use crate::{
     scanner::{Crash, Scanner},
 };
 
-/// So many boots of one kernel are a boot loop.
+/// Number of boots of one kernel that make a boot loop.
 pub const LOOP_BOOTS: u32 = 3;
 
 /// Watches one console.
@@ -23,7 +23,7 @@ pub struct Watch {
     boots: Boots,
 }
 
-/// What a console had.
+/// Crashes of a console.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Seen {
     /// The first crash that ends the job.
@@ -33,7 +33,7 @@ pub struct Seen {
 }
 
 impl Watch {
-    /// A watch at the begin of a console. A family that is in both lists ends the job.
+    /// Returns a watch at the start of a console. A family in both lists ends the job.
     pub fn new(end: &[Family], note: &[Family]) -> Self {
         let note: Vec<Family> = note
             .iter()
@@ -48,7 +48,7 @@ impl Watch {
         }
     }
 
-    /// Reads the next bytes; they may end anywhere.
+    /// Reads the next bytes. They may end anywhere.
     pub fn push(&mut self, bytes: &[u8]) {
         let Self {
             partial,
@@ -63,12 +63,13 @@ impl Watch {
         });
     }
 
-    /// The family of the crash that ends the job, once its first line came. The lines behind it make its name better.
+    /// Returns the family of the crash that ends the job, once its first line has arrived. Later lines improve its
+    /// name.
     pub fn ends(&self) -> Option<Family> {
         self.end.begun()
     }
 
-    /// What there was, named from the lines that came.
+    /// Returns the crashes, named from the lines so far.
     pub fn finish(mut self) -> Seen {
         if let Some(last) = self.partial.last() {
             self.end.line(&last);
@@ -82,11 +83,11 @@ impl Watch {
     }
 }
 
-/// Counts how often one kernel boots.
+/// Counts the boots of one kernel.
 #[derive(Debug, Default)]
 struct Boots {
     lines: u64,
-    /// The kernel's version, as it tells it when it boots.
+    /// Version of the kernel, as printed at boot.
     kernel: String,
     count: u32,
     crash: Option<Crash>,

@@ -9,7 +9,7 @@ use crate::{
     report::{Detail, Report},
 };
 
-/// Beginnings of messages, and what they are. The head is the beginning itself where none is given.
+/// Starts of messages, and their meaning. An empty head means the start itself.
 const KINDS: &[(&str, &str, Family, Class, Pick)] = &[
     ("soft lockup", "", Family::Lockup, Class::HANG, Pick::Loop),
     (
@@ -291,7 +291,7 @@ pub(super) fn bug(rest: &Rest<'_>) -> Option<Report> {
     lockdep(text).or_else(|| other(rest))
 }
 
-/// A kind of bug that has no rule: what the kernel says of it, if it is the kernel that speaks.
+/// Returns the report of a kind of bug without a rule, if the kernel printed it.
 fn other(rest: &Rest<'_>) -> Option<Report> {
     let is_kernel = rest.is_first && rest.is_stamped;
     is_kernel.then(|| {
@@ -300,7 +300,7 @@ fn other(rest: &Rest<'_>) -> Option<Report> {
     })
 }
 
-/// The allocator's checks: `BUG kmalloc-64 (Tainted: G B): Poison overwritten`.
+/// Returns the report of a check of the allocator: `BUG kmalloc-64 (Tainted: G B): Poison overwritten`.
 pub(super) fn slab(rest: &Rest<'_>) -> Option<Report> {
     let (cache, rest_text) = rest.text.split_once(" (")?;
     let (state, what) = rest_text.split_once("): ")?;
@@ -315,7 +315,7 @@ pub(super) fn kernel_bug_report() -> Report {
     Report::new(Family::Oops, Class::BUG, "kernel BUG", Pick::Stack)
 }
 
-/// `kernel BUG at FILE:LINE!`.
+/// Returns the report of `kernel BUG at FILE:LINE!`.
 pub(super) fn kernel_bug(rest: &Rest<'_>) -> Option<Report> {
     let place = rest.text.strip_prefix("at ")?;
     let file = place.split([':', ' ', '!']).next()?;

@@ -2,10 +2,10 @@
 
 use crate::trace::symbol;
 
-/// A longer text is cut: it is a title.
+/// Maximum length of a text, bytes. Longer texts are cut, because they are titles.
 const WORDS_BYTES_MAX: usize = 120;
 
-/// A text without what differs between equal crashes: numbers are `NUM`, addresses are `ADDR`.
+/// Returns a text without the differences between equal crashes: numbers become `NUM`, addresses `ADDR`.
 pub(crate) fn plain_words(text: &str) -> String {
     let mut words = Vec::new();
     let mut length = 0;
@@ -46,8 +46,8 @@ fn plain_word(word: &str) -> String {
     plain
 }
 
-/// The file and, if it is told, the function of a warning: `CPU: 0 PID: 1 at FILE:LINE FUNCTION`, in new kernels
-/// `FILE:LINE at FUNCTION, CPU#0: …`, in old ones `at FILE:LINE FUNCTION()`.
+/// Returns the file and, if printed, the function of a warning: `CPU: 0 PID: 1 at FILE:LINE FUNCTION`. New kernels
+/// print `FILE:LINE at FUNCTION, CPU#0: …`, old ones `at FILE:LINE FUNCTION()`.
 pub(crate) fn location(text: &str) -> Option<(&str, Option<String>)> {
     let mut words = text.split_whitespace();
     let is_known = text.starts_with("CPU: ") || text.starts_with("at ") || text.contains(" at ");

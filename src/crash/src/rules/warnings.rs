@@ -7,7 +7,7 @@ use crate::{
     report::Report,
 };
 
-/// What the unwinder says of stacks, and the titles of it.
+/// Messages of the unwinder about stacks, and their titles.
 const BAD_FRAMES: &[(&str, &str)] = &[
     (
         "kernel stack regs at",
@@ -65,7 +65,7 @@ pub(super) fn warning(rest: &Rest<'_>) -> Option<Report> {
     Some(Report::new(family, class, head, Pick::Stack).naming(named))
 }
 
-/// What reports of the lock validator say, their titles, and where these name a function.
+/// Reports of the lock validator, their titles, and the place of the function in them.
 const LOCK_KINDS: &[(&str, &str, Pick)] = &[
     (
         "possible circular locking dependency",
@@ -132,7 +132,7 @@ const LOCK_KINDS: &[(&str, &str, Pick)] = &[
     ),
 ];
 
-/// Reports of the lock validator. Its first words differ between versions (BUG, INFO, WARNING).
+/// Returns a report of the lock validator. Its first words differ between versions (BUG, INFO, WARNING).
 pub(super) fn lockdep(text: &str) -> Option<Report> {
     let (_, head, pick) = LOCK_KINDS
         .iter()

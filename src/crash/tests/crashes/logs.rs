@@ -63,7 +63,7 @@ fn folder() -> Option<PathBuf> {
     (!folder.is_empty()).then(|| PathBuf::from(folder))
 }
 
-/// All files below a folder, in a stable order.
+/// Returns all files below a folder, in a stable order.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries =
         fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -79,7 +79,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The samples, each twice under one title, and two consoles without a crash.
+/// Returns the samples, each twice under one title, and two consoles without a crash.
 fn samples() -> Vec<Log> {
     let mut logs = Vec::new();
     for (console, _, class, title) in SAMPLES {
@@ -121,7 +121,7 @@ fn logs() -> Vec<Log> {
     logs
 }
 
-/// Fails unless at least so many of a hundred are good.
+/// Fails unless at least this percentage is good.
 fn at_least<'a>(percent: usize, what: &str, all: impl Iterator<Item = (bool, &'a str)>) {
     let all: Vec<(bool, &str)> = all.collect();
     let bad: Vec<&str> = all

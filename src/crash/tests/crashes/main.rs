@@ -7,7 +7,7 @@ mod watches;
 
 use fairlead_crash::{Crash, Scanner};
 
-/// The crash of a console that comes in one piece.
+/// Returns the crash of a console that arrives in one piece.
 fn scan(console: &[u8]) -> Option<Crash> {
     let mut scanner = Scanner::new();
     scanner.push(console);

@@ -5,7 +5,7 @@ use proptest::{collection::vec, prelude::*, sample::select};
 
 use crate::{samples::SAMPLES, scan};
 
-/// A line of some sample, or anything.
+/// Returns a line of some sample, or any bytes.
 fn line() -> impl Strategy<Value = Vec<u8>> {
     let lines: Vec<&'static str> = SAMPLES.iter().flat_map(|sample| sample.0.lines()).collect();
     prop_oneof![

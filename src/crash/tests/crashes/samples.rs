@@ -245,7 +245,7 @@ pub(crate) const SAMPLES: &[Sample] = &[
     ),
 ];
 
-/// What looks like a crash, and is none.
+/// Lines that look like a crash but are none.
 const CLEAN: &[&str] = &[
     "DEBUG: #15 pc 0045c4a0 /system/lib64/libart.so",
     "WARNING: The mand mount option has been deprecated",

@@ -15,7 +15,7 @@ fn watched(end: &[Family], note: &[Family], console: &str) -> Seen {
     watch.finish()
 }
 
-/// Family, signature and line.
+/// Returns family, signature and line.
 fn told(crash: Option<&Crash>) -> Option<(&str, &str, u64)> {
     crash.map(|crash| (crash.family.word(), crash.signature.as_str(), crash.line))
 }
@@ -75,7 +75,7 @@ fn a_panic_has_the_name_of_the_crash_that_it_is_a_consequence_of() {
     assert_eq!(panic(&booted), fatal(5));
 }
 
-/// The kernel stopped, whatever made it: it does not matter that the reason is a lockup.
+/// Checks that the cause of a panic does not matter: the kernel stopped, even if the reason is a lockup.
 #[test]
 fn every_panic_ends_a_job_that_ends_at_panics() {
     let hung = "[  250.0] INFO: task test:77 blocked for more than 143 seconds.\n\
