@@ -7,19 +7,19 @@ use crate::{
     scale::{Range, written},
 };
 
-/// Width of all, pixels.
+/// Width of the chart, pixels.
 const WIDTH: f64 = 960.0;
-/// Width of the legend.
+/// Width of the legend, pixels.
 const LEGEND: f64 = 230.0;
-/// Room for the values and the name of the vertical axis.
+/// Room for the values and the name of the vertical axis, pixels.
 const LEFT: f64 = 78.0;
-/// Height between the axes of a panel.
+/// Height of a panel between its axes, pixels.
 const HEIGHT: f64 = 220.0;
 /// Room above a panel, for its title.
 const ABOVE: f64 = 32.0;
 /// Room below a panel, for its values and the name of the axis.
 const BELOW: f64 = 48.0;
-/// Room for the title of all.
+/// Room for the title of the chart.
 const TITLE: f64 = 34.0;
 /// Height of a line of the legend.
 const LINE: f64 = 16.0;
@@ -29,7 +29,7 @@ const COLOURS: [&str; 9] = [
 ];
 
 impl Chart {
-    /// The chart as an SVG document.
+    /// Returns the chart as an SVG document.
     pub fn svg(&self) -> String {
         let top = if self.title.is_empty() { 0.0 } else { TITLE };
         let each = ABOVE + HEIGHT + BELOW;
@@ -165,7 +165,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// The names, the uppermost area first.
+    /// Draws the names, the uppermost area first.
     fn legend(&mut self, series: &[Series], left: f64) {
         let areas = series.iter().rev().filter(|one| one.shape == Shape::Area);
         let lines = series.iter().filter(|one| one.shape != Shape::Area);
@@ -186,10 +186,10 @@ impl Drawing<'_> {
     }
 }
 
-/// A point: its `x`, and from which to which `y` it reaches.
+/// A point: its `x`, and its lower and upper `y`.
 type Stacked = (f64, f64, f64);
 
-/// The points of each series, the areas upon each other.
+/// Returns the points of each series, with areas stacked.
 fn stacks(all: &[Series]) -> Vec<Vec<Stacked>> {
     let mut tops: Vec<f64> = Vec::new();
     let mut stacks = Vec::with_capacity(all.len());
@@ -221,7 +221,7 @@ fn dashes(series: &Series) -> &'static str {
     }
 }
 
-/// A coordinate with one digit behind the point, if that is not 0.
+/// A coordinate with one decimal digit, which is left out if it is 0.
 struct Short(f64);
 
 impl Display for Short {
@@ -231,7 +231,7 @@ impl Display for Short {
     }
 }
 
-/// Points of a path. Those in the middle of a level stretch are left out.
+/// Points of a path. Points inside a level stretch are left out.
 struct Path(Vec<(f64, f64)>);
 
 impl Display for Path {
@@ -250,7 +250,7 @@ impl Display for Path {
     }
 }
 
-/// Words as SVG has them.
+/// Text escaped for SVG.
 struct Escaped<'t>(&'t str);
 
 impl Display for Escaped<'_> {

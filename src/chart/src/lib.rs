@@ -9,40 +9,40 @@ mod scale;
 /// A chart: panels below each other, each with the same width.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chart {
-    /// What it shows, above all panels; empty: nothing is written there.
+    /// Title above all panels. Empty: none.
     pub title: String,
-    /// Its panels, from above.
+    /// Panels, from top to bottom.
     pub panels: Vec<Panel>,
 }
 
 /// One panel with two axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
-    /// What it shows, above it; empty: nothing is written there.
+    /// Title above the panel. Empty: none.
     pub title: String,
-    /// Its horizontal axis.
+    /// Horizontal axis.
     pub x: Axis,
-    /// Its vertical axis. A linear one begins at 0.
+    /// Vertical axis. A linear one begins at 0.
     pub y: Axis,
-    /// What is drawn. Areas are stacked in this order, the first at the bottom.
+    /// Lines and areas. Areas are stacked in this order, the first at the bottom.
     pub series: Vec<Series>,
 }
 
-/// An axis. Its range holds all points.
+/// An axis. Its range contains all points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// What it measures.
+    /// Name of the measured quantity.
     pub label: String,
-    /// How values lie along it.
+    /// Scale of the axis.
     pub scale: Scale,
-    /// How its values are written.
+    /// Unit of its values.
     pub unit: Unit,
-    /// It reaches at least to this value, so that panels can be compared; 0: as far as its points.
+    /// Minimum upper end of the axis, so that panels can be compared. 0: the largest point.
     pub reaches: f64,
 }
 
 impl Axis {
-    /// A linear axis.
+    /// Returns a linear axis.
     pub fn linear(label: &str, unit: Unit) -> Self {
         Self {
             label: label.to_owned(),
@@ -52,7 +52,7 @@ impl Axis {
         }
     }
 
-    /// A logarithmic axis.
+    /// Returns a logarithmic axis.
     pub fn log(label: &str, unit: Unit) -> Self {
         Self {
             scale: Scale::Log,
@@ -61,21 +61,21 @@ impl Axis {
     }
 }
 
-/// How values lie along an axis.
+/// Scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Equal differences are equally far apart.
+    /// Equal differences have equal distances.
     Linear,
-    /// Equal ratios are equally far apart. Values of 0 and less lie at its begin.
+    /// Equal ratios have equal distances. Values of 0 and less lie at the start.
     Log,
 }
 
-/// How values of an axis are written.
+/// Unit in which values of an axis are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// As a number.
+    /// Number without a unit.
     Number,
-    /// As a number with `%`.
+    /// Number with `%`.
     Percent,
     /// Seconds, written as seconds, minutes, hours or days.
     Seconds,
@@ -84,25 +84,25 @@ pub enum Unit {
 /// A line or an area.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// Its name in the legend; a line feed begins another line there.
+    /// Name in the legend. A line feed begins another line there.
     pub name: String,
-    /// How it is drawn.
+    /// Form in which it is drawn.
     pub shape: Shape,
-    /// Which of the colours: equal numbers are equal colours.
+    /// Number of its colour. Equal numbers are equal colours.
     pub colour: usize,
-    /// Its points, by their `x`. Areas of a panel must have the same `x`, each.
+    /// Points, by their `x`. All areas of a panel must have the same `x` values.
     pub points: Vec<(f64, f64)>,
 }
 
-/// How a series is drawn.
+/// Form in which a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// A line.
     Line,
     /// A line with a mark at each point.
     Marked,
-    /// A line of dashes.
+    /// A dashed line.
     Dashed,
-    /// An area, stacked on those before it.
+    /// An area, stacked on the previous ones.
     Area,
 }

@@ -2,7 +2,7 @@
 
 use crate::{Axis, Scale, Unit};
 
-/// Most values that are written along an axis.
+/// Maximum number of values along an axis.
 const TICKS_MAX: f64 = 8.0;
 /// Steps of times, seconds.
 const TIMES_S: [f64; 23] = [
@@ -46,7 +46,7 @@ const LOG_TIMES_S: [f64; 12] = [
     86_400_000.0,
 ];
 
-/// The range of an axis and its length in pixels.
+/// Range of an axis, and its length in pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Range {
     scale: Scale,
@@ -56,7 +56,7 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// The range of values along an axis. A vertical linear axis begins at 0 and has room above.
+    /// Returns the range of values along an axis. A vertical linear axis begins at 0 and has room above.
     pub(crate) fn of(
         axis: &Axis,
         values: impl Iterator<Item = f64>,
@@ -88,7 +88,7 @@ impl Range {
         }
     }
 
-    /// Where a value lies, pixels from the begin of the axis, within it.
+    /// Returns the position of a value, pixels from the start of the axis, within the axis.
     pub(crate) fn place(self, value: f64) -> f64 {
         let part = match self.scale {
             Scale::Linear => (value - self.from) / (self.to - self.from),
@@ -101,7 +101,7 @@ impl Range {
         }
     }
 
-    /// Values that are written beside the axis.
+    /// Returns the values that are written beside the axis.
     pub(crate) fn ticks(self, unit: Unit) -> Vec<f64> {
         let inside = |value: &f64| *value >= self.from * 0.999 && *value <= self.to * 1.001;
         match (self.scale, unit) {
@@ -125,7 +125,7 @@ impl Range {
     }
 }
 
-/// The least round step that is not below `least`.
+/// Returns the smallest round step that is at least `least`.
 fn step(least: f64, unit: Unit) -> f64 {
     if unit == Unit::Seconds {
         let mut times = TIMES_S.into_iter();
@@ -139,7 +139,7 @@ fn step(least: f64, unit: Unit) -> f64 {
     fits.unwrap_or(ten * 10.0)
 }
 
-/// A value as it is written beside an axis.
+/// Returns a value as it is written beside an axis.
 pub(crate) fn written(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Number => number(value),
@@ -165,7 +165,7 @@ pub(crate) fn written(value: f64, unit: Unit) -> String {
     }
 }
 
-/// A number with as many digits as it needs, and spaces between thousands.
+/// Returns a number with the digits that it needs, and spaces between thousands.
 fn number(value: f64) -> String {
     let rounded = value.round();
     if (value - rounded).abs() > 1e-6 {

@@ -1,6 +1,6 @@
 //! Which files of `assets` are embedded.
 
-/// Their paths below `assets`, and their bytes.
+/// Files of the pages: paths below `assets`, and bytes.
 pub(crate) const FILES: &[(&str, &[u8])] = &[
     ("index.html", include_bytes!("../assets/index.html")),
     ("icon.svg", include_bytes!("../assets/icon.svg")),

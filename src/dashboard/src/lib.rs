@@ -11,26 +11,26 @@ use flate2::{Compression, write::GzEncoder};
 
 use files::FILES;
 
-/// The page that answers every address of the dashboard that names no file.
+/// Page for every address of the dashboard that names no file.
 pub const PAGE: &str = "index.html";
-/// What the pages may load and send: files and answers of the scheduler that served them alone, and no inline script.
+/// Content security policy: pages may use only files and answers of their own scheduler, and no inline scripts.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
-/// Hexadecimal digits of a tag.
+/// Number of hexadecimal digits of a tag.
 const TAG_CHARS: usize = 32;
 
 /// A file of the pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asset {
-    /// Its path below `assets`, with slashes.
+    /// Path below `assets`, with slashes.
     pub path: &'static str,
-    /// Its media type, with the character set of text.
+    /// Media type, with the character set of text.
     pub media_type: &'static str,
-    /// Its bytes as they are.
+    /// Uncompressed bytes.
     pub bytes: &'static [u8],
-    /// The same, compressed by gzip.
+    /// Bytes compressed by gzip.
     pub gzip: Vec<u8>,
-    /// Its entity tag, with quotes: a hash of `bytes`.
+    /// Entity tag with quotes: a hash of `bytes`.
     pub tag: String,
 }
 
@@ -45,17 +45,17 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
     assets.collect()
 });
 
-/// The file at a path below `assets`; none: there is no such file.
+/// Returns the file at a path below `assets`. `None`: no such file.
 pub fn find(path: &str) -> Option<&'static Asset> {
     ASSETS.iter().find(|asset| asset.path == path)
 }
 
-/// All files.
+/// Returns all files.
 pub fn all() -> &'static [Asset] {
     &ASSETS
 }
 
-/// Compresses bytes as gzip. A failed compression is empty, and never happens in memory.
+/// Compresses bytes by gzip. A failed compression would give an empty result, but never happens in memory.
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     let written = encoder.write_all(bytes).and_then(|()| encoder.finish());

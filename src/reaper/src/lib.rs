@@ -21,11 +21,11 @@ use std::{
     sync::OnceLock,
 };
 
-/// The variable with the marks: its own, behind those of the programs that started this one.
+/// Variable with the marks: that of this program, after those of the programs that started it.
 const VARIABLE: &str = "FAIRLEAD_REAPER";
 const SCRIPT: &str = include_str!("reaper.sh");
 
-/// Ends what its program has started, as soon as it is dropped or the program ends.
+/// Ends everything that its program has started, when it is dropped or the program ends.
 #[derive(Debug)]
 pub struct Reaper {
     process: Child,
@@ -33,7 +33,7 @@ pub struct Reaper {
 }
 
 impl Reaper {
-    /// The one of this process, for what may live as long: it ends nothing before.
+    /// Returns the reaper of this process. It ends nothing before the process ends.
     ///
     /// # Panics
     /// `sh` cannot be started.
@@ -42,7 +42,7 @@ impl Reaper {
         OWN.get_or_init(|| Self::start().unwrap_or_else(|error| panic!("a reaper: {error}")))
     }
 
-    /// Starts one that has nothing to end yet.
+    /// Starts a reaper that has nothing to end yet.
     ///
     /// # Errors
     /// `sh` cannot be started.
@@ -63,7 +63,7 @@ impl Reaper {
         Ok(reaper)
     }
 
-    /// The variable that each command must have whose processes this one ends.
+    /// Returns the variable for commands whose processes this reaper ends.
     pub fn variable(&self) -> (&'static str, OsString) {
         let mut marks = std::env::var_os(VARIABLE).unwrap_or_default();
         if !marks.is_empty() {
@@ -73,12 +73,12 @@ impl Reaper {
         (VARIABLE, marks)
     }
 
-    /// A word for the command line of a process that hides its environment.
+    /// Returns a mark for the command line of a process that hides its environment.
     pub fn mark(&self) -> &str {
         &self.mark
     }
 
-    /// Removes this folder in the end, with all that is in it.
+    /// Makes the reaper remove this folder with its contents at the end.
     ///
     /// # Errors
     /// The reaper does not run, or the path has a tab or a line break.
@@ -86,8 +86,8 @@ impl Reaper {
         self.tell(&["remove".as_ref(), folder])
     }
 
-    /// Stops the Elasticsearch in this folder in the end, by the project's script: its nodes may be containers, which
-    /// have no mark.
+    /// Makes the reaper stop the Elasticsearch in this folder at the end, by the project's script. Its nodes may be
+    /// containers, which have no mark.
     ///
     /// # Errors
     /// The reaper does not run, or a path has a tab or a line break.
@@ -95,7 +95,7 @@ impl Reaper {
         self.tell(&["stop".as_ref(), script, folder])
     }
 
-    /// Leaves everything as it is.
+    /// Ends the reaper, and leaves everything unchanged.
     ///
     /// # Errors
     /// The reaper does not run.

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::*;
 
-/// A shell that starts a process in the background, tells its id, and ends or goes on.
+/// Starts a shell that starts a background process, prints its id, and ends or goes on.
 fn shell(reaper: &Reaper, then: &str) -> (Child, Pid) {
     let (name, value) = reaper.variable();
     let mut shell = Command::new("sh")
@@ -30,7 +30,7 @@ fn shell(reaper: &Reaper, then: &str) -> (Child, Pid) {
     (shell, pid)
 }
 
-/// Whether it has ended; what nobody waits for may still have its id.
+/// Returns true if the process has ended. A zombie still has its id.
 fn is_gone(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
     stat.map_or(true, |stat| {

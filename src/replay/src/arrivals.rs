@@ -2,61 +2,61 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-/// Most arrivals of a file.
+/// Maximum number of arrivals in a file.
 pub const ARRIVALS_MAX: usize = 5_000_000;
-/// Longest line, bytes.
+/// Maximum length of a line, bytes.
 const LINE_BYTES_MAX: u64 = 4 * 1024;
 const HEAD: &str = "submit_s,group,suite,run_s";
 
-/// A shard that comes.
+/// Arrival of a shard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrival {
-    /// When, ms from the begin.
+    /// Time of the submit, ms from the start.
     pub submit_ms: u64,
-    /// The group of machines that it needs.
+    /// Group of machines that it needs.
     pub group: String,
-    /// Its suite.
+    /// Suite of the shard.
     pub suite: String,
-    /// How long it runs, ms.
+    /// Run time, ms.
     pub run_ms: u64,
 }
 
-/// Why arrivals cannot be read.
+/// Reason why arrivals cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ArrivalsError {
     /// The file cannot be read.
     #[error("line {line}: {cause}")]
     Read {
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// Why.
+        /// Cause.
         cause: std::io::Error,
     },
-    /// The first line is another one.
+    /// The first line is not the expected one.
     #[error("line 1 is '{0}'; the head must be '{HEAD}'")]
     Head(String),
-    /// A line is no arrival.
+    /// A line is not an arrival.
     #[error("line {line}: {problem}: '{text}'")]
     Line {
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// What is wrong.
+        /// Problem of the line.
         problem: &'static str,
         /// Its first 60 characters.
         text: String,
     },
-    /// There are too many.
+    /// There are too many arrivals.
     #[error("it has more than {ARRIVALS_MAX} arrivals")]
     Many,
-    /// There are none.
+    /// There are no arrivals.
     #[error("it has no arrival")]
     Empty,
 }
 
-/// Reads arrivals, by their time.
+/// Reads arrivals, sorted by time.
 ///
 /// # Errors
-/// What is no arrival, with its line.
+/// Returns the problem with its line.
 pub fn read(input: impl Read) -> Result<Vec<Arrival>, ArrivalsError> {
     let mut input = BufReader::new(input);
     let mut all = Vec::new();
@@ -121,7 +121,7 @@ fn arrival(text: &str) -> Result<Arrival, &'static str> {
     })
 }
 
-/// Seconds as ms, up to some 30 years.
+/// Converts seconds to ms, up to some 30 years.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

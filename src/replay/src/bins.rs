@@ -1,13 +1,13 @@
 //! Time in equal parts, and what lay in each: charts show parts, so that they stay small however many jobs there are.
 
-/// Parts of a chart's time.
+/// Number of time bins in a chart.
 pub(crate) const PARTS: usize = 160;
-/// Points of a distribution for each factor of ten.
+/// Number of points of a distribution for each factor of ten.
 const POINTS_OF_TEN: i32 = 8;
-/// Milliseconds of a second.
+/// Number of milliseconds in a second.
 const SECOND_MS: f64 = 1_000.0;
 
-/// A time in equal parts.
+/// A period in equal bins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Time {
     from_ms: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Time {
 }
 
 impl Time {
-    /// The time from `from_ms` to `to_ms`, in so many parts, at least one.
+    /// Returns the period from `from_ms` to `to_ms` with this number of bins, at least one.
     pub(crate) fn new(from_ms: u64, to_ms: u64, parts: usize) -> Self {
         let parts = parts.max(1);
         let length_ms = to_ms.saturating_sub(from_ms).max(1);
@@ -27,7 +27,7 @@ impl Time {
         }
     }
 
-    /// The part that a time lies in. Times outside lie in the first or in the last one.
+    /// Returns the bin of a time. Times outside count to the first or the last bin.
     fn part(self, at_ms: u64) -> usize {
         let part = at_ms.saturating_sub(self.from_ms) / self.part_ms;
         usize::try_from(part)
@@ -35,20 +35,20 @@ impl Time {
             .min(self.parts - 1)
     }
 
-    /// Where a part begins, ms.
+    /// Returns the start of a bin, ms.
     fn begin(self, part: usize) -> u64 {
         let passed = self.part_ms.saturating_mul(part as u64);
         self.from_ms.saturating_add(passed)
     }
 
-    /// The middle of a part, seconds from the begin of the time.
+    /// Returns the middle of a bin, seconds from the start of the period.
     #[expect(clippy::cast_precision_loss, reason = "a place in a chart")]
     fn middle_s(self, part: usize) -> f64 {
         (part as f64 + 0.5) * self.part_ms as f64 / SECOND_MS
     }
 }
 
-/// How much of something there was in each part.
+/// Amount of something in each bin.
 #[derive(Debug, Clone)]
 pub(crate) struct Levels {
     time: Time,
@@ -63,7 +63,7 @@ impl Levels {
         }
     }
 
-    /// There was so much from one time to another. What lies outside does not count.
+    /// Adds an amount that lasted from one time to another. Only the part within the period counts.
     #[expect(
         clippy::cast_precision_loss,
         reason = "times of jobs are far below 2^53 ms"
@@ -85,12 +85,12 @@ impl Levels {
         }
     }
 
-    /// Amount times ms in each part.
+    /// Returns amount times ms in each bin.
     pub(crate) fn sums(&self) -> &[f64] {
         &self.sums
     }
 
-    /// The mean amount in each part, by the seconds at its middle.
+    /// Returns the mean amount in each bin, by the seconds at its middle.
     #[expect(clippy::cast_precision_loss, reason = "a place in a chart")]
     pub(crate) fn points(&self) -> Vec<(f64, f64)> {
         let part_ms = self.time.part_ms as f64;
@@ -100,7 +100,7 @@ impl Levels {
     }
 }
 
-/// The mean of what was noted in each part.
+/// Mean of the noted values in each bin.
 #[derive(Debug, Clone)]
 pub(crate) struct Means {
     time: Time,
@@ -122,7 +122,7 @@ impl Means {
         }
     }
 
-    /// The mean in each part in which something was noted, by the seconds at its middle.
+    /// Returns the mean in each bin with values, by the seconds at its middle.
     pub(crate) fn points(&self) -> Vec<(f64, f64)> {
         let noted = self.sums.iter().enumerate();
         noted
@@ -132,7 +132,7 @@ impl Means {
     }
 }
 
-/// How many of 100 waited at most so long, by seconds that grow by the same factor. `waits_ms` is sorted.
+/// Returns the percentage of waits up to each time, by seconds that grow by a constant factor. `waits_ms` is sorted.
 #[expect(clippy::cast_precision_loss, reason = "a share in a chart")]
 pub(crate) fn at_most(waits_ms: &[u64]) -> Vec<(f64, f64)> {
     let Some(longest) = waits_ms.last() else {
@@ -165,7 +165,7 @@ mod tests {
     fn a_stretch_counts_in_each_part_as_far_as_it_lies_there() {
         let mut levels = Levels::new(Time::new(1_000, 5_000, 4));
         levels.add(1_500, 3_250, 2.0);
-        // What lies before and behind does not count.
+        // Amounts before and after the period do not count.
         levels.add(0, 1_100, 1.0);
         levels.add(4_900, 9_000, 1.0);
         levels.add(6_000, 9_000, 1.0);

@@ -1,6 +1,6 @@
 //! Chance from a seed: the same on every run. Source of the steps: `SplitMix64`.
 
-/// A sequence of numbers.
+/// A sequence of pseudo-random numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Chance(u64);
 
@@ -16,7 +16,7 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from `least` to `most`.
+    /// Returns a number from `least` to `most`.
     pub(crate) fn between(&mut self, least: u64, most: u64) -> u64 {
         let span = most.saturating_sub(least).saturating_add(1);
         least + self.next() % span.max(1)

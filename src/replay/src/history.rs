@@ -12,58 +12,58 @@ use crate::{
     world::{self, Host, Load},
 };
 
-/// How often a host asks for work if nothing changes there, ms.
+/// Interval at which a host asks for work if nothing changes there, ms.
 const ASKS_EVERY_MS: u64 = 60_000;
-/// Most jobs of one answer: as many as an agent asks for.
+/// Maximum number of jobs in one answer: as many as an agent asks for.
 const ANSWER_JOBS: u32 = 64;
-/// How long a job of a suite that has not run yet is expected to take, seconds.
+/// Expected run time of a job whose suite has not run yet, seconds.
 const EXPECTED_S: u64 = 3_600;
 
 /// A job of the past.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastJob {
-    /// Who was charged.
+    /// Account that was charged.
     pub account: String,
-    /// Its queue, as the engine knows it; maybe a label of one.
+    /// Queue, as the engine knows it. It may be a label of one.
     pub queue: String,
-    /// Its suite.
+    /// Suite of the job.
     pub suite: String,
-    /// Its priority inside the account.
+    /// Priority inside the account.
     pub priority: i16,
-    /// The kind of its testbox.
+    /// Kind of its testbox.
     pub kind: Kind,
-    /// The keys, of which a host must offer one. Never empty.
+    /// Keys of which a host must offer one. Never empty.
     pub host_keys: Vec<String>,
     /// Memory that it took, MB.
     pub memory_mb: u32,
     /// CPUs that it took.
     pub cpus: u32,
-    /// When it could run, UTC epoch ms.
+    /// Time at which it could run, UTC epoch ms.
     pub ready_ms: u64,
-    /// When a host got it, UTC epoch ms.
+    /// Time at which a host got it, UTC epoch ms.
     pub dispatch_ms: u64,
-    /// When it ended, UTC epoch ms.
+    /// Time of its end, UTC epoch ms.
     pub end_ms: u64,
-    /// The host that had it.
+    /// Host that had it.
     pub host: String,
 }
 
-/// What became of jobs.
+/// Result of a replay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Past {
-    /// The jobs that ran, by the times of their submits.
+    /// Jobs that ran, in the order of their submits.
     pub ran: Vec<Ran>,
-    /// Jobs that never began.
+    /// Number of jobs that never started.
     pub left_out: usize,
 }
 
-/// The class of a queue, as a policy says.
+/// Returns the class of a queue by a policy.
 pub fn class_of(policy: &Policy, queue: &str) -> u8 {
     let named = policy.queues.get(labels::queue_of(queue));
     named.map_or_else(|| QueuePolicy::default().priority, |queue| queue.priority)
 }
 
-/// How it was. `policy` says the classes.
+/// Returns the recorded history. `policy` gives the classes.
 pub fn as_it_was(jobs: &[PastJob], hosts: &[Host], policy: &Policy) -> Past {
     let mut names = Names::default();
     let ran = jobs.iter().map(|job| {
@@ -76,7 +76,7 @@ pub fn as_it_was(jobs: &[PastJob], hosts: &[Host], policy: &Policy) -> Past {
     Past { ran, left_out: 0 }
 }
 
-/// How it would have been with these hosts, if the engine had had this policy. Classes of the answer are those of
+/// Returns the history that these hosts and this policy would have produced. Classes of the answer are those of
 /// `classes`, so that answers with different policies can be compared. The same input gives the same answer.
 pub fn would_have_been(
     jobs: &[PastJob],
@@ -142,7 +142,7 @@ impl Names {
     }
 }
 
-/// The largest part of a host that a job takes, 0 to 1.
+/// Returns the largest share of a host that a job takes, 0 to 1.
 fn part_of(job: &PastJob, host: &Host) -> f64 {
     if job.kind == Kind::Hw {
         return 1.0;
@@ -157,7 +157,7 @@ fn part_of(job: &PastJob, host: &Host) -> f64 {
     memory.max(cpus).min(1.0)
 }
 
-/// Whether a host with nothing on it could run a job.
+/// Returns true if an empty host could run a job.
 fn could_run(job: &PastJob, host: &Host) -> bool {
     let requirements = JobRequirements {
         account: Some(&job.account),
@@ -265,7 +265,7 @@ mod tests {
         policy
     }
 
-    /// How many of the first jobs that began are of this account.
+    /// Returns the number of the first started jobs that are of this account.
     fn among_first(past: &Past, account: &str, first: usize) -> usize {
         let mut ran: Vec<&Ran> = past.ran.iter().collect();
         ran.sort_by_key(|ran| ran.start_ms);

@@ -13,10 +13,10 @@ use crate::{
 
 const HOST: &str = "machine";
 const HOST_KEY: &str = "dc.any";
-/// Most jobs of one answer: those of an instant come in several.
+/// Maximum number of jobs in one answer. Jobs of one instant arrive in several answers.
 const ANSWER_JOBS: u32 = 256;
 
-/// Where the engine's expectation of run times comes from.
+/// Source of the engine's expected run times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -30,7 +30,7 @@ pub enum Estimates {
     Learned,
 }
 
-/// Whose jobs they are.
+/// Accounts of the jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -42,21 +42,21 @@ pub enum Accounts {
     One,
 }
 
-/// How a trace is replayed.
+/// Rules of a replay of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
-    /// Processors of the machine, at least 1. Jobs that need more are left out.
+    /// Number of processors of the machine, at least 1. Jobs that need more are left out.
     pub units: u32,
-    /// What the engine expects.
+    /// Expected run times of the engine.
     pub estimates: Estimates,
-    /// Who is charged.
+    /// Accounts that are charged.
     pub accounts: Accounts,
-    /// How long a job waits before it reserves the machine, ms; 0: it never does.
+    /// Wait of a job before it reserves the machine, ms. 0: it never does.
     pub reserve_after_ms: u64,
 }
 
-/// When each job of a trace began, and how many jobs need more units than there are: they are left out. The same trace
-/// and rules give the same answer.
+/// Returns the start of each job of a trace, and the number of jobs that are left out because they need more units than
+/// exist. The same trace and rules give the same answer.
 pub fn replay(jobs: &[TraceJob], rules: &Rules) -> (Vec<Outcome>, usize) {
     let fits = |job: &&TraceJob| job.units <= rules.units;
     let fitting: Vec<TraceJob> = jobs.iter().filter(fits).copied().collect();
@@ -99,9 +99,9 @@ pub fn replay(jobs: &[TraceJob], rules: &Rules) -> (Vec<Outcome>, usize) {
     (outcomes.collect(), left_out)
 }
 
-/// Milliseconds of a second.
+/// Number of milliseconds in a second.
 const MS: u64 = 1_000;
-/// Memory of the machine, MB: there is enough for all.
+/// Memory of the machine, MB. It is enough for all jobs.
 const MEMORY_MB: u32 = 1 << 30;
 
 fn facts(job: &TraceJob, rules: &Rules) -> JobFacts {

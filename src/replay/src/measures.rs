@@ -4,52 +4,52 @@ use serde::Serialize;
 
 use crate::swf::TraceJob;
 
-/// Shortest run time that a slowdown is measured by, seconds: shorter jobs would outweigh all others.
+/// Minimum run time for a slowdown, seconds. Shorter jobs would outweigh all others.
 const TAU_S: u64 = 10;
 
-/// A job, and when it began.
+/// A job, and its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
     /// The job.
     pub job: TraceJob,
-    /// When it began, seconds from the begin of the trace.
+    /// Start, seconds from the start of the trace.
     pub start_s: u64,
 }
 
-/// How long jobs waited, seconds.
+/// Waits of jobs, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Waits {
-    /// The mean.
+    /// Mean wait.
     pub mean_s: f64,
-    /// Half of them at most.
+    /// Median.
     pub p50_s: u64,
-    /// 95 of 100 at most.
+    /// 95th percentile.
     pub p95_s: u64,
-    /// 99 of 100 at most.
+    /// 99th percentile.
     pub p99_s: u64,
-    /// The longest.
+    /// Maximum.
     pub max_s: u64,
 }
 
-/// The figures of a replay.
+/// Measures of a replay.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measures {
-    /// Jobs that ran.
+    /// Number of jobs that ran.
     pub jobs: usize,
-    /// The mean over jobs of (wait + run) / max(run, 10 s), at least 1 of each.
+    /// Mean over jobs of (wait + run) / max(run, 10 s), at least 1 for each.
     pub bounded_slowdown: f64,
-    /// How long they waited.
+    /// Waits of the jobs.
     pub waits: Waits,
-    /// From the first submit to the last end, seconds.
+    /// Time from the first submit to the last end, seconds.
     pub makespan_s: u64,
-    /// Part of the units that was in use from the first submit to the last end, 0 to 1.
+    /// Share of the units in use from the first submit to the last end, 0 to 1.
     pub use_of_units: f64,
 }
 
-/// Measures what became of the jobs of a trace on so many units.
+/// Measures the results of a trace's jobs on this number of units.
 ///
 /// # Panics
-/// Never. Without a job, all figures are 0.
+/// Never. Without a job, all measures are 0.
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
 pub fn measure(outcomes: &[Outcome], units: u32) -> Measures {
     let wait = |outcome: &Outcome| outcome.start_s.saturating_sub(outcome.job.submit_s);

@@ -10,24 +10,24 @@ use crate::{
     ran::Ran,
 };
 
-/// Accounts with a line or an area of their own: those that used most. The others are one.
+/// Maximum number of accounts with a line or an area of their own: those with the largest use. The others are combined.
 const ACCOUNTS_MAX: usize = 6;
 const BLUE: usize = 0;
 const ORANGE: usize = 1;
 const YELLOW: usize = 7;
-/// The colour of all others.
+/// Colour of the combined others.
 const GREY: usize = 8;
 
-/// One way of dispatching jobs, beside others in a chart.
+/// One replay, beside others in a chart.
 #[derive(Debug, Clone)]
 pub struct Run<'a> {
-    /// Its name.
+    /// Name of the replay.
     pub name: String,
-    /// What became of each job.
+    /// Jobs with their start and run time.
     pub ran: &'a [Ran],
 }
 
-/// What the jobs of traces took and when they began, for [`waits`].
+/// Returns the jobs of a trace for [`waits`]: units and start.
 pub fn of_trace(outcomes: &[Outcome]) -> Vec<Ran> {
     let mut names: BTreeMap<u64, Arc<str>> = BTreeMap::new();
     let ran = outcomes.iter().map(|outcome| {
@@ -46,7 +46,8 @@ pub fn of_trace(outcomes: &[Outcome]) -> Vec<Ran> {
     ran.collect()
 }
 
-/// Waits and shares of each run: over time, by class and by account. `units`: what jobs take, such as processors.
+/// Returns a chart of waits and shares of each run: over time, by class and by account. `units` names the resource that
+/// jobs take, such as processors.
 pub fn waits(title: &str, runs: &[Run<'_>], units: &str) -> Chart {
     let all = || runs.iter().flat_map(|run| run.ran);
     let from_ms = all().map(|ran| ran.submit_ms).min().unwrap_or(0);
@@ -80,7 +81,7 @@ pub fn waits(title: &str, runs: &[Run<'_>], units: &str) -> Chart {
     }
 }
 
-/// The machines of each law over the time, what waits for them, and how long.
+/// Returns a chart of each law's machines over time, with the waiting shards and their waits.
 pub fn machines(title: &str, laws: &[(String, &Scaled, &Course)]) -> Chart {
     let samples = || laws.iter().flat_map(|(_, _, course)| &course.samples);
     let from_ms = samples().map(|sample| sample.at_ms).min().unwrap_or(0);
@@ -122,7 +123,7 @@ pub fn machines(title: &str, laws: &[(String, &Scaled, &Course)]) -> Chart {
     }
 }
 
-/// The machines of a law by what they do.
+/// Returns the machines of a law by activity.
 fn machines_of(figures: &Scaled, course: &Course, time: Time) -> Vec<Series> {
     let area = |name: String, colour: usize, count: fn(&Sample) -> u32| Series {
         name,
@@ -139,7 +140,7 @@ fn machines_of(figures: &Scaled, course: &Course, time: Time) -> Vec<Series> {
     ]
 }
 
-/// The mean of a count in each part of the time.
+/// Returns the mean of a count in each bin of the time.
 fn means(course: &Course, time: Time, count: fn(&Sample) -> u32) -> Vec<(f64, f64)> {
     let mut means = Means::new(time);
     for sample in &course.samples {
@@ -148,7 +149,7 @@ fn means(course: &Course, time: Time, count: fn(&Sample) -> u32) -> Vec<(f64, f6
     means.points()
 }
 
-/// The accounts that used most, the largest first.
+/// Returns the accounts with the largest use, in descending order.
 fn largest(ran: &[Ran]) -> Vec<Arc<str>> {
     let mut used: BTreeMap<&Arc<str>, f64> = BTreeMap::new();
     for one in ran {
@@ -160,7 +161,7 @@ fn largest(ran: &[Ran]) -> Vec<Arc<str>> {
     names.map(|(name, _)| Arc::clone(name)).collect()
 }
 
-/// The place of an account among the largest; behind them: all others.
+/// Returns the index of an account among the largest. The next index stands for all others.
 fn place(accounts: &[Arc<str>], of: &Ran) -> usize {
     let place = accounts.iter().position(|name| *name == of.account);
     place.unwrap_or(accounts.len())
@@ -199,7 +200,7 @@ fn waits_of_runs(runs: &[Run<'_>]) -> Panel {
     )
 }
 
-/// None: all jobs are of one class.
+/// Returns the waits by class. `None`: all jobs are of one class.
 fn waits_by_class(run: &Run<'_>) -> Option<Panel> {
     let mut classes: Vec<u8> = run.ran.iter().map(|ran| ran.class).collect();
     classes.sort_unstable_by(|a, b| b.cmp(a));
@@ -243,7 +244,7 @@ fn shares_of_accounts(run: &Run<'_>, accounts: &[Arc<str>], time: Time) -> Vec<S
     areas.collect()
 }
 
-/// How high areas reach upon each other.
+/// Returns the height of the stacked areas.
 fn top(areas: &[Series]) -> f64 {
     let points = areas.iter().map(|area| area.points.len()).max();
     let heights = (0..points.unwrap_or(0)).map(|n| {
@@ -253,7 +254,7 @@ fn top(areas: &[Series]) -> f64 {
     heights.fold(0.0, f64::max)
 }
 
-/// Equal axes of a chart have equal ranges. Lines of distributions that reached 100 % stay there.
+/// Gives equal axes of a chart equal ranges. Lines of distributions that reached 100 % stay there.
 fn align(panels: &mut [Panel]) {
     for scale in [Scale::Linear, Scale::Log] {
         let same = panels.iter().filter(|panel| panel.x.scale == scale);
@@ -270,7 +271,7 @@ fn align(panels: &mut [Panel]) {
     }
 }
 
-/// A name for a legend, which is narrow.
+/// Breaks a name into lines for a narrow legend.
 fn in_lines(name: &str) -> String {
     name.replace(", ", "\n")
 }

@@ -5,29 +5,29 @@ use std::sync::Arc;
 /// A job that ran, in a replay or in a lab.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ran {
-    /// When it came, ms.
+    /// Time of the submit, ms.
     pub submit_ms: u64,
-    /// When it began, ms, not before it came.
+    /// Start, ms, not before the submit.
     pub start_ms: u64,
-    /// How long it ran, ms.
+    /// Run time, ms.
     pub run_ms: u64,
-    /// What it took meanwhile: processors, or parts of a host.
+    /// Amount that it used: processors, or shares of a host.
     pub amount: f64,
-    /// Who is charged.
+    /// Account that is charged.
     pub account: Arc<str>,
-    /// Its queue.
+    /// Queue of the job.
     pub queue: Arc<str>,
-    /// The class of its queue, 0 to 9.
+    /// Class of its queue, 0 to 9.
     pub class: u8,
 }
 
 impl Ran {
-    /// How long it waited, ms.
+    /// Returns the wait, ms.
     pub fn wait_ms(&self) -> u64 {
         self.start_ms.saturating_sub(self.submit_ms)
     }
 
-    /// When it ended, ms.
+    /// Returns the end, ms.
     pub fn end_ms(&self) -> u64 {
         self.start_ms.saturating_add(self.run_ms)
     }
@@ -40,7 +40,7 @@ impl Ran {
         self.wait_ms() as f64 / 1_000.0
     }
 
-    /// What it took, times ms.
+    /// Returns the amount that it used, times ms.
     #[expect(
         clippy::cast_precision_loss,
         reason = "times of jobs are far below 2^53 ms"

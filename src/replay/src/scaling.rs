@@ -19,12 +19,12 @@ mod deciding;
 
 /// Time between two decisions, ms.
 const EVERY_MS: u64 = 15_000;
-/// The seed's law decides once a minute.
+/// Number of decision intervals between decisions of the seed's law, which decides once a minute.
 const SEED_EVERY: u64 = 4;
-/// Boots that are measured before they are believed.
+/// Number of measured boots from which the measured times are used.
 const BOOTS_MIN: u32 = 5;
 
-/// The law that decides how many machines there are.
+/// Law that decides the number of machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -38,53 +38,53 @@ pub enum Law {
     QueueLength,
 }
 
-/// How arrivals are replayed.
+/// Parameters of a replay of arrivals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scaling {
-    /// Who decides.
+    /// Law that decides.
     pub law: Law,
-    /// Shortest and longest boot, ms: equally likely between them.
+    /// Minimum and maximum boot time, ms, with equal probability between them.
     pub boot_ms: (u64, u64),
-    /// Most machines of all groups together.
+    /// Maximum number of machines over all groups.
     pub quota: u32,
-    /// Machines that each group keeps.
+    /// Number of machines that each group keeps.
     pub min: u32,
-    /// How long shards should wait at most, ms. The law `seed` has its own 300 s.
+    /// Target of the shards' waits, ms. The law `seed` has its own 300 s.
     pub target_ms: u64,
-    /// Estimates are wrong by this factor.
+    /// Factor by which estimates are wrong.
     pub estimate_factor: f64,
-    /// For the boots.
+    /// Seed of the random boot times.
     pub seed: u64,
 }
 
-/// What came of it.
+/// Result of a replay of arrivals.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Scaled {
-    /// Shards that ran.
+    /// Number of shards that ran.
     pub jobs: usize,
-    /// Half of them waited at most so long, seconds.
+    /// Median wait, seconds.
     pub p50_s: f64,
-    /// 95 of 100.
+    /// 95th percentile of the waits, seconds.
     pub p95_s: f64,
-    /// 99 of 100.
+    /// 99th percentile of the waits, seconds.
     pub p99_s: f64,
-    /// Hours of machines, from the request to the end.
+    /// Machine hours, from the request to the end.
     pub machine_hours: f64,
-    /// Hours in which they ran shards.
+    /// Machine hours during which shards ran.
     pub busy_hours: f64,
-    /// Machines that were asked for.
+    /// Number of requested machines.
     pub launches: u64,
-    /// How often a group turned from more machines to fewer, or back.
+    /// Number of times that a group turned from growing to shrinking, or back.
     pub flips: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// The boot of a machine is over.
+    /// The boot of a machine has ended.
     Booted(usize),
     /// The shard of a machine has ended.
     Ended(usize),
-    /// A shard comes.
+    /// A shard arrives.
     Arrives(usize),
     /// The scaler decides.
     Decides,
@@ -110,7 +110,7 @@ struct Vm {
 struct Group {
     name: Arc<str>,
     waiting: VecDeque<usize>,
-    /// Machines that wait for work, the last used last.
+    /// Machines that wait for work, the most recently used last.
     idle: Vec<usize>,
     /// Machines that are not gone.
     there: Vec<usize>,
@@ -118,41 +118,41 @@ struct Group {
     runs: Histogram,
     bias: Bias,
     lull: Lull,
-    /// Whether its last change was to more.
+    /// True if its last change was an increase.
     grew: Option<bool>,
     flips: u64,
 }
 
-/// The machines of all groups at a time, and what waits for them.
+/// Machines of all groups at one time, and the waiting shards.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// When, ms.
+    /// Time, ms.
     pub at_ms: u64,
-    /// Machines that boot.
+    /// Number of booting machines.
     pub booting: u32,
-    /// Machines that run a shard.
+    /// Number of machines that run a shard.
     pub busy: u32,
-    /// Machines that wait for work.
+    /// Number of machines that wait for work.
     pub idle: u32,
-    /// Shards that wait.
+    /// Number of waiting shards.
     pub waiting: u32,
 }
 
-/// How a replay went, for charts.
+/// Course of a replay, for charts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Course {
-    /// One for each decision, by their times.
+    /// Samples at each decision, in order of time.
     pub samples: Vec<Sample>,
-    /// How long each shard waited, ms, the shortest first.
+    /// Waits of all shards, ms, in ascending order.
     pub waits_ms: Vec<u64>,
 }
 
-/// Replays arrivals, by their time.
+/// Replays arrivals, in order of time.
 pub fn scale(arrivals: &[Arrival], scaling: &Scaling) -> Scaled {
     scale_with_course(arrivals, scaling).0
 }
 
-/// Replays arrivals, by their time, and tells how it went.
+/// Replays arrivals, in order of time, and returns the course.
 pub fn scale_with_course(arrivals: &[Arrival], scaling: &Scaling) -> (Scaled, Course) {
     let mut world = World::new(arrivals, *scaling);
     while let Some(Reverse((at, event))) = world.events.pop() {
@@ -171,13 +171,13 @@ struct World<'a> {
     now: u64,
     events: BinaryHeap<Reverse<(u64, Event)>>,
     groups: Vec<Group>,
-    /// The group and the suite of each arrival.
+    /// Group and suite of each arrival.
     kinds: Vec<(usize, Arc<str>)>,
     vms: Vec<Vm>,
     times: RunTimes,
     course: Course,
     chance: Chance,
-    /// Shards that have not ended.
+    /// Number of unfinished shards.
     open: usize,
     rounds: u64,
 }
@@ -259,7 +259,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A machine waits for work.
+    /// Marks a machine as waiting for work.
     fn rests(&mut self, vm: usize) {
         let at = self.now;
         self.vms[vm].state = State::Idle;
@@ -288,7 +288,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What is known of run times of a shard's kind.
+    /// Returns the known run times of a shard's kind.
     fn known(&self, shard: usize) -> Option<&Histogram> {
         let (group, suite) = &self.kinds[shard];
         let kind = JobKind {
@@ -299,18 +299,18 @@ impl<'a> World<'a> {
         self.times.of(kind)
     }
 
-    /// An estimate as wrong as was asked for.
+    /// Returns an estimate with the configured error.
     fn wrong_ms(&self, ms: u64) -> u64 {
         scaled(ms, self.scaling.estimate_factor)
     }
 
-    /// How long a shard is expected to take, ms.
+    /// Returns the expected run time of a shard, ms.
     fn expected_ms(&self, of: &Group, shard: usize) -> Option<u64> {
         let said = self.wrong_ms(self.known(shard)?.mean_ms()?);
         Some(of.bias.corrected_ms(said))
     }
 
-    /// How much longer a shard is expected to run, ms.
+    /// Returns the expected remaining run time of a shard, ms.
     fn left_ms(&self, of: &Group, shard: usize, since_ms: u64) -> u64 {
         let elapsed_ms = self.now - since_ms;
         let known = self.known(shard).and_then(|times| {
@@ -323,7 +323,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// What there is now.
+    /// Returns the present state.
     fn sample(&self) -> Sample {
         let mut sample = Sample {
             at_ms: self.now,

@@ -9,51 +9,51 @@ use crate::{
     bins::{Levels, Time},
 };
 
-/// Parts of the time in which it is looked whether jobs wait.
+/// Number of bins for the check whether jobs wait.
 const PARTS: usize = 2_000;
-/// Milliseconds of an hour.
+/// Number of milliseconds in an hour.
 const HOUR_MS: f64 = 3_600_000.0;
 
 /// Waits and use of some jobs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figures {
-    /// Whose they are: `all`, a class, an account or a queue.
+    /// Group of the jobs: `all`, a class, an account or a queue.
     pub name: String,
-    /// How many jobs.
+    /// Number of jobs.
     pub jobs: usize,
-    /// Their part of the use of hosts while one of them waited, 0 to 1; absent: none waited.
+    /// Share of the use of hosts while one of these jobs waited, 0 to 1. Absent: none waited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// Hours of whole hosts that they took.
+    /// Hours of whole hosts that they used.
     pub host_hours: f64,
-    /// Their mean wait, seconds.
+    /// Mean wait, seconds.
     pub mean_s: f64,
-    /// Half of them waited at most so long, seconds.
+    /// Median wait, seconds.
     pub p50_s: f64,
-    /// 95 of 100.
+    /// 95th percentile of the waits, seconds.
     pub p95_s: f64,
-    /// 99 of 100.
+    /// 99th percentile of the waits, seconds.
     pub p99_s: f64,
-    /// The longest wait, seconds.
+    /// Maximum wait, seconds.
     pub max_s: f64,
 }
 
-/// Figures of all jobs and of parts of them. In each list, those that took most come first.
+/// Figures of all jobs and of groups of them. Each list begins with the largest use.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// Jobs that never began.
+    /// Number of jobs that never started.
     pub left_out: usize,
-    /// Of all jobs.
+    /// Figures of all jobs.
     pub all: Figures,
-    /// By class, the highest first.
+    /// Figures by class, the highest first.
     pub classes: Vec<Figures>,
-    /// By account.
+    /// Figures by account.
     pub accounts: Vec<Figures>,
-    /// By queue.
+    /// Figures by queue.
     pub queues: Vec<Figures>,
 }
 
-/// Sums up what became of jobs.
+/// Summarizes a replay.
 pub fn summarize(past: &Past) -> Summary {
     let from_ms = past.ran.iter().map(|ran| ran.submit_ms).min().unwrap_or(0);
     let to_ms = past.ran.iter().map(Ran::end_ms).max().unwrap_or(1);
@@ -90,7 +90,7 @@ pub fn summarize(past: &Past) -> Summary {
     }
 }
 
-/// In which parts of the time jobs wait: at least one of them on average over half of it.
+/// Returns true for each bin in which jobs wait: at least one of them on average over half of the bin.
 fn while_they_wait(ran: &[&Ran], time: Time) -> Vec<bool> {
     let mut waiting = Levels::new(time);
     for one in ran {
@@ -100,7 +100,7 @@ fn while_they_wait(ran: &[&Ran], time: Time) -> Vec<bool> {
     levels.map(|(_, level)| level >= 0.5).collect()
 }
 
-/// What jobs took in those parts of the time.
+/// Returns the use of jobs in those bins.
 fn used_while(ran: &[&Ran], time: Time, parts: &[bool]) -> f64 {
     let mut used = Levels::new(time);
     for one in ran {

@@ -7,57 +7,58 @@ use std::{
 
 use flate2::read::MultiGzDecoder;
 
-/// Most jobs of a trace.
+/// Maximum number of jobs in a trace.
 pub const JOBS_MAX: usize = 5_000_000;
-/// Longest line, bytes.
+/// Maximum length of a line, bytes.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
-/// The first bytes of a compressed file.
+/// First bytes of a compressed file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A job of a trace that ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceJob {
-    /// Its number in the trace.
+    /// Number in the trace.
     pub number: u64,
-    /// When it was submitted, seconds from the begin of the trace.
+    /// Time of the submit, seconds from the start of the trace.
     pub submit_s: u64,
-    /// How long it ran, seconds, at least 1.
+    /// Run time, seconds, at least 1.
     pub run_s: u64,
-    /// Processors that it took, at least 1.
+    /// Number of processors that it used, at least 1.
     pub units: u32,
-    /// How long its user thought it would run, at least `run_s`: systems of the time ended jobs that took longer.
+    /// Run time that its user requested, seconds. It is at least `run_s`, because systems of the time ended longer
+    /// jobs.
     pub requested_s: u64,
-    /// Its user; 0: not told.
+    /// User of the job. 0: unknown.
     pub user: u64,
 }
 
-/// Why a trace cannot be read.
+/// Reason why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SwfError {
     /// The file cannot be read.
     #[error("line {line}: {cause}")]
     Read {
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// Why.
+        /// Cause.
         cause: std::io::Error,
     },
     /// A line has too few fields.
     #[error("line {line} has {fields} fields; a job of the Standard Workload Format has 18")]
     Fields {
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// How many it has.
+        /// Number of its fields.
         fields: usize,
     },
-    /// A field is no number.
+    /// A field is not a number.
     #[error("line {line}: field {field} is no number: '{text}'")]
     NoNumber {
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// Which field, from 1.
+        /// Number of the field, from 1.
         field: usize,
-        /// What it is, its first 40 characters.
+        /// First 40 characters of the field.
         text: String,
     },
     /// A line is too long.
@@ -66,15 +67,15 @@ pub enum SwfError {
     /// There are too many jobs.
     #[error("it has more than {JOBS_MAX} jobs")]
     ManyJobs,
-    /// No job of it ran.
+    /// No job of the trace ran.
     #[error("no job of it ran")]
     Empty,
 }
 
-/// Reads the jobs that ran, by the time of their submit. `input` may be compressed by gzip.
+/// Reads the jobs that ran, in the order of their submits. `input` may be compressed by gzip.
 ///
 /// # Errors
-/// What is no trace, with its line.
+/// Returns the problem with its line.
 pub fn read(input: impl Read) -> Result<Vec<TraceJob>, SwfError> {
     let mut input = BufReader::new(input);
     let begin = input
@@ -120,7 +121,7 @@ fn jobs(mut input: impl BufRead) -> Result<Vec<TraceJob>, SwfError> {
     Ok(jobs)
 }
 
-/// The job of a line; none: it never ran.
+/// Parses the job of a line. `None`: it never ran.
 fn job(line: usize, text: &str) -> Result<Option<TraceJob>, SwfError> {
     let fields: Vec<&str> = text.split_whitespace().collect();
     let &[
@@ -169,7 +170,7 @@ fn job(line: usize, text: &str) -> Result<Option<TraceJob>, SwfError> {
     }))
 }
 
-/// A number of the format; 0 for -1, which stands for what is not known.
+/// Parses a number of the format. -1, which stands for unknown, gives 0.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

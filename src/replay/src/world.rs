@@ -13,31 +13,31 @@ use fairlead_dispatch::{
     Millis, Offer, OfferKey, Policy, PulledPage, Version,
 };
 
-/// How long the engine may still wake up after the last arrival and the last end, ms. Jobs that have not begun by then
-/// never begin.
+/// Time after the last arrival and the last end for which the engine may still wake up, ms. Jobs that have not started
+/// by then never start.
 const LINGERS_MS: u64 = 3_600_000;
 
-/// A host, with nothing on it.
+/// A host without jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// Its name.
+    /// Name of the host.
     pub name: String,
-    /// What it is.
+    /// Description of the host.
     pub about: Arc<About>,
-    /// Its memory, MB.
+    /// Memory of the host, MB.
     pub memory_mb: u32,
-    /// Its CPUs; [`CPUS_UNCHECKED`]: they are not checked.
+    /// CPUs of the host. [`CPUS_UNCHECKED`]: not checked.
     pub cpus: u32,
-    /// Whether it has one job at a time, which takes all of it.
+    /// True if it runs one job at a time, which takes all of it.
     pub is_whole: bool,
 }
 
-/// When a job comes, and what it takes.
+/// Arrival of a job, and its resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Load {
-    /// When it comes, ms.
+    /// Time of the submit, ms.
     pub(crate) submit_ms: u64,
-    /// How long a host has it, ms.
+    /// Time for which a host has it, ms.
     pub(crate) run_ms: u64,
     /// Memory that it takes, MB.
     pub(crate) memory_mb: u32,
@@ -45,30 +45,30 @@ pub(crate) struct Load {
     pub(crate) cpus: u32,
 }
 
-/// When a job began, and where.
+/// Start of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Start {
-    /// When, ms.
+    /// Time, ms.
     pub(crate) at_ms: u64,
-    /// The place of its host in the list of hosts.
+    /// Index of its host in the list of hosts.
     pub(crate) host: usize,
 }
 
-/// How jobs are dispatched.
+/// Rules of the dispatch.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
     pub(crate) config: EngineConfig,
     pub(crate) policy: Policy,
-    /// How often a host asks anew, ms; 0: whenever anything happens.
+    /// Interval at which a host asks again, ms. 0: after every event.
     pub(crate) asks_every_ms: u64,
-    /// Most jobs of one answer.
+    /// Maximum number of jobs in one answer.
     pub(crate) answer_jobs: u32,
-    /// Whether the engine learns how long jobs take.
+    /// True if the engine learns run times.
     pub(crate) learns: bool,
 }
 
-/// When and where each of these jobs begins; none: it never does. They come in this order, by their times. `facts` says
-/// what the engine is told of each; its key, its version and its time are filled in here.
+/// Returns the start of each job. `None`: it never starts. Jobs arrive in this order, by their times. `facts` returns
+/// the engine's facts about each; its key, version and time are filled in here.
 pub(crate) fn run(
     rules: Rules,
     hosts: &[Host],
@@ -97,13 +97,13 @@ pub(crate) fn run(
     world.starts
 }
 
-/// What a host has left.
+/// Remaining room of a host.
 #[derive(Debug, Clone, Copy)]
 struct Room {
     memory_mb: u32,
     cpus: u32,
     jobs: u32,
-    /// Whether it has to ask anew.
+    /// True if it must ask again.
     changed: bool,
     asked_ms: u64,
 }
@@ -114,7 +114,7 @@ struct World<'a> {
     loads: &'a [Load],
     engine: Engine,
     now: u64,
-    /// When jobs that run end, and which.
+    /// Ends of running jobs, with their indices.
     ends: BinaryHeap<Reverse<(u64, usize)>>,
     starts: Vec<Option<Start>>,
     rooms: Vec<Room>,
@@ -156,7 +156,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Time passes: jobs end, and hosts ask before others come, so that who has waited for long may reserve one.
+    /// Moves the time forward. Jobs end, and hosts ask before others arrive, so that a job with a long wait may reserve
+    /// a host.
     fn advance(&mut self, to: u64) {
         self.now = self.now.max(to);
         self.wake = self.wake.filter(|at| *at > self.now);
@@ -177,7 +178,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A job waits from now on.
+    /// Notes that a job waits from now on.
     fn waits(&mut self, n: usize, facts: JobFacts) -> JobFacts {
         self.waiting += 1;
         JobFacts {
@@ -189,7 +190,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Tells the engine of jobs, not too many at once.
+    /// Tells the engine the jobs, in limited batches.
     fn learn(&mut self, jobs: Vec<JobFacts>) {
         let mut jobs = jobs.into_iter().peekable();
         while jobs.peek().is_some() {
@@ -198,7 +199,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Jobs whose time is up end.
+    /// Ends the jobs whose time has come.
     fn end_due(&mut self) {
         while let Some(Reverse((at, n))) = self.ends.peek().copied() {
             if at > self.now {
@@ -224,7 +225,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Hosts ask until nothing more begins.
+    /// Lets hosts ask until nothing more starts.
     fn serve(&mut self) {
         self.tell(Event::Tick);
         loop {
@@ -240,7 +241,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What a host asks with; none: it is full.
+    /// Returns the offer of a host. `None`: it is full.
     fn offer(&mut self, at: usize) -> Option<Offer> {
         let (host, room) = (self.hosts.get(at)?, self.rooms.get_mut(at)?);
         room.changed = false;

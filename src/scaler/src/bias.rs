@@ -1,15 +1,15 @@
 //! How estimates turned out, to correct the next ones.
 
-/// Ends after which half of what was learned is forgotten, as time of jobs, ms.
+/// Half-life of what was learned, as run time of ended jobs, ms.
 const FORGET_MS: u64 = 50 * 3_600_000;
 
-/// Time that must be known before it corrects anything, ms.
+/// Minimum known run time before corrections, ms.
 const KNOWN_MIN_MS: u64 = 60_000;
 
-/// Most that it corrects, in both directions.
+/// Maximum correction factor, in both directions.
 const FACTOR_MAX: u64 = 8;
 
-/// What jobs of a pool took beside what was expected of them.
+/// Sums of expected and actual run times of a pool's jobs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bias {
     expected_ms: u64,
@@ -17,7 +17,7 @@ pub struct Bias {
 }
 
 impl Bias {
-    /// A job ended of which so much had been expected.
+    /// Notes the end of a job with this expected run time.
     pub fn note(&mut self, expected_ms: u64, took_ms: u64) {
         self.expected_ms = self.expected_ms.saturating_add(expected_ms);
         self.took_ms = self.took_ms.saturating_add(took_ms);
@@ -27,7 +27,7 @@ impl Bias {
         }
     }
 
-    /// What an estimate should have been, ms.
+    /// Returns the corrected estimate, ms.
     pub fn corrected_ms(&self, estimate_ms: u64) -> u64 {
         if self.took_ms < KNOWN_MIN_MS || self.expected_ms == 0 {
             return estimate_ms;

@@ -2,7 +2,8 @@
 
 use crate::{Activity, Machine, Pool};
 
-/// How many machines to ask for now: one for each of the `waiting` jobs, less those that are idle or boot.
+/// Returns the number of machines to request now: one for each of the `waiting` jobs, minus those that are idle or
+/// boot.
 pub fn queue_length(pool: &Pool, machines: &[Machine], waiting: usize) -> u32 {
     let is_coming = |machine: &&Machine| match machine.activity {
         Activity::Idle { .. } | Activity::Boots { .. } => true,

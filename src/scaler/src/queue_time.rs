@@ -7,11 +7,11 @@ use std::{
 
 use crate::{Activity, Boots, Machine, Need, Pool, RUN_UNKNOWN_MS, Work};
 
-/// Thousandths of a machine.
+/// Per mille of a whole machine.
 const WHOLE: u64 = 1_000;
 
-/// How many machines to ask for at `now_ms`. `others` are hosts of no pool. `mean_ms` is how long jobs of this pool take on
-/// average, if known. A machine counts only for work that it can run.
+/// Returns the number of machines to request at `now_ms`. `others` are hosts outside pools. `mean_ms` is the mean run
+/// time of this pool's jobs, if known. A machine counts only for work that it can run.
 pub fn queue_time(
     pool: &Pool,
     machines: &[Machine],
@@ -57,7 +57,7 @@ pub fn queue_time(
     }
 }
 
-/// In how many ms a machine is free, as far as it can be told; none: nothing is expected of it.
+/// Returns the time until a machine is free, ms, as far as known. `None`: nothing is expected of it.
 fn free_in_ms(machine: &Machine, boots: Boots, now_ms: u64) -> Option<u64> {
     match machine.activity {
         Activity::Idle { .. } => Some(0),
@@ -67,7 +67,7 @@ fn free_in_ms(machine: &Machine, boots: Boots, now_ms: u64) -> Option<u64> {
     }
 }
 
-/// Machines that are free within the horizon: when each is, ms. Those that can run the same work stand together, by the
+/// Times at which machines become free within the horizon, ms. Machines that can run the same work are grouped by the
 /// shapes that they cannot run.
 struct Supply<'a> {
     free_in: BTreeMap<&'a [u32], BinaryHeap<Reverse<u64>>>,
@@ -95,27 +95,27 @@ impl<'a> Supply<'a> {
         }
     }
 
-    /// When the machines are free that can run one of these shapes.
+    /// Returns the times at which machines for one of these shapes are free.
     fn of_use(&self, shapes: &BTreeSet<u32>) -> impl Iterator<Item = u64> {
         let fit = |unfit: &[u32]| shapes.iter().any(|shape| runs(unfit, *shape));
         let of_use = self.free_in.iter().filter(move |(unfit, _)| fit(unfit));
         of_use.flat_map(|(_, free_in)| free_in.iter().map(|Reverse(at)| *at))
     }
 
-    /// Time within the horizon of machines that can run one of these shapes.
+    /// Returns the free time within the horizon of machines for one of these shapes, ms.
     fn room_ms(&self, shapes: &BTreeSet<u32>) -> u64 {
         let left = |at| self.horizon_ms.saturating_sub(at);
         self.of_use(shapes).map(left).fold(0, u64::saturating_add)
     }
 
-    /// How far the jobs of such machines reach beyond the horizon, ms in all.
+    /// Returns the time by which jobs of such machines exceed the horizon, ms in total.
     fn over_ms(&self, shapes: &BTreeSet<u32>) -> u64 {
         let over = |at: u64| at.saturating_sub(self.horizon_ms);
         self.of_use(shapes).map(over).fold(0, u64::saturating_add)
     }
 
-    /// What does not begin within the horizon, if each job in turn takes the machine that is free first of those which can
-    /// run it. A job that takes a part of a machine counts as that part of its time.
+    /// Returns the work that does not start within the horizon, if each job in turn takes the first free machine that
+    /// can run it. A job that takes a part of a machine counts as that part of its time.
     fn late(&mut self, waiting: &[Work], takes_ms: impl Fn(&Work) -> u64) -> Vec<Work> {
         let mut full: BTreeSet<u32> = BTreeSet::new();
         let mut late = Vec::new();
@@ -135,7 +135,7 @@ impl<'a> Supply<'a> {
             .free_in
             .iter_mut()
             .filter(|(unfit, _)| runs(unfit, work.shape));
-        // Of equal ones the machine that can run the least.
+        // Among equal ones, take the machine that can run the least.
         let first = able.min_by_key(|(unfit, free_in)| {
             let at = free_in.peek().map_or(u64::MAX, |Reverse(at)| *at);
             (at, Reverse(unfit.len()))
@@ -155,12 +155,12 @@ impl<'a> Supply<'a> {
     }
 }
 
-/// Whether a machine that cannot run some shapes can run this one.
+/// Returns true if a machine that cannot run some shapes can run this one.
 fn runs(unfit: &[u32], shape: u32) -> bool {
     unfit.binary_search(&shape).is_err()
 }
 
-/// Empty machines that hold all that waits at once, each job put into the first with room for it.
+/// Returns the number of empty machines for all waiting work, with each job on the first machine with room for it.
 fn first_fit(waiting: &[Work]) -> u32 {
     let mut rooms: Vec<u64> = Vec::new();
     let mut whole: u32 = 0;
@@ -267,7 +267,7 @@ mod tests {
         let alone = need(&[tagged(whole(30)); 10]);
         assert_eq!((alone.add, alone.work_ms, alone.supply_ms), (5, 300_000, 0));
         assert_eq!(need(&[whole(30); 10]).add, 0);
-        // What the hosts can run does not hide what they cannot, nor make it more.
+        // Jobs that the hosts can run neither hide nor increase those that they cannot run.
         let mut both = vec![whole(3_600); 4];
         both.extend([tagged(whole(30)); 10]);
         assert_eq!(need(&both).add, 5);

@@ -2,34 +2,34 @@
 
 use crate::{Machine, retire::idle_over};
 
-/// A worn machine is replaced once it was idle for so long: a job that comes in between still gets it, ms.
+/// Idle time before a worn machine is replaced, ms. A job that arrives in between still gets it.
 pub const DAMPING_MS: u64 = 30_000;
 
-/// When machines of a pool are replaced.
+/// Conditions under which machines of a pool are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Recycling {
-    /// How long a machine may stay idle, ms; 0: as long as a boot takes.
+    /// Maximum idle time of a machine, ms. 0: the boot time.
     pub max_idle_ms: u64,
-    /// After how many jobs a machine is replaced; 0: never.
+    /// Number of jobs after which a machine is replaced. 0: never.
     pub max_jobs: u32,
-    /// After which time a machine is replaced, ms; 0: never.
+    /// Age at which a machine is replaced, ms. 0: never.
     pub max_age_ms: u64,
 }
 
-/// What is known of a machine besides what it does.
+/// Wear of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wear {
-    /// Whether it failed by its own fault, so that it gets no jobs.
+    /// True if it failed by its own fault, so that it gets no jobs.
     pub is_unhealthy: bool,
-    /// Jobs that it has run.
+    /// Number of jobs that it has run.
     pub jobs: u32,
-    /// How long ago it was asked for, ms.
+    /// Time since its request, ms.
     pub age_ms: u64,
-    /// How long it has been idle, ms; none: a job runs on it, or it boots.
+    /// Idle time, ms. `None`: it boots or runs a job.
     pub idle_ms: Option<u64>,
 }
 
-/// Why a machine is replaced.
+/// Reason why a machine is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// It failed by its own fault.
@@ -41,8 +41,9 @@ pub enum Reason {
 }
 
 impl Recycling {
-    /// Why this machine is replaced now; none: it stays. One that runs a job is never replaced. `waits`: whether jobs wait
-    /// that it could run. They get a worn machine, and an unhealthy one goes all the same.
+    /// Returns the reason why this machine is replaced now. `None`: it stays. A machine that runs a job is never
+    /// replaced. `waits` is true if jobs wait that it could run. They still get a worn machine, but an unhealthy one
+    /// goes.
     pub fn reason(self, wear: Wear, waits: bool) -> Option<Reason> {
         let idle_ms = wear.idle_ms?;
         if wear.is_unhealthy {
@@ -59,8 +60,8 @@ impl Recycling {
     }
 }
 
-/// Names of the idle machines that make room for other pools, those that are idle longest first: at most `most`, and
-/// only so many that `min` machines stay.
+/// Returns the names of idle machines that make room for other pools, longest idle first. They are at most `most`, and
+/// `min` machines stay.
 pub fn make_room(machines: &[Machine], min: u32, most: u32) -> Vec<String> {
     let mut gone = idle_over(min, machines, |_| true);
     gone.truncate(usize::try_from(most).unwrap_or(usize::MAX));

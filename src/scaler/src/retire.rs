@@ -2,7 +2,7 @@
 
 use crate::{Activity, Boots, Machine, Pool};
 
-/// Names of the machines to retire now, those that are idle longest first. Never below the floor of the pool.
+/// Returns the names of the machines to retire now, longest idle first. The pool never falls below its floor.
 pub fn retire(
     pool: &Pool,
     machines: &[Machine],
@@ -17,7 +17,8 @@ pub fn retire(
     idle_over(pool.min, machines, is_long)
 }
 
-/// Names of idle machines beyond the floor, those that are idle longest first. `is_meant`: by when they fell idle.
+/// Returns the names of idle machines above the floor, longest idle first. `is_meant` selects by the time at which they
+/// became idle.
 pub(crate) fn idle_over(
     min: u32,
     machines: &[Machine],

@@ -4,28 +4,28 @@
 
 use crate::{Lull, Shrinking};
 
-/// In which time what waits should be worked off where nothing is said, ms.
+/// Default time in which waiting work should be done, ms.
 pub const SEED_TIME_MS: u64 = 300_000;
 
-/// When machines go by this law where nothing is said: after 10 min, and three decisions with less than 30 % in use.
+/// Default shrinking of this law: after 10 min, and three decisions with less than 30 % in use.
 pub const SEED_SHRINKING: Shrinking = Shrinking {
     cooldown_ms: 600_000,
     rounds: 3,
     low_use: 300,
 };
 
-/// The numbers of the law.
+/// Parameters of the law.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeedRules {
-    /// In which time what waits should be worked off, ms. Default [`SEED_TIME_MS`].
+    /// Time in which waiting work should be done, ms. Default [`SEED_TIME_MS`].
     pub time_ms: u64,
-    /// How long a job takes where nothing is known, ms: the initial rate is its inverse. Default 300 s.
+    /// Assumed run time of a job if nothing is known, ms. The initial rate is its inverse. Default 300 s.
     pub initial_ms: u64,
-    /// Machines that one decision adds at most. Default 100.
+    /// Maximum number of machines that one decision adds. Default 100.
     pub step_max: u32,
-    /// When machines go. Default [`SEED_SHRINKING`].
+    /// Conditions of shrinking. Default [`SEED_SHRINKING`].
     pub shrinking: Shrinking,
-    /// Machines that it never falls below. Default 2.
+    /// Minimum number of machines. Default 2.
     pub min: u32,
 }
 
@@ -41,8 +41,8 @@ impl Default for SeedRules {
     }
 }
 
-/// Machines to add (positive) or to remove (negative) at `now_ms`. `machines` counts those that boot, too, and `busy` those
-/// that run a job. `mean_ms` is how long jobs take on average, if known.
+/// Returns the number of machines to add (positive) or to remove (negative) at `now_ms`. `machines` includes booting
+/// ones, and `busy` counts those that run a job. `mean_ms` is the mean run time of jobs, if known.
 pub fn seed(
     rules: &SeedRules,
     lull: &mut Lull,
@@ -77,7 +77,7 @@ pub fn seed(
 mod tests {
     use super::*;
 
-    /// A law that has decided nothing yet.
+    /// Returns a law without earlier decisions.
     fn law(rules: SeedRules) -> impl FnMut(usize, u32, u32, Option<u64>, u64) -> i64 {
         let mut lull = Lull::default();
         move |waiting, machines, busy, mean_ms, now_ms| {

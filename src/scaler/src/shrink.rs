@@ -1,17 +1,17 @@
 //! When machines of a pool may go at all, whatever the law: settings of both.
 
-/// When machines may go.
+/// Conditions under which machines may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shrinking {
-    /// How long after a change of their number none goes, ms.
+    /// Time after a change of their number during which none goes, ms.
     pub cooldown_ms: u64,
-    /// In how many decisions one after the other too little must be in use, at least 1.
+    /// Number of consecutive decisions with low use before machines go, at least 1.
     pub rounds: u32,
-    /// They go only while less of them is in use, thousandths; 1,000: while one is idle.
+    /// Share in use below which use is low, per mille. 1,000: as soon as one is idle.
     pub low_use: u32,
 }
 
-/// How it was at the last decisions.
+/// State of use at the last decisions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Lull {
     changed_ms: u64,
@@ -19,13 +19,14 @@ pub struct Lull {
 }
 
 impl Lull {
-    /// Machines come or go.
+    /// Notes a change of the number of machines.
     pub fn changes(&mut self, now_ms: u64) {
         self.changed_ms = now_ms;
         self.low = 0;
     }
 
-    /// A decision finds `busy` of `there` machines in use, and whether jobs wait. Whether machines may go.
+    /// Notes a decision with `busy` of `there` machines in use, and `waits` if jobs wait. Returns true if machines may
+    /// go.
     pub fn allows(
         &mut self,
         rules: Shrinking,

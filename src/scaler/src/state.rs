@@ -1,76 +1,76 @@
 //! A pool, and its machines as they are now.
 
-/// Boot time of a pool of which no boot was measured, and that says nothing, ms.
+/// Boot time of a pool without a measured or configured one, ms.
 pub const BOOT_UNKNOWN_MS: u64 = 180_000;
 
-/// Run time of a job in a pool of which nothing is known, ms.
+/// Run time of a job in a pool without known run times, ms.
 pub const RUN_UNKNOWN_MS: u64 = 300_000;
 
-/// What an admin says of a pool.
+/// Settings of a pool, as an admin made them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pool {
-    /// Machines that it never falls below. Default 2.
+    /// Minimum number of machines. Default 2.
     pub min: u32,
-    /// Machines that it never exceeds.
+    /// Maximum number of machines.
     pub max: u32,
-    /// Machines that one decision adds at most.
+    /// Maximum number of machines that one decision adds.
     pub step_max: u32,
-    /// How long a job should wait at most, ms.
+    /// Target of the jobs' waits, ms.
     pub target_ms: u64,
 }
 
-/// Added to the boot time: a machine that is asked for now should be of use for so long within the horizon, ms.
+/// Minimum time for which a new machine should be useful within the horizon, ms. It is added to the boot time.
 const USE_MIN_MS: u64 = 60_000;
 
 impl Pool {
-    /// How far ahead it is looked, ms: what does not begin by then lacks a machine. No shorter than a boot and a minute.
+    /// Returns the horizon, ms: work that does not start by then lacks a machine. It is at least a boot and a minute.
     pub fn horizon_ms(&self, boots: Boots) -> u64 {
         let least_ms = boots.mean_ms.saturating_add(USE_MIN_MS);
         self.target_ms.max(least_ms)
     }
 }
 
-/// What a machine does.
+/// Activity of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
-    /// It was asked for, and has not asked for work yet.
+    /// It was requested, and has not asked for work yet.
     Boots {
-        /// Since when.
+        /// Start of the boot, ms.
         since_ms: u64,
     },
-    /// It has a job.
+    /// A job runs on it.
     Runs {
-        /// How much longer it is expected to have it, ms. See [`left_ms`].
+        /// Expected remaining run time, ms. See [`left_ms`].
         left_ms: u64,
     },
-    /// It waits for work.
+    /// It is idle.
     Idle {
-        /// Since when.
+        /// Start of the idle time, ms.
         since_ms: u64,
     },
-    /// It gets no work: it is drained, loaded or suspect.
+    /// It gets no work, because it is drained, loaded or suspect.
     Closed,
 }
 
-/// How much longer a job runs that was expected to take `expected_ms` and has run for `elapsed_ms`, if nothing better is
-/// known, ms. One that runs over its time is not believed to end at once.
+/// Returns the remaining run time of a job that was expected to take `expected_ms` and has run for `elapsed_ms`, ms. A
+/// job over its expected time is not expected to end at once.
 pub fn left_ms(expected_ms: u64, elapsed_ms: u64) -> u64 {
     expected_ms.saturating_sub(elapsed_ms).max(expected_ms / 4)
 }
 
-/// A machine of a pool, or a host of none.
+/// A machine of a pool, or a host outside pools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
-    /// Its name.
+    /// Name of the machine.
     pub name: String,
-    /// What it does.
+    /// Activity of the machine.
     pub activity: Activity,
     /// Shapes of work that it cannot run, ascending. See [`Work::shape`].
     pub unfit: Vec<u32>,
 }
 
 impl Machine {
-    /// A machine that can run whatever waits.
+    /// Returns a machine that can run all waiting work.
     pub fn new(name: impl Into<String>, activity: Activity) -> Self {
         Self {
             name: name.into(),
@@ -79,7 +79,7 @@ impl Machine {
         }
     }
 
-    /// Whether it can run jobs now, or runs some.
+    /// Returns true if it can run jobs now, or runs some.
     pub fn is_able(&self) -> bool {
         match self.activity {
             Activity::Idle { .. } | Activity::Runs { .. } => true,
@@ -91,20 +91,20 @@ impl Machine {
 /// A job that lacks only a machine, or soon will.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work {
-    /// The largest part of a machine that it takes, thousandths, 1 to 1,000.
+    /// Largest share of a machine that it takes, per mille, 1 to 1,000.
     pub share: u32,
-    /// How long it is expected to take, ms; none: the mean of the pool, else [`RUN_UNKNOWN_MS`].
+    /// Expected run time, ms. `None`: the mean of the pool, else [`RUN_UNKNOWN_MS`].
     pub expected_ms: Option<u64>,
-    /// The number of its shape: jobs of one shape can run on the same machines.
+    /// Number of its shape. Jobs of one shape can run on the same machines.
     pub shape: u32,
 }
 
-/// How long machines of a pool take from the request to their first question.
+/// Times from the request of a pool's machine to its first request for work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Boots {
-    /// The mean, ms.
+    /// Mean time, ms.
     pub mean_ms: u64,
-    /// For how long a machine counts as one that boots, ms. After that it hangs.
+    /// Time for which a machine counts as booting, ms. After that it hangs.
     pub deadline_ms: u64,
 }
 
@@ -118,23 +118,24 @@ impl Default for Boots {
 }
 
 impl Boots {
-    /// How long until a machine that boots for `age_ms` asks for work, ms; none: it hangs, and nothing is expected of it.
+    /// Returns the time until a machine that has booted for `age_ms` asks for work, ms. `None`: it hangs, and nothing
+    /// is expected of it.
     pub(crate) fn left_ms(self, age_ms: u64) -> Option<u64> {
         (age_ms <= self.deadline_ms).then_some(left_ms(self.mean_ms, age_ms))
     }
 }
 
-/// How many machines a pool lacks, with the numbers that say so.
+/// Number of machines that a pool lacks, with the underlying numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Need {
-    /// Machines to ask for now.
+    /// Number of machines to request now.
     pub add: u32,
-    /// What waits, ms of a whole machine.
+    /// Waiting work, ms of a whole machine.
     pub work_ms: u64,
-    /// What the machines that can run it take of it within the horizon, ms.
+    /// Work that the suitable machines do within the horizon, ms.
     pub supply_ms: u64,
-    /// How far it looks ahead, ms.
+    /// Horizon, ms.
     pub horizon_ms: u64,
-    /// What was wanted before the limits of the pool.
+    /// Number of machines wanted before the limits of the pool.
     pub wanted: u32,
 }

@@ -39,7 +39,7 @@ impl World<'_> {
         }
     }
 
-    /// Idle machines of groups in which nothing waits go, if others lack machines and the quota is used up.
+    /// Retires idle machines of groups without waiting shards, if other groups lack machines and the quota is used up.
     fn reclaim(&mut self, adds: &[u32]) {
         let there: usize = self.groups.iter().map(|group| group.there.len()).sum();
         let wanted: usize = adds.iter().map(|add| *add as usize).sum();
@@ -58,7 +58,7 @@ impl World<'_> {
         }
     }
 
-    /// Machines to add, or to remove if it is negative.
+    /// Returns the number of machines to add. Negative: to remove.
     fn change(&mut self, group: usize) -> i64 {
         let now = self.now;
         let of = &self.groups[group];

@@ -12,8 +12,8 @@ use fairlead_replay::{Accounts, Estimates, Outcome, Rules, measure, replay, swf}
 
 use crate::day::chance;
 
-/// EASY backfilling of one machine: the first job that waits has a reservation. Others may pass it if they are over by
-/// then, or use what is spare then.
+/// EASY backfilling on one machine: the first waiting job has a reservation. Others may pass it if they end before its
+/// start, or use processors that it leaves free.
 struct Easy<'a> {
     jobs: &'a [swf::TraceJob],
     free: u32,
@@ -113,7 +113,7 @@ fn easy(jobs: &[swf::TraceJob], units: u32) -> Vec<Outcome> {
         .collect()
 }
 
-/// The folder of traces, where there is one.
+/// Returns the folder of traces, if it exists.
 fn traces() -> Option<PathBuf> {
     let named = std::env::var_os("FAIRLEAD_TRACES").map(PathBuf::from);
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
@@ -181,7 +181,7 @@ fn the_engine_runs_each_job_and_never_more_than_fit() {
     }
 }
 
-/// Ten days of jobs of 8 processors that keep 85 % of 128 busy, and a large job each 24 h.
+/// Returns ten days of jobs of 8 processors that keep 85 % of 128 busy, and a large job each 24 h.
 fn stream(seed: u64, large: u32) -> Vec<swf::TraceJob> {
     let mut chance = chance(seed);
     let job = |submit_s, run_s, units, requested_s, user| swf::TraceJob {
@@ -210,8 +210,8 @@ fn longest_wait_s(outcomes: &[Outcome]) -> u64 {
     measure(outcomes, 128).waits.max_s
 }
 
-/// The job that needs all of a host is the hard one: between the end of a job and the next question of its host, nobody has
-/// the share of that job.
+/// The job that needs all of a host is the hard case. Between the end of a job and the next request of its host, nobody
+/// uses the share of that job.
 #[test]
 fn a_job_of_a_whole_host_waits_about_as_long_as_with_easy() {
     for (seed, large) in [(1, 113), (2, 120), (3, 121), (4, 127), (5, 128)] {

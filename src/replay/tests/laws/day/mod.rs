@@ -2,7 +2,7 @@
 
 use fairlead_replay::arrivals::Arrival;
 
-/// Numbers below the one that is asked for, from a seed.
+/// Returns pseudo-random numbers below a bound, from a seed.
 pub(crate) fn chance(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut state = seed;
     move |most| {
@@ -13,7 +13,8 @@ pub(crate) fn chance(seed: u64) -> impl FnMut(u64) -> u64 {
     }
 }
 
-/// A day of jobs in three bursts and between them: five suites of 40 s to 30 min, and half of the shards are 10 s repeats.
+/// Returns a day of jobs in three bursts and between them. There are five suites of 40 s to 30 min, and half of the
+/// shards are 10 s repeats.
 pub(crate) fn day(seed: u64) -> Vec<Arrival> {
     let mut chance = chance(seed);
     let mut all = Vec::new();
