@@ -9,36 +9,36 @@ use serde_json::{Value, json};
 
 use super::{chance::Chance, net::Message, process::site, timer::pause, world::World};
 
-/// The streams of chance for what admins have in mind, and for what they do before calm and in it.
+/// Random streams of the plan, and of admins before and during calm.
 const PLAN_STREAM: u64 = 3;
 const FAULTS_STREAM: u64 = 4;
 const CALM_STREAM: u64 = 5;
-/// How often an admin does something before calm, and in it.
+/// Number of an admin's actions before calm, and during it.
 const FAULTS_TIMES: u64 = 6;
 const CALM_TIMES: u64 = 3;
-/// Of so many jobs one is to be tried elsewhere, in seeds that have such jobs.
+/// Fraction (1 in N) of jobs that are retried on other hosts, in seeds with such jobs.
 const ELSEWHERE_EVERY: u64 = 3;
-/// Failures after which a host is suspect, in seeds that have such hosts, and of so many of their jobs one fails by
-/// its host's fault.
+/// Number of failures after which a host is suspect, in seeds with suspect hosts. The next constant is the fraction (1
+/// in N) of their jobs that fail by the host's fault.
 const SUSPECT_AFTER: u32 = 2;
 const DISK_FAILS_EVERY: u64 = 4;
 
-/// What not all seeds have.
+/// Features that only some seeds have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
-    /// Hosts that are kept for some accounts.
+    /// Hosts that are reserved for some accounts.
     Reserve,
-    /// Hosts that are closed and opened.
+    /// Hosts that are closed and reopened.
     Close,
     /// Limits of accounts and queues.
     Limit,
-    /// Hosts that are put aside when they fail, and tried out.
+    /// Hosts that become suspect after failures, and are checked.
     Suspect,
-    /// Jobs that are tried again on another host.
+    /// Jobs that are retried on another host.
     Elsewhere,
 }
 
-/// What a seed has of it.
+/// Features of a seed.
 #[derive(Debug, Clone)]
 pub(super) struct Plan(Vec<Use>);
 
@@ -56,7 +56,8 @@ impl Plan {
         Self(drawn.map(|(it, _)| it).collect())
     }
 
-    /// The same where hosts come and go: a job that is tried elsewhere waits up to an hour for a host that went.
+    /// Returns the plan for labs whose hosts come and go, without retries on other hosts. Such a retry waits up to an
+    /// hour for a host that is gone.
     pub(super) fn without_elsewhere(mut self) -> Self {
         self.0.retain(|it| *it != Use::Elsewhere);
         self
@@ -66,18 +67,18 @@ impl Plan {
         self.0.contains(&it)
     }
 
-    /// Whether admins do anything while the lab works.
+    /// Returns true if admins act before calm.
     fn is_busy(&self) -> bool {
         let deeds = [Use::Reserve, Use::Close, Use::Limit];
         deeds.into_iter().any(|it| self.has(it))
     }
 
-    /// Whether as few as one job of an account may run: then a cluster never would.
+    /// Returns true if an account may be limited to a single running job. A cluster would then never run.
     pub(super) fn limits(&self) -> bool {
         self.has(Use::Limit)
     }
 
-    /// What a job with this number has besides.
+    /// Adds the fields for these features to a job with this number.
     pub(super) fn adds_to(&self, job: &mut Value, which: u64) {
         // The only other host may have no room for two nodes, and they would wait for it for an hour.
         let is_alone = job.get("cluster").is_none();
@@ -89,7 +90,7 @@ impl Plan {
         }
     }
 
-    /// After how many failures a host is suspect; 0: never.
+    /// Returns the number of failures after which a host is suspect. 0: never.
     pub(super) fn suspect_after(&self) -> u32 {
         if self.has(Use::Suspect) {
             SUSPECT_AFTER
@@ -98,7 +99,7 @@ impl Plan {
         }
     }
 
-    /// What tries out suspect hosts.
+    /// Returns the health check of suspect hosts.
     pub(super) fn health_check(&self) -> Option<HealthCheck> {
         let job = json!({"suite": "sim-check", "run_ms": 100, "exit": 0, "memory": "64M"});
         let job = serde_json::from_value(job).ok()?;
@@ -107,12 +108,12 @@ impl Plan {
     }
 }
 
-/// What an admin asks for.
+/// An admin's request.
 struct Deed {
     what: &'static str,
     path: String,
     body: Value,
-    /// A host that is opened again after so long, ms.
+    /// Host to reopen, and the time until then, ms.
     opens: Option<(String, u64)>,
 }
 
@@ -169,13 +170,13 @@ fn deed(plan: &Plan, hosts: &[String], chance: &mut Chance) -> Option<Deed> {
 }
 
 impl World {
-    /// An admin at work before calm.
+    /// Runs an admin before calm.
     pub(super) async fn administers(self: Arc<Self>) {
         let every_ms = self.scenario.fault_ms / FAULTS_TIMES;
         self.does(FAULTS_STREAM, FAULTS_TIMES, every_ms).await;
     }
 
-    /// An admin at work in calm.
+    /// Runs an admin during calm.
     pub(super) async fn administers_in_calm(self: Arc<Self>) {
         self.does(CALM_STREAM, CALM_TIMES, 6_000).await;
     }
@@ -205,7 +206,7 @@ impl World {
         }
     }
 
-    /// Opens a host, whatever closed it.
+    /// Opens a host, whoever closed it.
     async fn opens(self: &Arc<Self>, host: &str) {
         self.check().is_opened(host);
         let path = format!("/scheduler/v1/hosts/{host}/uncordon");

@@ -2,19 +2,19 @@
 
 use std::ops::RangeInclusive;
 
-/// A small generator (SplitMix64): the same seed and stream give the same numbers for ever.
+/// A small random generator (SplitMix64). The same seed and stream always give the same numbers.
 #[derive(Debug, Clone)]
 pub struct Chance(u64);
 
 impl Chance {
-    /// Streams of one seed have nothing to do with each other.
+    /// Returns the generator of one stream of a seed. Streams are independent.
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut chance = Self(seed ^ stream.wrapping_mul(0xd6e8_feb8_6659_fd93));
         chance.draw();
         chance
     }
 
-    /// The next number, of all of 64 bits.
+    /// Returns the next 64-bit number.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -23,25 +23,25 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// One of `range`, each as likely.
+    /// Returns a number in `range`, all equally likely.
     pub fn within(&mut self, range: RangeInclusive<u64>) -> u64 {
         let (low, high) = range.into_inner();
         let many = high.saturating_sub(low).saturating_add(1);
         low + self.draw() % many
     }
 
-    /// An index below `many`, which is at least 1.
+    /// Returns an index below `many`, which is at least 1.
     pub fn index(&mut self, many: usize) -> usize {
         let many = u64::try_from(many.max(1)).unwrap_or(u64::MAX);
         usize::try_from(self.draw() % many).unwrap_or(0)
     }
 
-    /// `true` so many times of a thousand.
+    /// Returns true with this probability, per mille.
     pub fn hits(&mut self, permille: u32) -> bool {
         self.draw() % 1000 < u64::from(permille)
     }
 
-    /// One of these, each as likely; there is at least one.
+    /// Returns one of these, all equally likely, or `or` if there is none.
     pub fn one_of<T: Copy>(&mut self, all: &[T], or: T) -> T {
         all.get(self.index(all.len())).copied().unwrap_or(or)
     }

@@ -8,7 +8,7 @@ use super::{
     world::{Broken, World},
 };
 
-/// Makes trouble now and then.
+/// Injects troubles at random times.
 pub(super) async fn make_trouble(world: Arc<World>) {
     let every_ms = world.scenario.trouble_every_ms;
     while !world.scenario.troubles.is_empty() {

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::{Counts, Options, Outcome, fresh_from, simulate_all, workers};
 
-/// So many of the last lines of a failed seed's history are shown.
+/// Number of history lines that are shown of a failed seed.
 const LAST_LINES: usize = 60;
 
 /// Simulates replicas, hosts, users and faults in virtual time, and lists broken promises.
@@ -53,7 +53,7 @@ pub struct SimulateArgs {
     keep: Option<PathBuf>,
 }
 
-/// The outcome of many seeds.
+/// Result of many seeds.
 #[derive(Debug, Default)]
 struct Tally {
     seeds: u64,
@@ -65,7 +65,7 @@ struct Tally {
 }
 
 impl SimulateArgs {
-    /// The first seed, and how many there are at most.
+    /// Returns the first seed, and the maximum number of seeds.
     fn range(&self) -> (u64, u64) {
         // The standard library seeds every hasher at random.
         let fresh = || fresh_from(RandomState::new().build_hasher().finish());
@@ -76,7 +76,7 @@ impl SimulateArgs {
         }
     }
 
-    /// Runs the seeds, and prints the failures and the count. Exit code 1: a seed failed; 2: seeds could not run, or a
+    /// Runs the seeds, and prints the failures and the count. Exit code 1: a seed failed. 2: seeds could not run, or a
     /// failed one could not be written.
     #[expect(clippy::print_stderr, reason = "a command speaks to its user")]
     pub fn run(&self) -> ExitCode {
@@ -142,7 +142,8 @@ impl SimulateArgs {
 }
 
 impl Outcome {
-    /// The promise that it broke, and the command that runs it again, in two lines. None: it kept all.
+    /// Returns the broken promise and the command that runs the seed again, in two lines. `None`: all promises were
+    /// kept.
     pub fn broken(&self, replicas_max: usize) -> Option<String> {
         let (invariant, what) = self.violation.as_ref()?;
         let seed = self.seed;
@@ -152,7 +153,7 @@ impl Outcome {
     }
 }
 
-/// Writes a failed seed with the end of its history into a folder, which is made if it is missing.
+/// Writes a failed seed with the end of its history into a folder, which is created if missing.
 fn keep(folder: &Path, outcome: &Outcome, broken: &str) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let path = folder.join(format!("seed-{}.txt", outcome.seed));

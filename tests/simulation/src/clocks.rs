@@ -5,31 +5,31 @@ use std::sync::Arc;
 
 use super::{chance::Chance, timer::pause, world::World};
 
-/// The streams of chance for what a seed has of it, and for when it happens.
+/// Random streams of the plan, and of the times of the events.
 const PLAN_STREAM: u64 = 6;
 const STREAM: u64 = 7;
-/// Of a thousand seeds so many have clocks that step, and so many replicas that are stopped for long.
+/// Share of seeds with clocks that step, per mille. The next constant is the share with replicas that are stopped long.
 const STEPS_PERMILLE: u32 = 150;
 const STOPS_PERMILLE: u32 = 100;
-/// How far clocks step, ms: less than a look notices, just more, minutes.
+/// Sizes of clock steps, ms: below the detection limit, just above it, and minutes.
 const STEPS_MS: [u64; 4] = [4_000, 6_000, 60_000, 400_000];
-/// How long a clock is wrong, ms, at most: a replica stops itself after a minute.
+/// Maximum time for which a clock is wrong, ms. A replica stops itself after a minute.
 const WRONG_MAX_MS: u64 = 90_000;
-/// How often it is looked who gave up, ms.
+/// Interval between checks for replicas that gave up, ms.
 const LOOK_MS: u64 = 1_000;
-/// Most steps of a seed.
+/// Maximum number of clock steps in a seed.
 const STEPS_MAX: u64 = 5;
-/// How long between two of them, ms, at most.
+/// Maximum time between two steps, ms.
 const REST_MAX_MS: u64 = 15_000;
-/// How long a replica is stopped, ms: its number is another's after 60 s.
+/// Time for which a replica is stopped, ms. After 60 s another replica may take its number.
 const STOPPED_MS: std::ops::RangeInclusive<u64> = 65_000..=90_000;
-/// How long there are faults at least in such a seed, ms.
+/// Minimum duration of the faults in such a seed, ms.
 const FAULT_MS: u64 = 130_000;
 
-/// What a seed has of it.
+/// Clock events of a seed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
-    /// Whether clocks step.
+    /// True if clocks step.
     pub(super) steps: bool,
     stops: bool,
 }
@@ -43,7 +43,7 @@ impl Plan {
         }
     }
 
-    /// How long there are faults, if that was so long without it.
+    /// Returns the duration of the faults, ms, at least the minimum if replicas are stopped.
     pub(super) fn fault_ms(self, fault_ms: u64) -> u64 {
         if self.stops {
             fault_ms.max(FAULT_MS)
@@ -54,7 +54,7 @@ impl Plan {
 }
 
 impl World {
-    /// Lets clocks step and stops a replica, until calm.
+    /// Steps clocks and stops a replica, until calm.
     pub(super) async fn moves_clocks(self: Arc<Self>) {
         let plan = self.scenario.clocks;
         let mut chance = Chance::new(self.scenario.seed, STREAM);
@@ -94,7 +94,7 @@ impl World {
         }
     }
 
-    /// Stops replicas that give up because of their clocks, and starts them again, as a supervisor does.
+    /// Restarts replicas that gave up because of their clocks, as a supervisor does.
     pub(super) async fn restarts_who_gave_up(self: Arc<Self>) {
         loop {
             pause(LOOK_MS).await;
@@ -107,7 +107,7 @@ impl World {
                     () = replica.gave_up() => true,
                     () = std::future::ready(()) => false,
                 };
-                // Who stops it wants it alone.
+                // The stop needs the only reference.
                 drop(replica);
                 if gave_up {
                     self.note(format_args!("r{number} gives up"));

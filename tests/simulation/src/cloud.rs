@@ -18,26 +18,26 @@ use super::{
     world::{Violation, World},
 };
 
-/// The stream of chance for pools.
+/// Random stream of pools.
 const STREAM: u64 = 30;
-/// The stream of chance for the floors of a pool.
+/// Random stream of the minimum sizes of a pool.
 const FLOORS_STREAM: u64 = 31;
-/// The name of the pool, and of its provider.
+/// Name of the pool, and of its provider.
 pub(super) const POOL: &str = "elastic";
-/// So many of a thousand calls are lost before or after the deed, until calm.
+/// Share of calls that are lost before or after the action until calm, per mille.
 const LOST: u32 = 100;
-/// So many of a thousand machines never boot, until calm.
+/// Share of machines that never boot until calm, per mille.
 const HANGS: u32 = 150;
 
-/// After so long no request comes once more, ms.
+/// Time after which no request arrives a second time, ms.
 const TWINS_MS: u64 = 40_000;
 
-/// What a seed has of it.
+/// Pool of a seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// Elastic hosts: those behind the others.
+    /// Number of elastic hosts. They stand behind the others.
     pub(super) machines: usize,
-    /// Machines that the pool never falls below.
+    /// Minimum number of machines in the pool.
     pub(super) min: usize,
 }
 
@@ -50,20 +50,20 @@ impl Plan {
         }
     }
 
-    /// Machines that the pool never exceeds: the others take the place of those that are ended.
+    /// Returns the maximum number of machines in the pool. The others replace machines that are ended.
     fn max(self) -> usize {
         (self.machines / 6).max(self.min)
     }
 }
 
-/// A machine that was made.
+/// A machine that was created.
 #[derive(Debug, Clone, Copy)]
 struct Made {
     host: usize,
     is_ended: bool,
 }
 
-/// All machines that were made, by token.
+/// All created machines, by token.
 #[derive(Debug, Default)]
 pub(super) struct Cloud(BTreeMap<String, Made>);
 
@@ -95,7 +95,7 @@ impl Reached {
         }
     }
 
-    /// A call: on its way there, the deed, and on its way back. A process that is paused meanwhile hears of it later.
+    /// Makes a call: request, action, answer. A process that is paused in the meantime gets the answer later.
     async fn call<R>(&self, what: &str, deed: impl FnOnce(&Arc<World>) -> R) -> Result<R, String> {
         let world = &self.world;
         let lost = if world.calm.is_cancelled() { 0 } else { LOST };
@@ -258,7 +258,7 @@ impl World {
         }
     }
 
-    /// What is left of the pool beyond its floor; empty: nothing is.
+    /// Returns a description of the machines above the pool's minimum. Empty: none.
     pub(super) fn pool_left(&self) -> String {
         let Some(plan) = self.scenario.pool else {
             return String::new();
@@ -267,14 +267,14 @@ impl World {
             let cloud = self.cloud();
             (cloud.living(), cloud.0.len())
         };
-        // Of machines that never boot many may be used up.
+        // Machines that never boot may use up many of the planned ones.
         if living == plan.min || made >= plan.machines {
             return String::new();
         }
         format!("{living} machines of a pool whose floor is {}", plan.min)
     }
 
-    /// An admin makes the pool, and changes its floor now and then, until calm.
+    /// Runs an admin that creates the pool, and changes its minimum now and then, until calm.
     pub(super) async fn makes_pool(self: Arc<Self>) {
         let Some((plan, machine)) = self.scenario.pool.zip(self.scenario.hosts.last()) else {
             return;
@@ -320,7 +320,7 @@ impl World {
 }
 
 impl Scenario {
-    /// The hosts that are always there.
+    /// Returns the hosts that always exist.
     pub(super) fn fixed(&self) -> &[super::scenario::HostPlan] {
         let elastic = self.pool.map_or(0, |pool| pool.machines);
         let fixed = self.hosts.len().saturating_sub(elastic);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use fairlead_store::{Condition, StoreHealth};
 use parking_lot::{Mutex, MutexGuard};
 
-/// Both sides of a store, as one replica knows them.
+/// Health of the store's reads and writes, as one replica knows it.
 #[derive(Debug, Default)]
 pub(super) struct Health(Mutex<Sides>);
 
@@ -18,7 +18,7 @@ struct Sides {
 #[derive(Debug, Default)]
 struct Side {
     problem: &'static str,
-    /// The problem is that nobody answers: any answer disproves it.
+    /// True if the problem is that nobody answers. Any answer disproves it.
     is_silence: bool,
     since_ms: u64,
 }

@@ -9,9 +9,9 @@ use fairlead_scheduler::Replica;
 
 use super::{process::Process, world::World};
 
-/// Dimensions of a lab's jobs (accounts, queues, host keys), of which each may keep one job beyond the limit.
+/// Number of dimensions of a lab's jobs (accounts, queues, host keys). Each may keep one job beyond the limit.
 const DIMENSIONS_MAX: u64 = 96;
-/// Requests that one host or user may have open at one replica, those among them that were given up.
+/// Maximum number of open requests of one host or user at one replica, including abandoned ones.
 const OPEN_MAX: u64 = 32;
 
 async fn read(replica: &Replica, path: &str) -> Bytes {
@@ -31,7 +31,7 @@ impl World {
         all.filter(|(process, _)| !process.pause.is_on()).collect()
     }
 
-    /// The named limits hold (I7), and no replica counted a state that breaks an invariant.
+    /// Checks that the named limits hold (I7), and that no replica counted a state that violates an invariant.
     pub(super) async fn counts_are_in_bounds(&self) {
         let jobs_max = u64::from(self.scenario.cache_jobs_max) + DIMENSIONS_MAX;
         let askers = self.scenario.hosts.len() + self.scenario.users;
@@ -54,7 +54,7 @@ impl World {
         }
     }
 
-    /// What replicas say of a job that waits.
+    /// Returns the replicas' explanations of a waiting job.
     pub(super) async fn explained(&self, id: JobId) -> String {
         let mut said = Vec::new();
         for (process, replica) in self.running() {
@@ -68,7 +68,7 @@ impl World {
         said.join("; ")
     }
 
-    /// What replicas still have in mind; empty when it is nothing.
+    /// Returns what replicas still have in memory. Empty: nothing.
     pub(super) async fn left_behind(&self) -> String {
         let mut left = Vec::new();
         for (process, replica) in self.running() {

@@ -2,20 +2,20 @@
 
 use std::ops::Range;
 
-/// A kind of lab. Each has all that the kinds before it have, and one thing more.
+/// Kind of a lab. Each has everything that the previous kinds have, and one more feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Replicas, hosts, users, admins and faults.
     Plain,
-    /// Younger fields of jobs, and replicas of an older version.
+    /// Newer fields of jobs, and replicas of an older version.
     Younger,
     /// Jobs that run in parts.
     Shards,
     /// Jobs that join groups.
     Groups,
-    /// Two jobs of a sequence beside each other.
+    /// Two jobs of a sequence that run at the same time.
     Pairs,
-    /// Jobs that take results of others.
+    /// Jobs that reuse results of others.
     Reuse,
     /// A pool of machines that come and go.
     Pools,
@@ -23,18 +23,18 @@ pub enum Kind {
     Needs,
 }
 
-/// Fresh seeds: no list names them. Their labs are of each kind in turn.
+/// Fresh seeds, which no list names. Their labs are of each kind in turn.
 pub const FRESH: Range<u64> = 500_000_000..1_000_000_000;
 
-/// What fresh seeds were while there were so many kinds. They keep their labs.
+/// Range of fresh seeds in earlier versions. They keep their labs.
 const EARLIER_FRESH: Range<u64> = 1_000_000..500_000_000;
 const EARLIER_KINDS: u64 = 7;
 
-/// How many listed seeds each kind has. Those above have labs with pools.
+/// Number of listed seeds of each kind. Larger seeds have labs with pools.
 const LISTED: u64 = 20_000;
 
 impl Kind {
-    /// All, in order.
+    /// All kinds, in order.
     pub const ALL: [Self; 8] = [
         Self::Plain,
         Self::Younger,
@@ -46,7 +46,7 @@ impl Kind {
         Self::Needs,
     ];
 
-    /// The kind of a seed's lab.
+    /// Returns the kind of a seed's lab.
     pub fn of(seed: u64) -> Self {
         let many = Self::ALL.len() as u64;
         let place = if FRESH.contains(&seed) {
@@ -60,19 +60,19 @@ impl Kind {
         Self::ALL.get(place).copied().unwrap_or(Self::Pools)
     }
 
-    /// Its first listed seed. The others follow it.
+    /// Returns its first listed seed. The others follow it.
     pub fn first_seed(self) -> u64 {
         self as u64 * LISTED + 1
     }
 
-    /// Listed seeds without end, of each kind in turn, the first of each first.
+    /// Returns listed seeds without end, of each kind in turn, beginning with the first of each.
     pub fn listed_seeds() -> impl Iterator<Item = u64> + Send {
         let rounds = 0..LISTED;
         rounds.flat_map(|round| Self::ALL.map(|kind| kind.first_seed() + round))
     }
 }
 
-/// Where a run of at most a million fresh seeds begins, which follows from `number`.
+/// Returns the start of a run of at most a million fresh seeds, derived from `number`.
 pub fn fresh_from(number: u64) -> u64 {
     let room = FRESH.end - FRESH.start - 1_000_000;
     FRESH.start + number % room
@@ -94,7 +94,7 @@ mod tests {
         let from = fresh_from(u64::MAX);
         let kinds: Vec<_> = (from..from + 8).map(Kind::of).collect();
         assert!(Kind::ALL.iter().all(|kind| kinds.contains(kind)));
-        // What earlier versions ran at random stays what it was.
+        // Random seeds of earlier versions keep their labs.
         assert_eq!(Kind::of(FRESH.end), Kind::Pools);
         assert_eq!(Kind::of(309_155_460), Kind::Reuse);
         assert_eq!(Kind::of(0), Kind::Plain);

@@ -2,19 +2,19 @@
 
 use std::{collections::VecDeque, fmt, fmt::Write as _};
 
-/// So many of the last lines are kept for a report.
+/// Number of last lines that are kept for a report.
 const KEPT: usize = 400;
-/// FNV-1a, 64 bits.
+/// Parameters of the hash FNV-1a with 64 bits.
 const HASH_START: u64 = 0xcbf2_9ce4_8422_2325;
 const HASH_PRIME: u64 = 0x0100_0000_01b3;
 
-/// The history of one simulation.
+/// History of one simulation.
 #[derive(Debug)]
 pub(super) struct Log {
     hash: u64,
     lines: u64,
     last: VecDeque<String>,
-    /// Print each line as it comes.
+    /// True if each line is printed at once.
     trace: bool,
 }
 
@@ -48,7 +48,7 @@ impl Log {
         self.last.push_back(line);
     }
 
-    /// The hash over all lines.
+    /// Returns the hash over all lines.
     pub(super) fn hash(&self) -> u64 {
         self.hash
     }
@@ -57,7 +57,7 @@ impl Log {
         self.lines
     }
 
-    /// The last lines, oldest first.
+    /// Returns the last lines, oldest first.
     pub(super) fn last(&self) -> Vec<String> {
         self.last.iter().cloned().collect()
     }

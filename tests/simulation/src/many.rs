@@ -6,10 +6,10 @@ use parking_lot::Mutex;
 
 use super::{Options, Outcome, simulate};
 
-/// Runs seeds, in order, on so many threads at once, and hands over each outcome as soon as it is there.
+/// Runs seeds in order on `workers` threads, and passes on each outcome as soon as it is available.
 ///
 /// # Errors
-/// A runtime cannot be made.
+/// Fails if a runtime cannot be created.
 pub fn simulate_all(
     seeds: impl Iterator<Item = u64> + Send,
     workers: usize,
@@ -30,7 +30,7 @@ pub fn simulate_all(
     })
 }
 
-/// How many seeds run at once unless somebody says otherwise: one per processor.
+/// Returns the default number of seeds that run at once: one per processor.
 pub fn workers() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }

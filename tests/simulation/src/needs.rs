@@ -15,7 +15,7 @@ pub(super) fn take_all_of(host: &HostPlan, job: &mut Map<String, Value>) {
     }
 }
 
-/// Names a job by its number in the submit, and perhaps makes it need one or two of those before it.
+/// Names a job by its number in the submit. May make it need one or two of the previous jobs.
 pub(super) fn link(chance: &mut Chance, number: u64, job: &mut Value) {
     let name = |number: u64| format!("j{number}");
     job["name"] = name(number).into();

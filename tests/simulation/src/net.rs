@@ -14,17 +14,17 @@ use super::{
     world::{Broken, World},
 };
 
-/// Who asks.
+/// Sender of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asker {
     Host(usize),
     User,
 }
 
-/// A request on its way.
+/// A request in transit.
 #[derive(Debug, Clone)]
 pub(super) struct Message {
-    /// What it is, for the history.
+    /// Description for the history.
     pub(super) what: String,
     pub(super) path: String,
     pub(super) body: Bytes,
@@ -53,7 +53,7 @@ impl Message {
     }
 }
 
-/// What came back.
+/// Answer to a request.
 #[derive(Debug, Clone)]
 pub(super) struct Answer {
     pub(super) status: u16,
@@ -69,13 +69,13 @@ impl Answer {
         serde_json::from_slice(&self.body).ok()
     }
 
-    /// The code of a refusal.
+    /// Returns the code of a refusal.
     pub(super) fn code(&self) -> Option<fairlead_api::ErrorCode> {
         let body: fairlead_api::ErrorBody = self.json()?;
         Some(body.code)
     }
 
-    /// Whether it is a list in which some item has this code.
+    /// Returns true if it is a list with an item of this code.
     pub(super) fn has_item(&self, code: fairlead_api::ErrorCode) -> bool {
         let items: Option<Vec<serde_json::Value>> = self.json();
         let mut items = items.into_iter().flatten();
@@ -83,19 +83,19 @@ impl Answer {
     }
 }
 
-/// No answer came.
+/// Failure without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Failed {
-    /// Nobody listens there: certainly not done.
+    /// Nobody listens there. The request was certainly not carried out.
     Refused,
-    /// Done or not.
+    /// It is unknown whether the request was carried out.
     Lost,
 }
 
 type Outcome = Result<Answer, Failed>;
 
 impl World {
-    /// Asks the replica in this place and waits at most so long.
+    /// Asks the replica in this place, with a timeout.
     pub(super) async fn ask(
         self: &Arc<Self>,
         asker: Asker,
@@ -151,7 +151,7 @@ impl World {
         else {
             // A machine that is gone does not even refuse.
             if self.chance().hits(700) {
-                // Whoever asked may have given up.
+                // The sender may have given up.
                 let _ = tell.send(Err(Failed::Refused));
             }
             return;
@@ -183,12 +183,12 @@ impl World {
         }
         pause(self.travel_ms()).await;
         if !answer_is_lost && !self.is_cut(asker, slot) {
-            // Whoever asked may have given up.
+            // The sender may have given up.
             let _ = tell.send(answer);
         }
     }
 
-    /// The same request once more, whose answer nobody reads.
+    /// Sends the same request again, and ignores its answer.
     async fn twin(self: Arc<Self>, process: Arc<Process>, replica: Arc<Replica>, message: Message) {
         let late_ms = self.chance().within(0..=3_000);
         pause(late_ms).await;
@@ -201,7 +201,7 @@ impl World {
         drop(told);
     }
 
-    /// `None`: who asked has given up, and the replica has heard of it.
+    /// Serves a request. `None`: the sender has given up, and the replica was told.
     async fn serve(
         &self,
         process: &Process,

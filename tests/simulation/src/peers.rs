@@ -13,10 +13,10 @@ use super::{
     world::{Broken, World},
 };
 
-/// How long a message may take, ms.
+/// Timeout of a message, ms.
 const SEND_MS: u64 = 2_000;
 
-/// One replica's way to the others.
+/// Connection of one replica to the others.
 pub(super) struct Peers {
     world: Arc<World>,
     process: Arc<Process>,
@@ -81,7 +81,7 @@ impl Peers {
     }
 }
 
-/// A message as versions sent it that told no bodies and knew no new states by their creation.
+/// Returns a message in the form of versions that sent no bodies and did not mark created states.
 fn as_older(body: &Bytes) -> Bytes {
     let Ok(Value::Object(mut message)) = serde_json::from_slice(body) else {
         return body.clone();

@@ -19,7 +19,7 @@ use super::{
     world::World,
 };
 
-/// How long a replica that is stopped in order may take, ms; then it is killed.
+/// Time limit of an orderly stop of a replica, ms. Then it is killed.
 const STOP_MS: u64 = 20_000;
 
 /// One life of a replica.
@@ -30,12 +30,12 @@ pub(super) struct Process {
     pub(super) name: String,
     pub(super) pause: Arc<Pause>,
     pub(super) died: CancellationToken,
-    /// How it finds its store.
+    /// Health of its store.
     pub(super) health: Health,
 }
 
 impl Process {
-    /// Waits until the process runs; for ever, when it is dead.
+    /// Waits until the process runs. It waits forever if the process is dead.
     pub(super) async fn gate(&self) {
         self.pause.over().await;
     }
@@ -55,11 +55,11 @@ impl Process {
 #[derive(Clone)]
 struct Life {
     process: Arc<Process>,
-    /// `None` while it starts.
+    /// The replica. `None`: it is starting.
     replica: Option<Arc<Replica>>,
 }
 
-/// The place of a replica: one address, one life after the other.
+/// Place of a replica: one address with successive lives.
 pub(super) struct Slot {
     number: usize,
     life: Mutex<(u32, Option<Life>)>,
@@ -85,36 +85,36 @@ impl Slot {
         self.life.lock()
     }
 
-    /// Where other replicas reach it.
+    /// Returns its URL for other replicas.
     pub(super) fn url(&self) -> String {
         format!("http://r{}", self.number)
     }
 
-    /// Who listens there now.
+    /// Returns the process and replica that listen there now.
     pub(super) fn up(&self) -> Option<(Arc<Process>, Arc<Replica>)> {
         let life = self.life().1.clone()?;
         Some((life.process, life.replica?))
     }
 
-    /// The process, also while it starts.
+    /// Returns the process, even while it starts.
     fn process(&self) -> Option<Arc<Process>> {
         self.life().1.as_ref().map(|life| Arc::clone(&life.process))
     }
 
-    /// Kills what runs there; `false`: nothing did.
+    /// Kills the process. Returns false if there is none.
     pub(super) fn kill(&self) -> bool {
         let gone = self.life().1.take();
         gone.inspect(|life| life.process.kill()).is_some()
     }
 
-    /// The wall clock of what runs there steps.
+    /// Steps the wall clock of the process.
     pub(super) fn clock_steps(&self, by_ms: i64) {
         if let Some(process) = self.process() {
             process.pause.step_wall(by_ms);
         }
     }
 
-    /// Stops what runs there for so long, or until calm.
+    /// Stops the process for this time, or until calm.
     pub(super) async fn pause_for(&self, world: &World, ms: u64) {
         let Some(process) = self.process() else {
             return;
@@ -130,7 +130,7 @@ impl Slot {
         world.note(format_args!("{} goes on", process.name));
     }
 
-    /// A new process, if none is there.
+    /// Creates a process, if there is none.
     fn begin(&self, world: &World) -> Option<Arc<Process>> {
         let same_name = world.chance().hits(500);
         let mut life = self.life();
@@ -159,7 +159,7 @@ impl Slot {
         Some(process)
     }
 
-    /// Nobody is there any more, if it was this process.
+    /// Removes this process from the place, if it is still there.
     fn clear(&self, process: &Arc<Process>) {
         let mut life = self.life();
         if life
@@ -183,7 +183,7 @@ impl Slot {
     }
 }
 
-/// What jobs get that do not say.
+/// Returns the defaults of jobs.
 pub(super) fn site() -> SiteDefaults {
     SiteDefaults {
         vm_overhead_mb: 0,
@@ -227,7 +227,7 @@ impl World {
         }
     }
 
-    /// Starts a replica in its place, again and again until it stands, as a supervisor does.
+    /// Starts a replica in its place, and repeats until it runs, as a supervisor does.
     pub(super) async fn start_replica(self: Arc<Self>, number: usize) {
         let Some(slot) = self.slots.get(number) else {
             return;
@@ -259,7 +259,7 @@ impl World {
         }
     }
 
-    /// Stops a replica in order: no new work, what waits is answered, then the end.
+    /// Stops a replica in order: it accepts no new work, answers waiting requests, and ends.
     pub(super) async fn stop_replica(&self, number: usize) {
         let Some(slot) = self.slots.get(number) else {
             return;
@@ -294,7 +294,7 @@ impl World {
         ));
     }
 
-    /// Starts every replica that is not there.
+    /// Starts every missing replica.
     pub(super) fn start_missing(self: &Arc<Self>) {
         for (number, slot) in self.slots.iter().enumerate() {
             if slot.process().is_none() {
@@ -303,7 +303,7 @@ impl World {
         }
     }
 
-    /// Whether every replica stands.
+    /// Returns true if every replica runs.
     pub(super) fn all_stand(&self) -> bool {
         self.slots.iter().all(|slot| slot.up().is_some())
     }

@@ -18,12 +18,12 @@ use serde_json::Value;
 
 use super::truth::{Entry, View, place_of};
 
-/// Whether counts, pulls and finds see it.
+/// Returns true if counts, pulls and finds see the job.
 pub(super) fn waits(state: &JobState) -> bool {
     state.stage == Stage::Submit && state.ready
 }
 
-/// Whether a host that offers this could take the job.
+/// Returns true if a host with this offer could take the job.
 pub(super) fn fits(state: &JobState, offer: &Find) -> bool {
     let any_of: Vec<Alternative<String>> = state
         .any_of
@@ -118,7 +118,7 @@ fn size(limit: u32) -> usize {
     usize::try_from(limit.max(1)).unwrap_or(usize::MAX)
 }
 
-/// The first of these, as they come.
+/// Returns the first jobs in the given order.
 fn first_of(jobs: &[&Entry], limit: u32) -> Page {
     Page {
         more: jobs.len() > size(limit),
@@ -131,7 +131,7 @@ fn first_of(jobs: &[&Entry], limit: u32) -> Page {
     }
 }
 
-/// The first of these by rank.
+/// Returns the first jobs by rank.
 fn page(mut jobs: Vec<&Entry>, limit: u32) -> Page {
     jobs.sort_unstable_by_key(|entry| rank(&entry.state));
     first_of(&jobs, limit)
@@ -189,7 +189,7 @@ fn place_name(number: usize) -> String {
     format!("jobs/{number}")
 }
 
-/// The place of a job. Three places are like shards of one index: a version does not tell its shard.
+/// Returns the place of a job. Three places are like shards of one index: a version does not name its shard.
 pub(super) fn known_place(id: JobId, places: usize) -> Option<Arc<str>> {
     (places < 3).then(|| place_name(place_of(id, places)).into())
 }
@@ -385,7 +385,7 @@ fn matches(state: &JobState, search: &Search) -> bool {
         })
 }
 
-/// Counts by the values of a field, most jobs first; of submits: the newest.
+/// Returns counts by the values of a field, most jobs first. Submits come newest first.
 pub(super) fn groups(views: &[Arc<View>], search: &Search, by: GroupBy) -> Vec<Group> {
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
     let all = views.iter().flat_map(|view| view.values());
@@ -419,7 +419,7 @@ pub(super) fn groups(views: &[Arc<View>], search: &Search, by: GroupBy) -> Vec<G
     groups
 }
 
-/// A page of small documents by id.
+/// Returns a page of small documents by id.
 pub(super) fn page_docs(mut docs: Vec<Doc>, find: &DocFind) -> DocPage {
     docs.retain(|doc| doc.id.starts_with(&find.prefix));
     let total = docs.len() as u64;
@@ -428,7 +428,7 @@ pub(super) fn page_docs(mut docs: Vec<Doc>, find: &DocFind) -> DocPage {
     DocPage { docs, total }
 }
 
-/// Small documents that must be looked at, earliest first.
+/// Returns small documents that are due, earliest first.
 pub(super) fn due_docs(docs: Vec<Doc>, before_ms: u64, limit: u32) -> Vec<DueDoc> {
     let due = docs.into_iter().map(|doc| DueDoc {
         at_ms: doc.body.get(AT_MS).and_then(Value::as_u64).unwrap_or(0),

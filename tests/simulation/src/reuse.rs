@@ -18,24 +18,24 @@ use super::{
     world::World,
 };
 
-/// The streams of chance: of poisoned hosts, of settings, and of what there is to run, one each.
+/// Random streams of poisoned hosts, of settings, and of recipes.
 const HOSTS_STREAM: u64 = 20;
 const SETTINGS_STREAM: u64 = 21;
 const RECIPES_STREAM: u64 = 22;
-/// How many different things there are to run.
+/// Number of recipes: different workloads.
 const RECIPES: u64 = 5;
-/// Those that fail now and then, that fail but on poisoned hosts, and that run in parts.
+/// Recipes that fail now and then, that fail except on poisoned hosts, and that run in parts.
 const FLAKY: u64 = 0;
 const POISON: u64 = 1;
 const IN_PARTS: u64 = 2;
-/// Of so many runs of a flaky job one fails.
+/// Fraction (1 in N) of the runs of a flaky job that fail.
 const FLAKY_EVERY: u64 = 3;
-/// The accounts of such jobs. The first one shares its results.
+/// Accounts of such jobs. The first one shares its results.
 pub(super) const ACCOUNTS: [&str; 2] = ["ann", "bob"];
-/// Of a hundred hits so many are audits, in some seeds.
+/// Percentages of reusable jobs that run as audits, in some seeds.
 const AUDIT_PERCENTS: [u64; 3] = [10, 30, 60];
 
-/// The fields of a job here that decide what runs, and where it can.
+/// Fields of a job here that determine its workload and its possible hosts.
 const KEYED: [&str; 18] = [
     "any_of",
     "arch",
@@ -57,7 +57,7 @@ const KEYED: [&str; 18] = [
     "testbox",
 ];
 
-/// What a submitted job runs, in one text: equal texts, equal runs.
+/// Returns the workload of a submitted job as one text. Equal texts mean equal runs.
 pub(super) fn key_of(body: &Spec) -> String {
     let said = KEYED.iter().filter_map(|field| {
         let value = body.get(*field).filter(|value| !value.is_null())?;
@@ -66,14 +66,14 @@ pub(super) fn key_of(body: &Spec) -> String {
     said.collect::<Vec<_>>().join(" ")
 }
 
-/// How old a result may be that the job takes, seconds; 0: it takes none.
+/// Returns the maximum age of a result that the job takes, seconds. 0: it takes none.
 pub(super) fn within_s(body: &Spec) -> u64 {
     let within = body.get("reuse").and_then(|reuse| reuse["within"].as_str());
     let seconds = within.and_then(|text| text.strip_suffix('s')?.parse().ok());
     seconds.unwrap_or(0)
 }
 
-/// One of the things that there are to run, for somebody.
+/// Returns a job with one of the recipes, of a random account.
 pub(super) fn job(scenario: &Scenario, chance: &mut Chance) -> Value {
     let recipe = chance.within(0..=RECIPES - 1);
     let mut job = user::job(
@@ -108,18 +108,18 @@ pub(super) fn job(scenario: &Scenario, chance: &mut Chance) -> Value {
     job
 }
 
-/// Whether a job of a submit is one of those.
+/// Returns true if a job of a submit uses a recipe.
 pub(super) fn is_drawn(scenario: &Scenario, chance: &mut Chance) -> bool {
     scenario.has_reuse() && chance.hits(750)
 }
 
-/// Which host of a seed is poisoned.
+/// Returns the poisoned host of a seed.
 pub(super) fn poisoned(seed: u64) -> Option<usize> {
     let chance = &mut Chance::new(seed, HOSTS_STREAM);
     chance.hits(500).then(|| chance.index(3))
 }
 
-/// How a workload ends on a host.
+/// Returns the exit code of a workload on a host.
 pub(super) fn exit_code(job: &Spec, id: &str, attempt: u16, is_poisoned: bool) -> i32 {
     let number = |field: &str| job.get(field).and_then(Value::as_u64).unwrap_or(0);
     let fails = match number("flaky") {
@@ -133,7 +133,7 @@ pub(super) fn exit_code(job: &Spec, id: &str, attempt: u16, is_poisoned: bool) -
 }
 
 impl World {
-    /// Says how the lab reuses results, and who shares them.
+    /// Sets how the lab reuses results, and which accounts share them.
     pub(super) async fn settles_reuse(self: Arc<Self>) {
         if !self.scenario.has_reuse() {
             return;

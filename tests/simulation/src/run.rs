@@ -16,33 +16,33 @@ use super::{
     world::{Violation, World},
 };
 
-/// How long hosts and replicas may take to find each other again when calm begins, ms: at least, and until
-/// requests whose answers were lost are given up.
+/// Time for hosts and replicas to find each other again when calm begins, ms. It lasts at least the minimum, and until
+/// requests with lost answers are abandoned.
 const SETTLE_MS: RangeInclusive<u64> = 12_000..=60_000;
-/// Jobs that are submitted in calm, to see how they are served.
+/// Number of batches submitted during calm, to check how they are served.
 const CALM_BATCHES: u64 = 4;
-/// The same in seeds with jobs that take results of others: some come when those have ended.
+/// Number of batches in seeds with reuse. Some arrive after the end of the first jobs.
 const CALM_BATCHES_OF_REUSE: u64 = 12;
-/// How often calm is judged, ms.
+/// Interval between checks during calm, ms.
 const LOOK_MS: u64 = 100;
-/// How long nothing may change while jobs are open, besides three leases, ms. The longest job is shorter.
+/// Time without a change while jobs are unfinished, in addition to three leases, ms. The longest job is shorter.
 const STILL_MS: u64 = 30_000;
-/// What a try may take besides its run, ms.
+/// Overhead of a try in addition to its run, ms.
 const TRY_MS: u64 = 2_000;
-/// How long after the last end a replica may believe that something is left, ms: changes are found by a
-/// refresh and a second.
+/// Time after the last end for which a replica may believe that something is left, ms. Changes are found by a refresh
+/// and a second.
 const QUIET_MS: u64 = 10_000;
-/// The same with a pool, whose machines fall idle, retire, and are gone some lists later.
+/// The same with a pool, whose machines become idle, retire, and disappear from lists later.
 const POOL_QUIET_MS: u64 = 900_000;
-/// Longest simulation, ms; more is a bug of the simulation.
+/// Maximum duration of a simulation, ms. A longer one is a bug of the simulation.
 const LIFE_MS: u64 = 3_600_000;
 
-/// How a seed is run.
+/// Options of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Most replicas of a seed, at least 1. Default 4.
+    /// Maximum number of replicas in a seed, at least 1. Default 4.
     pub replicas_max: usize,
-    /// Print each line of the history as it comes. Default false.
+    /// True if each line of the history is printed at once. Default false.
     pub trace: bool,
 }
 
@@ -55,24 +55,24 @@ impl Default for Options {
     }
 }
 
-/// What came of a seed.
+/// Result of a seed.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Which seed.
+    /// The seed.
     pub seed: u64,
-    /// A hash over the whole history: the same for the same seed and code.
+    /// Hash over the whole history. It is equal for the same seed and code.
     pub hash: u64,
-    /// How many lines the history has.
+    /// Number of history lines.
     pub lines: u64,
-    /// How long it took, ms of virtual time.
+    /// Duration, ms of virtual time.
     pub virtual_ms: u64,
-    /// How long draining took after calm began to be judged, ms of virtual time.
+    /// Time from the first check of calm until all jobs ended, ms of virtual time.
     pub drained_ms: u64,
-    /// What was counted.
+    /// Counts of events.
     pub counts: check::Counts,
-    /// The first promise that was not kept: its invariant, and what happened.
+    /// First broken promise: its invariant, and a description.
     pub violation: Option<(String, String)>,
-    /// The last lines of the history, oldest first.
+    /// Last lines of the history, oldest first.
     pub last: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ thread_local! {
     static PANICS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Tasks swallow panics; a simulation must not.
+/// Counts panics, because tasks swallow them and a simulation must not.
 fn count_panics() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -96,7 +96,7 @@ fn count_panics() {
 /// Runs one seed.
 ///
 /// # Errors
-/// The runtime cannot be made.
+/// Fails if the runtime cannot be created.
 pub fn simulate(seed: u64, options: Options) -> std::io::Result<Outcome> {
     count_panics();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -152,7 +152,7 @@ fn outcome(world: &World, seed: u64, drained_ms: u64) -> Outcome {
     }
 }
 
-/// Faults, calm, the end. Returns how long draining took, ms.
+/// Runs the phases: faults, calm, end. Returns the duration of draining, ms.
 async fn phases(world: &Arc<World>) -> u64 {
     for place in 0..world.scenario.places {
         world.tasks.spawn(Arc::clone(world).refreshes(Some(place)));
@@ -197,7 +197,7 @@ async fn phases(world: &Arc<World>) -> u64 {
     drain(world).await
 }
 
-/// New jobs come in calm; all that is open ends, in order, and nobody idles meanwhile.
+/// Submits new jobs during calm, and waits for the end of all jobs, in order and without idle hosts.
 async fn drain(world: &Arc<World>) -> u64 {
     let began_ms = world.now_ms();
     world.note(format_args!("calm is judged"));
@@ -229,7 +229,7 @@ async fn drain(world: &Arc<World>) -> u64 {
         }
         let now_ms = world.now_ms();
         let still_ms = now_ms - world.check().changed_ms.max(began_ms);
-        // What was put off by a clock that was set back since comes so much later.
+        // Jobs delayed by a clock that was set back arrive later by that step.
         let stepped_ms = world.check().stepped_ms();
         let patience_ms = STILL_MS + 3 * world.scenario.lease_ms + stepped_ms;
         // Admins may take their time when nobody waits for them.
@@ -270,13 +270,13 @@ async fn submits_in_calm(world: Arc<World>) {
     }
 }
 
-/// The first job that a text names.
+/// Returns the first job that a text names.
 fn first_job(text: &str) -> Option<JobId> {
     let mut words = text.split(|c: char| !c.is_ascii_digit());
     words.find(|word| word.len() == 19)?.parse().ok()
 }
 
-/// When all has ended, every replica knows it: nothing is left behind in its memory.
+/// Checks that every replica knows the end of everything, and keeps nothing in memory.
 async fn quiet(world: &Arc<World>) {
     let mut left = String::new();
     let quiet_ms = if world.scenario.pool.is_some() {
@@ -303,7 +303,7 @@ async fn quiet(world: &Arc<World>) {
     world.violated("I7", format!("all has ended, and there is still {left}"));
 }
 
-/// How long all jobs would take one after the other, each as often as it may be tried, ms.
+/// Returns the time that all jobs would take one after the other, with all their tries, ms.
 fn all_ms(world: &World) -> u64 {
     let truth = world.truth();
     let number = |body: &fairlead_job::Spec, field: &str| {
@@ -317,7 +317,7 @@ fn all_ms(world: &World) -> u64 {
 }
 
 impl World {
-    /// Makes what was written visible to searches, again and again: a place's jobs, or all small documents.
+    /// Makes writes visible to searches repeatedly: a place's jobs, or all small documents.
     async fn refreshes(self: Arc<Self>, place: Option<usize>) {
         let every_ms = self.scenario.refresh_ms;
         let first_ms = self.chance().within(0..=every_ms);

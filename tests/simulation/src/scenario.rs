@@ -4,26 +4,26 @@
 
 use super::{admins::Plan, chance::Chance, clocks, cloud, kind::Kind, reuse};
 
-/// Of the CPUs of hosts.
+/// Random stream of the hosts' CPUs.
 const CPUS_STREAM: u64 = 8;
-/// How far a clock is from the true time at most, ms.
+/// Maximum distance of a clock from the true time, ms.
 const SKEW_MS: i64 = 2_000;
 
 /// Tags that hosts may have.
 pub(super) const TAGS: [&str; 3] = ["ssd", "net10g", "old"];
 
-/// How often what goes wrong, of a thousand.
+/// Rates of faults, per mille.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Faults {
     /// A request of a host or a user never arrives.
     pub(super) request_lost: u32,
-    /// Its answer never does.
+    /// The answer to a request never arrives.
     pub(super) answer_lost: u32,
-    /// It arrives twice.
+    /// A request arrives twice.
     pub(super) request_doubled: u32,
-    /// It, or its answer, takes seconds.
+    /// A request or its answer takes seconds.
     pub(super) message_slow: u32,
-    /// A message between replicas never arrives, arrives twice, takes seconds.
+    /// A message between replicas is lost, arrives twice, or takes seconds.
     pub(super) peer_lost: u32,
     pub(super) peer_doubled: u32,
     pub(super) peer_slow: u32,
@@ -33,25 +33,25 @@ pub(super) struct Faults {
     pub(super) search_stale: u32,
     /// A call of the store takes seconds.
     pub(super) call_slow: u32,
-    /// A write is not done, and nobody is told.
+    /// A write is not carried out, and nobody gets an answer.
     pub(super) write_lost: u32,
-    /// A write is done, and nobody is told.
+    /// A write is carried out, and nobody gets an answer.
     pub(super) write_unanswered: u32,
-    /// Nobody is told, and the write is done seconds later, if it still can be.
+    /// Nobody gets an answer, and the write is carried out seconds later, if that is still possible.
     pub(super) write_late: u32,
-    /// A write is done and answered as a conflict: the store's own second try met its first.
+    /// A write is carried out, but answered as a conflict, because the store's own retry met the first try.
     pub(super) write_as_conflict: u32,
-    /// A write is not done and answered as a conflict.
+    /// A write is not carried out, and is answered as a conflict.
     pub(super) write_conflict: u32,
     /// A write is refused for now (429).
     pub(super) write_not_taken: u32,
-    /// A write is seen for a while by whoever made it, and then it never was: a primary that was cut off.
+    /// A write is visible to its writer for a while and then lost, as on a primary that was cut off.
     pub(super) write_phantom: u32,
-    /// One item of a batch meets its own fault.
+    /// One item of a batch has its own fault.
     pub(super) item_alone: u32,
-    /// Only one half of a submitted job (state or body) gets in at the first try.
+    /// Only one half of a submitted job (state or body) is stored at the first try.
     pub(super) submit_half: u32,
-    /// A refresh comes seconds late.
+    /// A refresh is seconds late.
     pub(super) refresh_late: u32,
 }
 
@@ -90,30 +90,30 @@ impl Faults {
     }
 }
 
-/// What happens to a whole process, machine or store.
+/// Event that affects a whole process, machine or store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// A replica dies and is started anew.
+    /// A replica dies and is restarted.
     ReplicaDies,
-    /// A replica is stopped for seconds.
+    /// A replica is paused for seconds.
     ReplicaPauses,
-    /// A replica is stopped in order and started anew.
+    /// A replica is stopped in order and restarted.
     ReplicaRestarts,
-    /// A replica and the store do not reach each other.
+    /// A replica and the store cannot reach each other.
     ReplicaWithoutStore,
-    /// Two replicas do not reach each other.
+    /// Two replicas cannot reach each other.
     PeersApart,
     /// A host loses its power, or its agent dies.
     HostDies,
-    /// A host reaches no replica.
+    /// A host cannot reach any replica.
     HostAlone,
-    /// A host and one replica do not reach each other.
+    /// A host and one replica cannot reach each other.
     HostApart,
-    /// Nobody reaches the store.
+    /// The store is unreachable.
     StoreAway,
-    /// The store takes seconds.
+    /// Calls of the store take seconds.
     StoreSlow,
-    /// The store takes no writes.
+    /// The store refuses writes.
     StoreFull,
     /// Writes conflict.
     StoreConflicts,
@@ -136,25 +136,25 @@ impl Trouble {
     ];
 }
 
-/// A host as it is.
+/// Description of a host.
 #[derive(Debug, Clone)]
 pub(super) struct HostPlan {
     pub(super) name: String,
-    /// `hw` alone, or `vm` and/or `dc`.
+    /// Kinds: `hw` alone, or `vm` and/or `dc`.
     pub(super) kinds: Vec<&'static str>,
     pub(super) arch: &'static str,
     pub(super) memory_mb: u32,
-    /// None: its agent does not say.
+    /// Number of CPUs. `None`: its agent does not report it.
     pub(super) cpus: Option<u32>,
     pub(super) tags: Vec<&'static str>,
     pub(super) devices: Vec<&'static str>,
     pub(super) jobs_max: u32,
     pub(super) wait_s: u32,
-    /// Whether its jobs go on while its agent is away.
+    /// True if its jobs continue while its agent is away.
     pub(super) jobs_survive: bool,
-    /// How often it was booted, which its kernel tells. None: it does not say what it is.
+    /// Number of boots, which its kernel version shows. `None`: it reports no facts.
     pub(super) boots: Option<u32>,
-    /// Whether jobs succeed on it that fail everywhere else.
+    /// True if jobs succeed on it that fail everywhere else.
     pub(super) is_poisoned: bool,
 }
 
@@ -163,8 +163,8 @@ impl HostPlan {
         self.kinds == ["hw"]
     }
 
-    /// In half of the seeds hosts have CPUs, though one may not say so. A stream of its own: the other half stays as
-    /// it was without them.
+    /// Adds CPUs to hosts in half of the seeds, though one host may not report them. They have their own random stream,
+    /// so the other half stays unchanged.
     fn with_cpus(self, cpus: &mut Chance, counted: bool) -> Self {
         let many = [1, 2, 4, 16].map(Some);
         let drawn = cpus.one_of(&[many[0], many[1], many[2], many[3], None], None);
@@ -206,37 +206,37 @@ impl HostPlan {
     }
 }
 
-/// All that a seed says before anything happens.
+/// Plan of a seed before its start.
 #[derive(Debug, Clone)]
 pub(super) struct Scenario {
     pub(super) seed: u64,
     pub(super) hosts: Vec<HostPlan>,
-    /// For each replica what its wall clock is ahead of the true time, ms.
+    /// Lead of each replica's wall clock over the true time, ms.
     pub(super) skews_ms: Vec<i64>,
     pub(super) users: usize,
-    /// Jobs to be submitted while there are faults, about.
+    /// Approximate number of jobs submitted during the faults.
     pub(super) jobs: u64,
     pub(super) lease_ms: u64,
     pub(super) heartbeat_ms: u64,
     pub(super) cache_jobs_max: u32,
     pub(super) refresh_ms: u64,
-    /// Shards of the jobs' index.
+    /// Number of shards of the jobs' index.
     pub(super) places: usize,
     pub(super) fault_ms: u64,
     pub(super) faults: Faults,
-    /// What may happen, and how far apart on average, ms.
+    /// Possible troubles. The next field is their average distance, ms.
     pub(super) troubles: Vec<Trouble>,
     pub(super) trouble_every_ms: u64,
     pub(super) admins: Plan,
     pub(super) clocks: clocks::Plan,
     pub(super) kind: Kind,
-    /// The replica whose messages to others are those of an older version.
+    /// Replica whose messages to others are those of an older version.
     pub(super) older: Option<usize>,
-    /// The pool whose machines are the last hosts.
+    /// Pool whose machines are the last hosts.
     pub(super) pool: Option<cloud::Plan>,
 }
 
-/// The hosts, and behind them those of the pool: like the first one.
+/// Returns the hosts, followed by those of the pool, which are like the first one.
 fn with_elastic(mut hosts: Vec<HostPlan>, pool: Option<cloud::Plan>) -> Vec<HostPlan> {
     if let Some((pool, like)) = pool.zip(hosts.first().cloned()) {
         hosts.extend((0..pool.machines).map(|n| HostPlan {
@@ -306,32 +306,32 @@ impl Scenario {
         }
     }
 
-    /// Whether its jobs have younger fields.
+    /// Returns true if its jobs have newer fields.
     pub(super) fn is_younger(&self) -> bool {
         self.kind >= Kind::Younger
     }
 
-    /// Whether some of its jobs run in parts.
+    /// Returns true if some of its jobs run in parts.
     pub(super) fn has_shards(&self) -> bool {
         self.kind >= Kind::Shards
     }
 
-    /// Whether jobs join groups.
+    /// Returns true if jobs join groups.
     pub(super) fn has_groups(&self) -> bool {
         self.kind >= Kind::Groups
     }
 
-    /// Whether two jobs of a sequence run beside each other.
+    /// Returns true if two jobs of a sequence may run at the same time.
     pub(super) fn has_pairs(&self) -> bool {
         self.kind >= Kind::Pairs
     }
 
-    /// Whether jobs need others of their submit, and some take whole hosts.
+    /// Returns true if jobs need others of their submit, and some take whole hosts.
     pub(super) fn has_needs(&self) -> bool {
         self.kind >= Kind::Needs
     }
 
-    /// Whether jobs take results of others.
+    /// Returns true if jobs reuse results of others.
     pub(super) fn has_reuse(&self) -> bool {
         self.kind >= Kind::Reuse
     }

@@ -20,7 +20,7 @@ use super::{
     world::{Broken, World},
 };
 
-/// How long a call may go unanswered, ms.
+/// Timeout of a call, ms.
 const CALL_MS: u64 = 3_000;
 
 type Outcome = Result<Version, ItemError>;
@@ -34,14 +34,14 @@ enum Op {
     Put(DocKind, DocWrite),
 }
 
-/// When a write was sent, and when its answer arrives: until then a refresh may miss it, ms.
+/// Send time of a write, and arrival time of its answer. Until then a refresh may miss it, ms.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     asked_ms: u64,
     told_ms: u64,
 }
 
-/// What becomes of a write.
+/// Fate of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Done,
@@ -55,7 +55,7 @@ enum Fate {
     Half,
 }
 
-/// The store, as one replica reaches it.
+/// The store as one replica reaches it.
 pub(super) struct Handle {
     world: Arc<World>,
     process: Arc<Process>,
@@ -90,14 +90,14 @@ impl Handle {
             .within(if slow { 200..=2_500 } else { 0..=5 })
     }
 
-    /// The way there. `false`: it does not get there.
+    /// Simulates the way of a request. Returns false if it does not arrive.
     async fn go(&self) -> bool {
         self.process.gate().await;
         pause(self.half_ms()).await;
         !self.is_cut()
     }
 
-    /// The way back, which takes so long. `false`: the answer does not get here.
+    /// Simulates the way of an answer, which takes this time. Returns false if it does not arrive.
     async fn come_back(&self, takes_ms: u64) -> bool {
         pause(takes_ms).await;
         let arrives = !self.is_cut();
@@ -111,8 +111,7 @@ impl Handle {
         arrives
     }
 
-    /// Nobody is reached: the system says so at once, or nobody says anything. Returns whether it is
-    /// certain that nothing was sent.
+    /// Simulates an unreachable store: a refusal at once, or no answer. Returns true if certainly nothing was sent.
     async fn give_up(&self) -> bool {
         let at_once = self.world.chance().hits(500);
         pause(if at_once { 5 } else { CALL_MS }).await;
@@ -211,7 +210,7 @@ impl Handle {
         apply(&self.world, op, &self.process, asked)
     }
 
-    /// One write meets its fate.
+    /// Applies one write according to its fate.
     fn meet(&self, op: &Op, fate: Fate, asked: Asked) -> Outcome {
         if fate != Fate::Done {
             let name = &self.process.name;
@@ -224,13 +223,13 @@ impl Handle {
                 if self.world.chance().hits(500) {
                     self.world.truth().create_body(job);
                 } else {
-                    // What comes of it shows when the other half comes.
+                    // The result shows when the other half arrives.
                     let _ = create_state(&self.world, job, &self.process, asked);
                 }
                 Err(unknown())
             }
             (Fate::Half | Fate::Unanswered, _) => {
-                // Whatever came of it, nobody hears it.
+                // Nobody gets the result.
                 let _ = self.apply(op, asked);
                 Err(unknown())
             }
@@ -265,7 +264,7 @@ impl Handle {
         }
     }
 
-    /// The write is on its way for seconds, whatever becomes of who sent it.
+    /// Applies the write seconds later, whatever happens to its sender.
     fn later(&self, op: Op, asked: Asked) {
         let (world, process) = (Arc::clone(&self.world), Arc::clone(&self.process));
         let late_ms = world.chance().within(10..=8_000);

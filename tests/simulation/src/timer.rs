@@ -4,7 +4,7 @@ use std::{future::Future, time::Duration};
 
 use tokio::time::Instant;
 
-/// Milliseconds since the simulation began.
+/// Clock of milliseconds since the start of the simulation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timer(Instant);
 
@@ -23,7 +23,7 @@ impl Timer {
     }
 }
 
-/// Waits so many milliseconds of virtual time.
+/// Waits for this number of milliseconds of virtual time.
 #[expect(
     clippy::disallowed_methods,
     reason = "the simulation's named timer module"
@@ -34,7 +34,7 @@ pub(super) async fn pause(ms: u64) {
     }
 }
 
-/// `None`: it took longer than so many milliseconds.
+/// Runs `work` with a timeout, ms. `None`: it took longer.
 pub(super) async fn within<T>(ms: u64, work: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(Duration::from_millis(ms), work)
         .await

@@ -16,16 +16,16 @@ use super::{
     world::{Violation, World},
 };
 
-/// Most timers of a seed.
+/// Maximum number of timers in a seed.
 const TIMERS_MAX: u64 = 2;
-/// The stream of chance for what timers are.
+/// Random stream of the timers.
 const STREAM: u64 = 2;
-/// From so many stretches of times on, a timer joins the two oldest.
+/// Number of handled intervals from which on a timer merges the two oldest.
 const STRETCHES_MAX: usize = 8;
-/// Who has them.
+/// Account of the timers.
 const ACCOUNT: &str = "tim";
 
-/// Which run of which timer a job is.
+/// Returns the timer and run that a job belongs to.
 pub(super) fn run_of(body: &Spec) -> Option<String> {
     let (timer, due) = (
         body.get("timer")?.as_str()?,
@@ -34,7 +34,7 @@ pub(super) fn run_of(body: &Spec) -> Option<String> {
     Some(format!("the run of {timer} due at {due}"))
 }
 
-/// What this seed's timers are, by name.
+/// Returns the timers of this seed, by name.
 fn drawn(world: &World) -> Vec<(String, Value)> {
     let chance = &mut Chance::new(world.scenario.seed, STREAM);
     let many = chance.within(0..=TIMERS_MAX);
@@ -56,7 +56,7 @@ fn drawn(world: &World) -> Vec<(String, Value)> {
 }
 
 impl World {
-    /// Submits this seed's timers.
+    /// Submits the timers of this seed.
     pub(super) async fn makes_timers(self: Arc<Self>) {
         for (name, job) in drawn(&self) {
             let message = Message::new(name, "/scheduler/v1/timers", &job);
@@ -64,7 +64,7 @@ impl World {
         }
     }
 
-    /// Pauses all timers: what is due before is begun, and nothing after.
+    /// Pauses all timers. Runs that are due before are started, and none after.
     pub(super) async fn pauses_timers(self: &Arc<Self>) {
         for (name, _) in drawn(self) {
             let path = format!("/scheduler/v1/timers/{name}/pause?account={ACCOUNT}");
@@ -81,7 +81,7 @@ impl World {
     }
 }
 
-/// How many times a timer says that it has seen to; 0: it remembers too many stretches to tell.
+/// Returns the number of due times that a timer has handled. 0: it remembers too many intervals to tell.
 fn seen_to(stretches: &Value, period_ms: u64) -> u64 {
     let stretches = stretches.as_array().map_or(&[][..], Vec::as_slice);
     if stretches.len() >= STRETCHES_MAX {
@@ -94,8 +94,8 @@ fn seen_to(stretches: &Value, period_ms: u64) -> u64 {
     stretches.iter().map(times).sum()
 }
 
-/// Each time of each timer that came is a run, or was left out or missed; each run is a job, and no other job is. Where
-/// clocks step, the last run may be one of a clock that was set back since: only the times that were seen to came surely.
+/// Checks that each due time of each timer was run, skipped or missed. Each run must be a job, and no other job may
+/// exist. If clocks step, the last run may be of a clock that was set back since, so only handled times certainly came.
 pub(super) fn add_up(truth: &Truth, clocks_step: bool) -> Result<(), Violation> {
     let mut jobs: BTreeMap<&str, u64> = BTreeMap::new();
     for body in truth.bodies().filter(|body| run_of(body).is_some()) {

@@ -9,12 +9,12 @@ use fairlead_store::{
     Created, Doc, DocKind, DocWrite, Expect, ItemError, JobState, NewJob, Patch, StoredJob, Version,
 };
 
-/// A state of a job as it is stored.
+/// A stored state of a job.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) state: Arc<JobState>,
     pub(super) version: Version,
-    /// A refresh before this time may miss it: whoever wrote it has not heard yet that it is in.
+    /// Time before which a refresh may miss it, because its writer has no answer yet, ms.
     hidden_until_ms: u64,
 }
 
@@ -27,7 +27,7 @@ impl Entry {
     }
 }
 
-/// What searches see of a place, or of all of them.
+/// Jobs that searches see in a place, or in all places.
 pub(super) type View = BTreeMap<JobId, Entry>;
 
 /// One shard.
@@ -60,11 +60,12 @@ struct Docs {
     seen_before: Arc<Vec<Doc>>,
 }
 
-/// A write that was taken by a primary which had been cut off: seen by those who reach it, never kept.
+/// A write that was taken by a primary that had been cut off. It is visible to those who reach that primary, and never
+/// kept.
 #[derive(Debug)]
 struct Phantom<T> {
     what: T,
-    /// Which replica still reaches that primary, and until when, ms.
+    /// Replica that still reaches that primary. The next field is the end of that time, ms.
     slot: usize,
     until_ms: u64,
 }
@@ -87,14 +88,14 @@ pub(super) struct Change {
 #[derive(Debug)]
 pub(super) struct Truth {
     places: Vec<Place>,
-    /// With their versions: a body takes a number among the changes of its state's place.
+    /// Bodies with their versions. A body takes a number among the changes of its state's place.
     bodies: BTreeMap<JobId, (Spec, Version)>,
     docs: BTreeMap<DocKind, Docs>,
     phantoms: BTreeMap<JobId, Phantom<Entry>>,
     phantom_docs: BTreeMap<(DocKind, String), Phantom<Doc>>,
 }
 
-/// The place of a job among so many.
+/// Returns the place of a job among `places`.
 pub(super) fn place_of(id: JobId, places: usize) -> usize {
     let many = u64::try_from(places).unwrap_or(1);
     usize::try_from(id.get() % many.max(1)).unwrap_or(0)
@@ -127,18 +128,18 @@ impl Truth {
         self.places.get_mut(number)
     }
 
-    /// The state as it is in truth.
+    /// Returns the true state of a job.
     pub(super) fn job(&self, id: JobId) -> Option<&Entry> {
         self.places.get(self.place_of(id))?.jobs.get(&id)
     }
 
-    /// All states as they are in truth.
+    /// Returns all true states.
     pub(super) fn states(&self) -> impl Iterator<Item = &JobState> {
         let places = self.places.iter().flat_map(|place| place.jobs.values());
         places.map(|entry| &*entry.state)
     }
 
-    /// The state as a replica reads it in real time.
+    /// Returns the state as a replica reads it in real time.
     pub(super) fn read(&self, id: JobId, slot: usize, now_ms: u64) -> Option<StoredJob> {
         let phantom = self.phantoms.get(&id);
         phantom
@@ -147,7 +148,7 @@ impl Truth {
             .map(Entry::stored)
     }
 
-    /// All small documents of a kind, as they are.
+    /// Returns all small documents of a kind.
     pub(super) fn docs(&self, kind: DocKind) -> impl Iterator<Item = &Doc> {
         let docs = self.docs.get(&kind);
         docs.into_iter().flat_map(|docs| docs.present.values())
@@ -161,7 +162,7 @@ impl Truth {
         self.bodies.get(&id).map(|(body, _)| body)
     }
 
-    /// What is told of new jobs: with the versions of their bodies.
+    /// Returns the answers for new jobs, with the versions of their bodies.
     pub(super) fn created(
         &self,
         ids: &[JobId],
@@ -175,7 +176,7 @@ impl Truth {
         each.map(created).collect()
     }
 
-    /// Stores the body of a new job; `false`: another one is there.
+    /// Stores the body of a new job. Returns false if another one exists.
     pub(super) fn create_body(&mut self, job: &NewJob) -> bool {
         let id = job.state.job_id;
         if let Some(body) = self.body(id) {
@@ -186,7 +187,7 @@ impl Truth {
         true
     }
 
-    /// Stores the state of a new job, once: a repeat of what is there is written over it.
+    /// Stores the state of a new job once. A repeat overwrites the existing state.
     pub(super) fn create_state(
         &mut self,
         job: &NewJob,
@@ -200,7 +201,7 @@ impl Truth {
         Ok(self.write(before, Arc::new(job.state.clone()), hidden_until_ms))
     }
 
-    /// Compare-and-set.
+    /// Applies a compare-and-set write.
     pub(super) fn patch(
         &mut self,
         patch: &Patch,
@@ -246,8 +247,8 @@ impl Truth {
         }
     }
 
-    /// A write that will be seen by one replica for a while, and then never was: the place has a new
-    /// primary, which counts on from where the old one was.
+    /// Makes a write visible to one replica for a while, without ever keeping it. The place has a new primary, which
+    /// continues to count from the old one's number.
     pub(super) fn phantom(&mut self, patch: &Patch, slot: usize, until_ms: u64) {
         let Some(entry) = self.job(patch.id).filter(|it| it.version == patch.expect) else {
             return;
@@ -276,7 +277,7 @@ impl Truth {
         self.phantoms.insert(patch.id, phantom);
     }
 
-    /// The same for a small document.
+    /// Does the same for a small document.
     pub(super) fn phantom_doc(
         &mut self,
         kind: DocKind,
@@ -298,7 +299,7 @@ impl Truth {
         self.phantom_docs.insert((kind, write.id.clone()), phantom);
     }
 
-    /// Makes what a place holds visible to searches.
+    /// Makes the writes of a place visible to searches.
     pub(super) fn refresh_place(&mut self, number: usize, now_ms: u64) {
         if let Some(place) = self.places.get_mut(number) {
             let mut now = place.jobs.clone();
@@ -314,8 +315,8 @@ impl Truth {
         }
     }
 
-    /// Makes everything visible to searches, as a refresh that every copy has acknowledged does: no later search
-    /// sees less.
+    /// Makes everything visible to searches, as after a refresh that every copy has acknowledged. No later search sees
+    /// less.
     pub(super) fn refresh_all(&mut self) {
         for place in 0..self.places.len() {
             self.refresh_place(place, u64::MAX);
@@ -329,7 +330,7 @@ impl Truth {
         }
     }
 
-    /// The same for all small documents.
+    /// Makes all small documents visible to searches.
     pub(super) fn refresh_docs(&mut self) {
         for docs in self.docs.values_mut() {
             let now = Arc::new(docs.present.values().cloned().collect());
@@ -337,7 +338,7 @@ impl Truth {
         }
     }
 
-    /// What searches see of each place; one refresh earlier where `stale` says so.
+    /// Returns the jobs that searches see in each place, one refresh earlier where `stale` returns true.
     pub(super) fn seen(&self, mut stale: impl FnMut() -> bool) -> Vec<Arc<View>> {
         let views = self.places.iter().map(|place| {
             let view = if stale() {
@@ -350,7 +351,7 @@ impl Truth {
         views.collect()
     }
 
-    /// A small document as a replica reads it in real time.
+    /// Returns a small document as a replica reads it in real time.
     pub(super) fn doc(&self, kind: DocKind, id: &str, slot: usize, now_ms: u64) -> Option<Doc> {
         let phantom = self.phantom_docs.get(&(kind, id.to_owned()));
         let seen = phantom.and_then(|phantom| phantom.seen_by(slot, now_ms));
@@ -387,7 +388,7 @@ impl Truth {
 }
 
 impl Docs {
-    /// The version that a write would get; `None`: it expects another one.
+    /// Returns the version that a write would get. `None`: it expects another one.
     fn next_if(&self, write: &DocWrite) -> Option<Version> {
         let current = self.present.get(&write.id).map(|doc| doc.version);
         let as_expected = match write.expect {

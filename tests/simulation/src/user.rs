@@ -16,25 +16,25 @@ use super::{
     world::World,
 };
 
-/// How long people wait for an answer, ms.
+/// Time that people wait for an answer, ms.
 const ANSWER_MS: u64 = 15_000;
-/// How often they repeat what was not answered.
+/// Maximum number of tries of a request without an answer.
 const TRIES: u32 = 4;
-/// Most jobs of one submit.
+/// Maximum number of jobs in one submit.
 const BATCH_MAX: u64 = 6;
 
-/// Of so many jobs the first are in these sequences: one in eight.
+/// Sequences of the first jobs of every 16: one job in eight is in a sequence.
 const SEQUENCES: [&str; 2] = ["s", "t"];
 
-/// Of twelve jobs without a queue these name one that nobody made: invented ones, and other accounts' own.
+/// Unknown queues that the first jobs of every 12 without a queue name: invented ones, and other accounts' own.
 const INVENTED: [&str; 5] = ["x-1", "x-2", "x-3", "ann", "dee"];
 
 /// Names of groups.
 const GROUPS: [&str; 6] = ["g1", "g2", "g3", "g4", "g5", "g6"];
-/// Of so many jobs this one is of two nodes.
+/// Position among every 16 jobs of the one that becomes a cluster of two nodes.
 const CLUSTER: u64 = 5;
 
-/// Whether each host that could run the job runs several at once.
+/// Returns true if each host that could run the job runs several at once.
 fn has_room_for_two(scenario: &Scenario, job: &Value) -> bool {
     let could = |host: &&HostPlan| {
         let kinds = host.kinds.iter();
@@ -45,7 +45,7 @@ fn has_room_for_two(scenario: &Scenario, job: &Value) -> bool {
     job.get("memory").is_some() && !scenario.admins.limits() && hosts.all(takes_two)
 }
 
-/// Makes a cluster of a job: two nodes that one host has room for.
+/// Makes a job a cluster of two nodes that one host has room for.
 fn make_cluster(job: &mut Value) {
     let memory = job["memory"].as_str().unwrap_or_default();
     let memory_mb: u64 = memory.trim_end_matches('M').parse().unwrap_or(0);
@@ -79,7 +79,7 @@ fn join(chance: &mut Chance, job: &mut Value) {
     job["group"] = group;
 }
 
-/// A job that at least one host can run.
+/// Returns a job that at least one host can run.
 pub(super) fn job(scenario: &Scenario, chance: &mut Chance) -> Value {
     let host = scenario.fixed().get(chance.index(scenario.fixed().len()));
     let mut job = json!({
@@ -108,7 +108,7 @@ pub(super) fn job(scenario: &Scenario, chance: &mut Chance) -> Value {
     job
 }
 
-/// When it may begin, how long it may wait, by when it must be over.
+/// Adds times: earliest start, maximum wait, and latest end.
 fn times(chance: &mut Chance, job: &mut serde_json::Map<String, Value>) {
     let times = [
         (100, "start_at", "+", 1..=12),
@@ -123,7 +123,7 @@ fn times(chance: &mut Chance, job: &mut serde_json::Map<String, Value>) {
     }
 }
 
-/// Where it may run: on this host, and perhaps on others like it.
+/// Chooses hosts: this one, and perhaps others like it.
 fn place(host: &HostPlan, chance: &mut Chance, job: &mut serde_json::Map<String, Value>) {
     let kind = chance.one_of(&host.kinds, "dc");
     let here = chance.hits(250);
@@ -156,8 +156,8 @@ fn place(host: &HostPlan, chance: &mut Chance, job: &mut serde_json::Map<String,
     }
 }
 
-/// Tags that the host lacks, alternatives and preferences, so that the host can run the job all the same, perhaps only
-/// after a wait.
+/// Adds tags that the host lacks, alternatives and preferences. The host can still run the job, perhaps only after a
+/// wait.
 fn choose_by_tags(host: &HostPlan, chance: &mut Chance, job: &mut serde_json::Map<String, Value>) {
     let lacks = TAGS.iter().copied().filter(|tag| !host.tags.contains(tag));
     let lacked: Vec<&str> = lacks.filter(|_| chance.hits(400)).collect();
@@ -190,7 +190,7 @@ fn choose_by_tags(host: &HostPlan, chance: &mut Chance, job: &mut serde_json::Ma
 }
 
 impl World {
-    /// Asks some replica, then others, until there is an answer that stands.
+    /// Asks a random replica, then others, until there is a final answer.
     pub(super) async fn person_asks(
         self: &Arc<Self>,
         what: &str,
@@ -218,7 +218,7 @@ impl World {
         None
     }
 
-    /// The job with this number of a submit.
+    /// Returns the job with this number of a submit.
     fn draws(&self, chance: &mut Chance, what: &str, number: u64) -> Value {
         let may_reuse = reuse::is_drawn(&self.scenario, chance);
         let mut job = if may_reuse {
@@ -262,7 +262,7 @@ impl World {
         job
     }
 
-    /// Submits so many jobs in one request; those that were accepted are noted and returned.
+    /// Submits `many` jobs in one request. The accepted ones are noted and returned.
     pub(super) async fn submit(self: &Arc<Self>, many: u64) -> Vec<JobId> {
         let what = self.check().next_submit();
         let jobs: Vec<Value> = {
@@ -289,7 +289,7 @@ impl World {
         accepted
     }
 
-    /// One person, until calm.
+    /// Runs one person, until calm.
     pub(super) async fn person(self: Arc<Self>, jobs: u64) {
         let (mut left, mut mine) = (jobs, Vec::new());
         let every_ms = (self.scenario.fault_ms / (left / 2).max(1)).max(1);

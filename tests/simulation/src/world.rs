@@ -18,29 +18,29 @@ use super::{
     truth::Truth,
 };
 
-/// True time at the start, UTC epoch ms: some day.
+/// True time at the start, UTC epoch ms. It is an arbitrary day.
 pub(super) const WALL_START_MS: u64 = 1_790_000_000_000;
 
-/// Something that is broken for a while.
+/// A temporary failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Broken {
-    /// A replica and the store do not reach each other.
+    /// A replica and the store cannot reach each other.
     StoreOf(usize),
-    /// A host and a replica do not reach each other.
+    /// A host and a replica cannot reach each other.
     Line { host: usize, slot: usize },
-    /// Two replicas do not reach each other; the smaller number first.
+    /// Two replicas cannot reach each other, the smaller number first.
     Peers(usize, usize),
-    /// Nobody reaches the store.
+    /// The store is unreachable.
     Store,
-    /// The store takes seconds.
+    /// Calls of the store take seconds.
     Slow,
-    /// The store takes no writes.
+    /// The store refuses writes.
     Full,
     /// Most writes conflict.
     Conflicts,
 }
 
-/// A promise that was not kept.
+/// A broken promise.
 #[derive(Debug, Clone)]
 pub(super) struct Violation {
     pub(super) invariant: &'static str,
@@ -52,16 +52,16 @@ pub(super) struct Violation {
 pub(super) struct World {
     pub(super) scenario: Scenario,
     pub(super) timer: Timer,
-    /// Everything that moves by itself; ends with the simulation.
+    /// Background tasks. They end with the simulation.
     pub(super) tasks: TaskTracker,
-    /// The troubles are over.
+    /// Cancelled when the troubles are over.
     pub(super) calm: CancellationToken,
-    /// A promise was not kept, or all is done.
+    /// Cancelled when a promise is broken or all is done.
     pub(super) over: CancellationToken,
     pub(super) slots: Vec<Slot>,
-    /// Inputs and outputs: all replicas see the same.
+    /// Inputs and outputs, shared by all replicas.
     pub(super) content: ContentStore,
-    /// The hosts, by number.
+    /// Hosts, by number.
     pub(super) machines: Arc<[Arc<Machine>]>,
     cloud: Mutex<Cloud>,
     chance: Mutex<Chance>,
@@ -98,23 +98,23 @@ impl World {
         }
     }
 
-    /// Milliseconds since the start.
+    /// Returns the milliseconds since the start.
     pub(super) fn now_ms(&self) -> u64 {
         self.timer.now_ms()
     }
 
-    /// What a clock that is right says now, UTC epoch ms.
+    /// Returns the true time, UTC epoch ms.
     pub(super) fn true_ms(&self) -> u64 {
         WALL_START_MS.saturating_add(self.now_ms())
     }
 
-    /// What a replica's wall clock says now, UTC epoch ms.
+    /// Returns the time of a replica's wall clock, UTC epoch ms.
     pub(super) fn wall_ms(&self, slot: usize) -> u64 {
         self.true_ms()
             .saturating_add_signed(self.check().clock_of(slot))
     }
 
-    /// A replica's wall clock steps, and that of those who come after it.
+    /// Steps the wall clock of a place, for its replica and all later ones.
     pub(super) fn clock_steps(&self, slot: usize, by_ms: i64) {
         self.note(format_args!("the clock of r{slot} steps by {by_ms} ms"));
         self.check().clock_steps(slot, by_ms);
@@ -127,7 +127,7 @@ impl World {
         self.chance.lock()
     }
 
-    /// `true` so many times of a thousand. Asks for no number where there is no such fault.
+    /// Returns true with this probability, per mille. It draws no number if the probability is 0.
     pub(super) fn hits(&self, permille: u32) -> bool {
         permille > 0 && self.chance().hits(permille)
     }
@@ -175,13 +175,13 @@ impl World {
         }
     }
 
-    /// From now on nothing goes wrong any more.
+    /// Ends all faults.
     pub(super) fn calm_down(&self) {
         *self.faults.lock() = Faults::default();
         self.calm.cancel();
     }
 
-    /// A promise was not kept: the first one ends the simulation.
+    /// Notes a broken promise. The first one ends the simulation.
     pub(super) fn violated(&self, invariant: &'static str, what: String) {
         self.note(format_args!("VIOLATION {invariant}: {what}"));
         self.violation
@@ -194,7 +194,7 @@ impl World {
         self.violation.lock().clone()
     }
 
-    /// Looks at what just happened, and ends the simulation if it must not happen.
+    /// Runs a check of a recent event, and ends the simulation if it fails.
     pub(super) fn checked(&self, look: impl FnOnce(&mut Check, u64) -> Result<(), Violation>) {
         let looked = look(&mut self.check(), self.now_ms());
         if let Err(Violation { invariant, what }) = looked {

@@ -13,16 +13,16 @@ use fairlead_simulation::{
     Counts, FRESH, Kind, Options, Outcome, fresh_from, simulate, simulate_all, workers,
 };
 
-/// Listed seeds of one run besides [`BROKEN_ONCE`].
+/// Number of listed seeds in one run, in addition to [`BROKEN_ONCE`].
 const SEEDS: u64 = 100;
-/// Fresh seeds of one run.
+/// Number of fresh seeds in one run.
 const FRESH_SEEDS: u64 = 300;
-/// Whether a broken fresh seed fails the check. As long as an hour of `scripts/soak` finds some, a commit would fail for
-/// what it did not break: they are reported, and kept in [`KEPT`]. True once an hour is clean.
+/// True if a broken fresh seed fails the test. As long as an hour of `scripts/soak` finds some, a commit would fail for
+/// bugs that it did not cause. So they are reported, and kept in [`KEPT`]. It becomes true once an hour is clean.
 const FRESH_SEEDS_FAIL: bool = false;
-/// Holds the broken fresh seeds of the last run; `scripts/test` prints it at its end.
+/// File with the broken fresh seeds of the last run. `scripts/test` prints it at its end.
 const KEPT: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/broken-fresh-seeds");
-/// Seeds that broke a promise once: they stay.
+/// Seeds that once broke a promise. They stay in the list.
 const BROKEN_ONCE: [u64; 70] = [
     432, 447, 460, 497, 648, 653, 700, 789, 982, 1_216, 1_500, 2_077, 2_214, 2_536, 2_725, 2_743,
     2_864, 3_077, 3_141, 3_257, 3_433, 3_450, 3_504, 3_667, 3_720, 3_875, 3_910, 4_085, 4_201,
@@ -31,7 +31,7 @@ const BROKEN_ONCE: [u64; 70] = [
     9_316, 9_555, 9_824, 40_026, 40_187, 40_203, 100_019, 100_030, 100_037, 100_076, 100_248,
     100_394, 100_426, 100_748, 121_888,
 ];
-/// Fresh ones that did, from `scripts/soak` and from checks.
+/// Fresh seeds that broke a promise, found by `scripts/soak` and by checks.
 const BROKEN_FRESH: [u64; 5] = [
     9_117_331,
     309_155_251,
@@ -39,7 +39,7 @@ const BROKEN_FRESH: [u64; 5] = [
     748_794_254,
     748_795_519,
 ];
-/// Most replicas of a seed.
+/// Maximum number of replicas in a seed.
 const REPLICAS_MAX: usize = 4;
 
 const OPTIONS: Options = Options {
@@ -51,7 +51,7 @@ fn run(seed: u64) -> Outcome {
     simulate(seed, OPTIONS).unwrap_or_else(|error| panic!("no runtime for one thread: {error}"))
 }
 
-/// How many seeds.
+/// Returns the number of seeds.
 #[expect(
     clippy::disallowed_methods,
     reason = "other numbers of seeds are asked for by variables"
@@ -61,12 +61,12 @@ fn asked(variable: &str, usual: u64) -> u64 {
     many.and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// Says it at once, whatever cargo keeps of the output until the test ends.
+/// Prints a line at once, although cargo holds back the output of a test until its end.
 fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Runs seeds, and says at once which one breaks what. Returns their number, the counts, and what they broke.
+/// Runs seeds, and prints broken ones at once. Returns their number, the counts, and the broken promises.
 fn judged(seeds: impl Iterator<Item = u64> + Send) -> (u64, Counts, Vec<String>) {
     let (mut many, mut counts, mut broken) = (0, Counts::default(), Vec::new());
     let done = simulate_all(seeds, workers(), OPTIONS, |outcome| {
@@ -95,7 +95,7 @@ fn no_seed_breaks_a_promise() {
         broken.len(),
         broken.join("\n")
     );
-    // What never happens proves nothing.
+    // Events that never happen prove nothing.
     assert!(counts.acknowledged > many * 10, "{counts:?}");
     assert!(counts.runs > many * 10, "{counts:?}");
     assert!(counts.wholes > many / 5, "{counts:?}");
@@ -112,7 +112,7 @@ fn no_seed_breaks_a_promise() {
     );
 }
 
-/// What git says in this repository. None: there is no git, or no repository.
+/// Returns the output of git in this repository. `None`: there is no git, or no repository.
 fn git(words: &[&str]) -> Option<String> {
     let mut command = Command::new("git");
     command
@@ -124,8 +124,8 @@ fn git(words: &[&str]) -> Option<String> {
     output.status.success().then(|| text.trim().to_owned())
 }
 
-/// Where the fresh seeds begin, and why there: the commit decides. The same seeds judge
-/// changes that are not committed yet. Without git, those that begin all fresh ones.
+/// Returns the first fresh seed and the reason for it, derived from the commit. The same seeds judge uncommitted
+/// changes. Without git, it is the start of all fresh seeds.
 fn fresh_of_this_commit() -> (u64, String) {
     let Some(commit) = git(&["rev-parse", "HEAD"]) else {
         return (FRESH.start, "no git tells a commit".to_owned());
@@ -162,7 +162,7 @@ fn fresh_seeds_of_this_commit_are_judged() {
         "{}",
         broken.join("\n")
     );
-    // What never happens proves nothing.
+    // Events that never happen prove nothing.
     assert!(counts.runs > many * 10, "{counts:?}");
 }
 

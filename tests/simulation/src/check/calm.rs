@@ -13,22 +13,22 @@ use super::{
 };
 use crate::{scenario::HostPlan, truth::Truth, world::Violation};
 
-/// How long a host may idle beside a job besides a refresh, ms (I6), and what messages take.
+/// Time for which a host may idle beside a waiting job in addition to a refresh, ms (I6). It includes the messages.
 const IDLE_MS: u64 = 2_000 + 500;
-/// How late a job's time may be noticed besides a refresh, ms, and how much later by each further replica.
+/// Delay after which a job's time must be noticed in addition to a refresh, ms, and the further delay for each replica.
 const LATE_MS: u64 = 5_000;
 const TURN_MS: u64 = 2_000;
-/// How long a claim may be on its way, ms: a job that is being claimed is not passed over.
+/// Maximum duration of a claim, ms. A job that is being claimed is not passed over.
 const CLAIM_MS: u64 = 1_000;
 
 impl Check {
-    /// From now on calm is judged.
+    /// Starts the judgement of calm.
     pub(crate) fn calm_begins(&mut self, now_ms: u64) {
         self.calm_since_ms = Some(now_ms);
         self.history.claims.clear();
     }
 
-    /// What time brings has come: each replica looks a little later than the one before it.
+    /// Checks that due times were noticed. Each replica looks a little later than the previous one.
     fn nobody_is_late(&self, calm_ms: u64, now_ms: u64) -> Result<(), Violation> {
         let patience_ms = LATE_MS + self.refresh_ms + TURN_MS * self.replicas;
         if now_ms < calm_ms + patience_ms {
@@ -57,8 +57,8 @@ impl Check {
         }
     }
 
-    /// Whether an engine may keep a host for a job that has waited for long by some replica's clock. Only clocks that
-    /// were far apart make it so long.
+    /// Returns true if an engine may reserve a host for a job that has waited long by some replica's clock. Only clocks
+    /// that were far apart make the wait so long.
     fn may_be_reserved(&self, plan: &HostPlan, now_ms: u64) -> bool {
         let after_ms = EngineConfig::default().reserve_after_ms;
         let before_ms = self.latest_wall_ms(now_ms).saturating_sub(after_ms);
@@ -69,7 +69,7 @@ impl Check {
         })
     }
 
-    /// No host has waited long for work while a job has waited long for it (I6).
+    /// Checks that no host waits long for work while a job waits long for it (I6).
     pub(crate) fn nobody_idles(&self, now_ms: u64) -> Result<(), Violation> {
         let Some(calm_ms) = self.calm_since_ms else {
             return Ok(());
@@ -127,7 +127,7 @@ impl Check {
         Ok(())
     }
 
-    /// No claim passed over a job of a higher class that its host could have run (I4).
+    /// Checks that no claim passed over a job of a higher class that its host could have run (I4).
     pub(crate) fn higher_classes_went_first(&mut self, now_ms: u64) -> Result<(), Violation> {
         let due = |claim: &Claimed| claim.at_ms + CLAIM_MS < now_ms;
         let claims = std::mem::take(&mut self.history.claims);
@@ -182,7 +182,7 @@ impl Check {
         }
     }
 
-    /// Jobs that have not ended.
+    /// Returns the unfinished jobs.
     pub(crate) fn open(&self) -> Vec<JobId> {
         let open = self
             .history
@@ -192,7 +192,7 @@ impl Check {
         open.map(|(id, _)| *id).collect()
     }
 
-    /// All is over: every acknowledged job is there and has ended, as was reported.
+    /// Checks the end: every acknowledged job exists and has ended as reported.
     pub(crate) fn all_ended(&self, truth: &Truth) -> Result<(), Violation> {
         for id in &self.acknowledged {
             let Some(entry) = truth.job(*id) else {
@@ -226,7 +226,7 @@ impl Check {
     }
 }
 
-/// Whether the end of this claim is kept.
+/// Returns true if the end of this claim is recorded.
 fn is_on_record(state: &JobState, token: &str, health: Health) -> bool {
     let last = state.claim_token == token && state.stage == Stage::Finish && state.health == health;
     let earlier = |it: &fairlead_store::Attempt| it.claim_token == token && it.health == health;

@@ -1,40 +1,40 @@
 //! Counts events over simulations. A check of an event that never happens proves nothing.
 
-/// What is counted for the report.
+/// Counts for the report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Jobs that users were told are in.
+    /// Jobs acknowledged to users.
     pub acknowledged: u64,
-    /// Claims that are in.
+    /// Stored claims.
     pub claims: u64,
-    /// Attempts whose lease was lost.
+    /// Attempts with a lost lease.
     pub lost: u64,
     /// Grants that were put back undelivered.
     pub given_back: u64,
-    /// Workloads that began.
+    /// Workloads that started.
     pub runs: u64,
-    /// Runs that began while a former owner of the job, who does not know it yet, still ran it.
+    /// Workloads that started while a former owner of the job, which does not know it yet, still ran it.
     pub overlaps: u64,
     /// Jobs in parts that ended after their shards.
     pub wholes: u64,
-    /// Jobs that went on after those that they need.
+    /// Jobs that went on after the jobs that they need.
     pub needed: u64,
-    /// Jobs that have the result of another one.
+    /// Jobs with the result of another job.
     pub reused: u64,
-    /// Those of them that waited for it.
+    /// Reused jobs that waited for the result.
     pub shared: u64,
-    /// Those of them that have one of another account.
+    /// Reused jobs with a result of another account.
     pub reused_of_others: u64,
-    /// Jobs that waited for one that ran the same thing, whatever came of it.
+    /// Jobs that waited for an identical one, with any outcome.
     pub joins: u64,
-    /// Jobs that ran to check the result of another one.
+    /// Audits: jobs that ran to check the result of another job.
     pub audits: u64,
     /// Keys whose runs ended in different ways.
     pub differing: u64,
 }
 
 impl Counts {
-    /// Adds those of another simulation.
+    /// Adds the counts of another simulation.
     pub fn add(&mut self, other: Self) {
         self.acknowledged += other.acknowledged;
         self.claims += other.claims;

@@ -10,26 +10,26 @@ use serde_json::Value;
 use super::{Check, broken, fit::lacks};
 use crate::{scenario::HostPlan, world::Violation};
 
-/// Whose jobs alone a suspect host gets.
+/// Account of health checks. A suspect host gets only its jobs.
 pub(super) const HEALTH_CHECK: &str = "health-check";
-/// How long replicas may not know of a document or a job besides a refresh, ms: what is read every other second, and
-/// a claim on its way.
+/// Time for which replicas may not know of a document or a job in addition to a refresh, ms. It covers a read every
+/// other second, and a claim in transit.
 const NEWS_MS: u64 = 2_500 + 1_000;
-/// How often they read which hosts there are, ms.
+/// Interval at which replicas read the list of hosts, ms.
 const HOSTS_MS: u64 = 10_000;
 
-/// What is known of who gets a host.
+/// Restrictions on the jobs of a host.
 #[derive(Debug, Default)]
 struct Door {
     closed: bool,
     suspect: bool,
-    /// For whom it is kept, and until when by the replicas' clocks, UTC epoch ms.
+    /// Accounts that it is reserved for, and the end by the replicas' clocks, UTC epoch ms.
     kept: Option<(Vec<String>, u64)>,
-    /// When any of this changed.
+    /// Time of the last change, ms.
     since_ms: u64,
-    /// When the host was first written down.
+    /// Time of the first document of the host, ms.
     known_ms: Option<u64>,
-    /// Whether an admin has opened it.
+    /// True if an admin has opened it.
     opened: bool,
 }
 
@@ -55,7 +55,7 @@ struct Limit {
     full_until_ms: u64,
 }
 
-/// Hosts by name, limits by account (`false`) or queue (`true`), and the health checks that were written down.
+/// Hosts by name, limits by account (`false`) or queue (`true`), and the recorded health checks.
 #[derive(Debug, Default)]
 pub(super) struct Doors {
     hosts: BTreeMap<String, Door>,
@@ -76,12 +76,12 @@ impl Check {
         NEWS_MS + self.refresh_ms
     }
 
-    /// An admin is about to open a host.
+    /// Notes that an admin is about to open a host.
     pub(crate) fn is_opened(&mut self, host: &str) {
         self.doors.hosts.entry(host.to_owned()).or_default().opened = true;
     }
 
-    /// Hosts that are still suspect; empty when none is.
+    /// Returns the hosts that are still suspect. Empty: none.
     pub(crate) fn suspects(&self) -> String {
         let hosts = self.doors.hosts.iter();
         let suspects = hosts.filter(|(_, door)| door.suspect);
@@ -89,7 +89,7 @@ impl Check {
         suspects.collect::<Vec<_>>().join(", ")
     }
 
-    /// Hosts that ask in the calm and are not stored, so that no other replica knows of them; empty when all are.
+    /// Returns the hosts that ask during calm and are not stored, so that no other replica knows them. Empty: none.
     pub(crate) fn strangers(&self) -> String {
         let known = |host: &str| {
             self.doors
@@ -107,7 +107,7 @@ impl Check {
         strangers.collect::<Vec<_>>().join(", ")
     }
 
-    /// A small document was written in truth.
+    /// Notes that a small document was written in truth.
     pub(super) fn doc_written(
         &mut self,
         kind: DocKind,
@@ -151,7 +151,7 @@ impl Check {
         Ok(())
     }
 
-    /// Only an admin opens a host, or a health check that it passed.
+    /// Checks that only an admin, or a passed health check, opens a host.
     fn closure_written(
         &mut self,
         host: &str,
@@ -178,7 +178,7 @@ impl Check {
         Ok(())
     }
 
-    /// A health check comes to be: somebody must have written down that it is to be.
+    /// Checks a new health check: a document must have recorded it before.
     pub(super) fn check_is_made(&self, id: JobId) -> Result<(), Violation> {
         if self.doors.checks.contains(&id) {
             return Ok(());
@@ -186,7 +186,7 @@ impl Check {
         broken("I11", format!("health check {id} is one too many"))
     }
 
-    /// Which limits are reached.
+    /// Finds the limits that are reached.
     pub(super) fn fill_limits(&mut self, now_ms: u64) {
         for (whose, limit) in &mut self.doors.limits {
             let states = self.history.jobs.values().map(|track| &track.state);
@@ -200,7 +200,7 @@ impl Check {
         }
     }
 
-    /// Whether a waiting job may be kept from a host by other things than what the host is.
+    /// Returns true if restrictions may keep a waiting job off a host, apart from the host's properties.
     pub(super) fn is_kept_off(&self, state: &JobState, plan: &HostPlan, now_ms: u64) -> bool {
         let fresh = |since_ms: u64| since_ms > 0 && since_ms + 3 * self.news_ms() > now_ms;
         let door = self.doors.hosts.get(&plan.name);
@@ -213,7 +213,7 @@ impl Check {
             })
     }
 
-    /// A claim, by who must know of all that was long before.
+    /// Checks that a claim respects all restrictions that its replica must have known.
     pub(super) fn may_have_it(
         &self,
         after: &JobState,
@@ -262,7 +262,7 @@ impl Check {
         Ok(())
     }
 
-    /// A job that failed and is to be tried elsewhere may come back only where no other host could run it.
+    /// Checks that a job that avoids a host returns there only if no other host could run it.
     pub(super) fn goes_elsewhere(
         &self,
         before: &JobState,
@@ -297,7 +297,7 @@ impl Check {
         }
     }
 
-    /// What is kept for some until a time is everybody's after it.
+    /// Checks that reservations end at their time.
     pub(super) fn nothing_is_kept_for_ever(
         &self,
         calm_ms: u64,

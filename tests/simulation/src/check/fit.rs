@@ -5,7 +5,7 @@ use fairlead_store::JobState;
 
 use crate::scenario::HostPlan;
 
-/// Keys that a host offers.
+/// Returns the keys that a host offers.
 fn keys(plan: &HostPlan) -> Vec<String> {
     let group = plan.name.split("--").next().unwrap_or_default();
     let each = plan.kinds.iter().map(|kind| match *kind {
@@ -22,7 +22,7 @@ fn keys(plan: &HostPlan) -> Vec<String> {
     each.flatten().collect()
 }
 
-/// What a host lacks for a job.
+/// Returns a description of what a host lacks for a job.
 pub(super) fn lacks(state: &JobState, plan: &HostPlan) -> Option<String> {
     let keys = keys(plan);
     if !state.host_keys.iter().any(|key| keys.contains(key)) {

@@ -8,10 +8,10 @@ use fairlead_store::JobState;
 use super::{Check, broken, fit::lacks, hosts::may_have, queues::is_in_its_queue};
 use crate::{query::waits, truth::Change, world::Violation};
 
-/// How long a host that was told to stop a job has to say that it did.
+/// Time within which a host must report that it stopped a job as told, ms.
 const STOPPING_MS: u64 = 120_000;
 
-/// A claim that is in.
+/// A stored claim.
 #[derive(Debug, Clone)]
 pub(super) struct Claimed {
     pub(super) at_ms: u64,
@@ -23,30 +23,30 @@ pub(super) struct Claimed {
     pub(super) host: usize,
 }
 
-/// What was stored of one job.
+/// History of the stored states of one job.
 #[derive(Debug)]
 pub(super) struct Track {
     pub(super) state: Arc<JobState>,
     pub(super) changed_ms: u64,
-    /// Since when it waits and may run.
+    /// Time since which it waits and may run, ms.
     pub(super) waits_since_ms: Option<u64>,
-    /// When it last stopped waiting.
+    /// Time at which it last stopped waiting, ms.
     pub(super) waited_until_ms: u64,
-    /// The replica that wrote it last before its host was heard of: only that one can have handed it out.
+    /// Replica that wrote it last before its host was heard of. Only that replica can have handed it out.
     pub(super) handed_by: String,
-    /// Each claim's token, and the session and request that it was for. The job may be another session's since.
+    /// Session and request of each claim, by token. The job may belong to another session since.
     claims: BTreeMap<String, (String, u64)>,
 }
 
 impl Track {
-    /// What its present claim was for.
+    /// Returns session and request of its present claim.
     pub(super) fn asked(&self) -> Option<(&str, u64)> {
         let (session, request) = self.claims.get(&self.state.claim_token)?;
         Some((session, *request))
     }
 }
 
-/// What was stored of all of them.
+/// History of all jobs.
 #[derive(Debug, Default)]
 pub(super) struct History {
     pub(super) jobs: BTreeMap<JobId, Track>,
@@ -92,7 +92,7 @@ impl History {
 }
 
 impl Check {
-    /// A state has changed in truth, `by` this replica.
+    /// Checks a state that replica `by` changed in truth.
     pub(super) fn changed(
         &mut self,
         change: &Change,
@@ -194,7 +194,7 @@ impl Check {
         self.claimed(after, asked_ms, now_ms)
     }
 
-    /// Of the jobs of one sequence as many run as their limits say, the tries of one before the next one.
+    /// Checks that the jobs of a sequence respect their limits, and that a job's retries run before the next job.
     fn alone_in_its_sequence(&self, after: &JobState) -> Result<(), Violation> {
         let beside = |state: &&Arc<JobState>| {
             state.job_id != after.job_id
@@ -224,7 +224,7 @@ impl Check {
         )
     }
 
-    /// A claim: its host can run it, and its request is not over-filled.
+    /// Checks a claim: its host can run it, and its request is not overfilled.
     fn claimed(&mut self, after: &JobState, asked_ms: u64, now_ms: u64) -> Result<(), Violation> {
         let id = after.job_id;
         let found = self.plans.iter().position(|plan| plan.name == after.host);
@@ -326,7 +326,7 @@ impl Check {
         Ok(())
     }
 
-    /// All nodes of a cluster waited for each other in a round in which one runs.
+    /// Checks that all nodes of a cluster waited for each other in a round in which one runs.
     fn begins_with_its_peers(&self, after: &JobState) -> Result<(), Violation> {
         let Some(place) = &after.cluster else {
             return Ok(());
@@ -334,7 +334,7 @@ impl Check {
         let was_there = |peer: &JobState| {
             let round = peer.cluster.as_ref().map_or(0, |peer| peer.round);
             let waits = peer.stage >= Stage::WaitPeer && peer.stage.is_held();
-            // What it went through to get on, or what ended it, came after that.
+            // A peer may since have gone on to a later round, or ended.
             round > place.met || peer.stage.is_terminal() || (round == place.met && waits)
         };
         let known = |id| self.history.jobs.get(id).map(|track| &track.state);
@@ -394,13 +394,13 @@ impl Check {
         Ok(())
     }
 
-    /// It was told to stop so long ago, by the clock that is furthest ahead, that its host should have said that it did.
+    /// Returns true if its host should have reported the stop by now, by the clock that is furthest ahead.
     fn did_not_stop(&self, state: &JobState, now_ms: u64) -> bool {
         state.stop_asked && state.stop_ms.saturating_add(STOPPING_MS) <= self.latest_wall_ms(now_ms)
     }
 
-    /// A lease was lost: its host must not have been told that all is well within the lease, unless it says itself
-    /// that it no longer has the job.
+    /// Checks a lost lease. Its host must not have had a good answer within the lease, unless it reports that it no
+    /// longer has the job.
     fn lease_was_lost(&mut self, before: &JobState, asked_ms: u64) -> Result<(), Violation> {
         self.counts.lost += 1;
         let key = (before.job_id, before.claim_token.clone());
@@ -438,7 +438,7 @@ impl Check {
     }
 }
 
-/// A node of a cluster that was not let through goes into another round.
+/// Checks that a cluster node that was not let through goes into another round.
 fn gave_up_waiting(before: &JobState, after: &JobState) -> bool {
     let both = before.cluster.as_ref().zip(after.cluster.as_ref());
     both.is_some_and(|(before, after)| !before.is_through() && after.round > before.round)
@@ -474,7 +474,7 @@ fn ends_leaves_waiting(
             // No peer is left for the try that it waits for.
             Stage::Finish if after.cluster.is_some() && failed == Some(after.health) => Ok(()),
             Stage::Finish if after.health == Health::TimeoutSubmit && is_due => Ok(()),
-            // What becomes of it is judged by its shards.
+            // Its shards decide the end of a parent.
             Stage::Finish if after.shards.is_some() => Ok(()),
             Stage::Cancel | Stage::AbortWait | Stage::AbortInvalid => Ok(()),
             stage => broken("I9", format!("waiting job {id} goes to {stage}")),

@@ -9,33 +9,33 @@ use fairlead_store::JobState;
 use super::{Check, Run, broken};
 use crate::world::Violation;
 
-/// What a request offered.
+/// Room that a request offered.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Offered {
     pub(super) memory_mb: u32,
-    /// None: it did not say.
+    /// Number of CPUs. `None`: not reported.
     pub(super) cpus: Option<u32>,
     pub(super) jobs: u32,
 }
 
 impl Offered {
-    /// Whether it is more memory or more CPUs than another has.
+    /// Returns true if it has more memory or more CPUs than `other`.
     pub(super) fn is_more_than(&self, other: &Self) -> bool {
         let more_cpus = self.cpus.zip(other.cpus).is_some_and(|(a, b)| a > b);
         self.memory_mb > other.memory_mb || more_cpus
     }
 }
 
-/// One host's own view.
+/// A host as it sees itself.
 #[derive(Debug, Default)]
 pub(super) struct HostSide {
-    /// The session that lives; empty: none does.
+    /// Its living session. Empty: none.
     pub(super) session: String,
-    /// What each request of the session offered.
+    /// Room that each request of the session offered.
     offers: BTreeMap<u64, Offered>,
-    /// The request that waits for an answer, and when it was sent.
+    /// Request that waits for an answer, and its send time, ms.
     pub(super) asks: Option<(ConsumeRequest, u64)>,
-    /// The session's last one, answered or not: a copy of it may still be on its way.
+    /// Last request of the session, answered or not. A copy of it may still be in transit.
     pub(super) asked: Option<ConsumeRequest>,
 }
 
@@ -46,15 +46,15 @@ impl HostSide {
     }
 }
 
-/// Whether who asks so may have a job that is its by the store: it names it, or had not read the answer that
-/// brings it. Else it has lost it.
+/// Returns true if the sender of this request may have a job that is its own in the store. It names the job, or had not
+/// read the answer with it. Otherwise it has lost the job.
 pub(super) fn may_have(request: &ConsumeRequest, state: &JobState) -> bool {
     let mut named = request.running.iter();
     state.request > request.read_up_to() || named.any(|held| held.claim_token == state.claim_token)
 }
 
 impl Check {
-    /// What the jobs take that the request of a claim has brought with it, and the others of them.
+    /// Returns the room taken by the jobs of a claim's request, and the other jobs of that request.
     pub(super) fn of_one_request(&self, after: &JobState) -> (Offered, Vec<String>) {
         let id = after.job_id;
         let same_request = self
@@ -62,8 +62,8 @@ impl Check {
             .jobs
             .values()
             .filter(|track| track.asked() == Some((&after.session, after.request)))
-            // What was not handed out yet may be put back: the request came twice. So may what another replica
-            // claimed or took over, that it came to as well: this one may have a claim on its way.
+            // Jobs that were not handed out yet may be put back, because the request arrived twice. The same holds for
+            // claims of another replica that got the request as well: this one may have a claim in transit.
             .filter(|track| track.handed_by == after.replica)
             .map(|track| &track.state)
             .filter(|state| {
@@ -87,7 +87,7 @@ impl Check {
         (got, others)
     }
 
-    /// A machine is ended: nothing may run on it.
+    /// Checks that nothing runs on a machine that is ended.
     pub(crate) fn runs_nothing(&self, host: usize, name: &str) -> Result<(), Violation> {
         let runs = self.runs.iter().find(|(_, runs)| {
             let mut runs = runs.iter();
@@ -118,7 +118,7 @@ impl Check {
         }
     }
 
-    /// A host sends a request for work.
+    /// Notes that a host sends a request for work.
     pub(crate) fn host_asks(&mut self, host: usize, request: &ConsumeRequest, now_ms: u64) {
         if let Some(side) = self.hosts.get_mut(host) {
             let offer = Offered {
@@ -132,13 +132,13 @@ impl Check {
         }
     }
 
-    /// Whether no host waits for the answer to a request that is older than this.
+    /// Returns true if no host waits for the answer to a request older than this.
     pub(crate) fn all_asked_since(&self, since_ms: u64) -> bool {
         let mut asks = self.hosts.iter().filter_map(|side| side.asks.as_ref());
         asks.all(|(_, sent_ms)| *sent_ms >= since_ms)
     }
 
-    /// Its request was answered, or nobody will answer it.
+    /// Notes that the host's request was answered, or never will be.
     pub(crate) fn host_answered(&mut self, host: usize) {
         if let Some(side) = self.hosts.get_mut(host) {
             side.asks = None;

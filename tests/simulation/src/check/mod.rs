@@ -31,54 +31,54 @@ use history::History;
 use hosts::HostSide;
 use reuse::Reuses;
 
-/// What the judge remembers.
+/// State of the judge.
 #[derive(Debug)]
 pub(super) struct Check {
     plans: Vec<HostPlan>,
     lease_ms: u64,
     refresh_ms: u64,
-    /// What each replica's wall clock is ahead of the true time, ms, and what one was at most.
+    /// Lead of each replica's wall clock over the true time, ms. The next field is the maximum lead of any clock.
     clocks_ms: Vec<i64>,
     ahead_ms: i64,
-    /// How far clocks stepped in all, ms.
+    /// Sum of all clock steps, ms.
     stepped_ms: u64,
     replicas: u64,
     phantoms: bool,
     acknowledged: BTreeSet<JobId>,
     submits: u64,
-    /// The job of each run of each timer.
+    /// Job of each run of each timer.
     timed: BTreeMap<String, JobId>,
-    /// What each job of each submit became.
+    /// Job of each entry of each submit.
     made: BTreeMap<String, JobId>,
-    /// Requests that users made again without an answer to the first, and those that came twice.
+    /// Requests that users repeated without an answer to the first, and those that arrived twice.
     repeated: BTreeSet<String>,
     history: History,
     doors: Doors,
     reuses: Reuses,
     hosts: Vec<HostSide>,
-    /// When hosts were last told that a claim of theirs is right: which host, and when it asked, by token.
+    /// Host and send time of the last request after which a claim was confirmed, by token.
     renewed: BTreeMap<String, (usize, u64)>,
     runs: BTreeMap<JobId, Vec<Run>>,
-    /// What hosts reported as ends, and which of these were taken.
+    /// Ends that hosts reported. The next field has the accepted ones.
     reported: BTreeMap<(JobId, String), Health>,
     taken: BTreeMap<(JobId, String), Health>,
     calm_since_ms: Option<u64>,
-    /// When a state changed last.
+    /// Time of the last change of any state, ms.
     pub(super) changed_ms: u64,
     pub(super) counts: Counts,
 }
 
-/// A workload runs on a host, as the host sees it.
+/// A workload that runs on a host, as the host sees it.
 #[derive(Debug, Clone)]
 struct Run {
     host: usize,
     attempt: u16,
     from_ms: u64,
-    /// When it ends by itself, or has ended.
+    /// Time at which it ends by itself, or has ended, ms.
     until_ms: u64,
     ended: bool,
     stop_when_cut_off: bool,
-    /// Whether its agent died since: then nobody stops it when it is cut off.
+    /// True if its agent died since. Then nobody stops it when it is cut off.
     orphaned: bool,
 }
 
@@ -119,14 +119,14 @@ impl Check {
         }
     }
 
-    /// What no replica's wall clock has been ahead of.
+    /// Returns the latest time that any replica's wall clock may have shown, UTC epoch ms.
     fn latest_wall_ms(&self, now_ms: u64) -> u64 {
         WALL_START_MS
             .saturating_add(now_ms)
             .saturating_add_signed(self.ahead_ms)
     }
 
-    /// What the wall clock of the replica that is furthest ahead says, and how far the others are behind it, ms.
+    /// Returns the time of the wall clock that is furthest ahead, UTC epoch ms, and the distance to the last one, ms.
     fn fastest_wall_ms(&self, now_ms: u64) -> (u64, u64) {
         let clocks = self.clocks_ms.iter().copied();
         let (ahead_ms, behind_ms) = (clocks.clone().max(), clocks.min());
@@ -138,7 +138,7 @@ impl Check {
         )
     }
 
-    /// What the wall clock of the replica that is furthest behind says.
+    /// Returns the time of the wall clock that is furthest behind, UTC epoch ms.
     fn slowest_wall_ms(&self, now_ms: u64) -> u64 {
         let behind_ms = self.clocks_ms.iter().copied().min().unwrap_or(0);
         WALL_START_MS
@@ -146,12 +146,12 @@ impl Check {
             .saturating_add_signed(behind_ms)
     }
 
-    /// What a replica's wall clock is ahead of the true time, ms.
+    /// Returns the lead of a replica's wall clock over the true time, ms.
     pub(super) fn clock_of(&self, slot: usize) -> i64 {
         self.clocks_ms.get(slot).copied().unwrap_or(0)
     }
 
-    /// A wall clock steps.
+    /// Notes a step of a wall clock.
     pub(super) fn clock_steps(&mut self, slot: usize, by_ms: i64) {
         self.stepped_ms += by_ms.unsigned_abs();
         if let Some(clock_ms) = self.clocks_ms.get_mut(slot) {
@@ -160,23 +160,23 @@ impl Check {
         }
     }
 
-    /// How far clocks stepped in all, ms.
+    /// Returns the sum of all clock steps, ms.
     pub(super) fn stepped_ms(&self) -> u64 {
         self.stepped_ms
     }
 
-    /// What the next submit is called.
+    /// Returns the name of the next submit.
     pub(super) fn next_submit(&mut self) -> String {
         self.submits += 1;
         format!("submit {}", self.submits)
     }
 
-    /// A request may reach the replicas more than once.
+    /// Notes that a request may reach the replicas more than once.
     pub(super) fn may_be_repeated(&mut self, what: &str) {
         self.repeated.insert(what.to_owned());
     }
 
-    /// A job has come to be: its submit, if nobody repeated it, must not have made another of it.
+    /// Checks a new job. Its submit, unless it was repeated, must not have created another job from it.
     fn created(&mut self, job: &NewJob) -> Result<(), Violation> {
         let id = job.state.job_id;
         if job.state.account == HEALTH_CHECK {
@@ -211,13 +211,13 @@ impl Check {
         Ok(())
     }
 
-    /// A user was told that the job is in.
+    /// Notes that a user was told that the job is stored.
     pub(super) fn submitted(&mut self, id: JobId) {
         self.counts.acknowledged += 1;
         self.acknowledged.insert(id);
     }
 
-    /// A host brings an end home.
+    /// Notes that a host reports an end.
     pub(super) fn end_is_reported(&mut self, grant: &Grant, health: Health) {
         if let Ok(id) = grant.job_id.parse() {
             self.reported
@@ -225,16 +225,16 @@ impl Check {
         }
     }
 
-    /// A host sends a heartbeat that names these jobs and no others: it has given up those that it had before, even if
-    /// it never hears the answer (seed 4201).
+    /// Notes that a host sends a heartbeat with exactly these jobs. It has given up its other jobs, even if it never
+    /// gets the answer (seed 4201).
     pub(super) fn named(&mut self, host: usize, tokens: &[&str]) {
         self.renewed
             .retain(|token, (its, _)| *its != host || tokens.contains(&token.as_str()));
     }
 
-    /// A request in which a host named these jobs, and no others, was answered well.
+    /// Notes a good answer to a request in which a host named exactly these jobs.
     pub(super) fn renewed(&mut self, host: usize, tokens: &[&str], sent_ms: u64) {
-        // What it names no more it need not be told of.
+        // The host needs no news of jobs that it names no more.
         self.renewed.retain(|token, (its, at_ms)| {
             *its != host || *at_ms >= sent_ms || tokens.contains(&token.as_str())
         });
@@ -247,7 +247,7 @@ impl Check {
         }
     }
 
-    /// Whether one of these jobs was ended by others than the host that has it: it cannot know yet.
+    /// Returns true if one of these jobs was ended by others than its host. The host cannot know that yet.
     pub(super) fn ended_elsewhere(&self, has: &[(String, u16)]) -> bool {
         has.iter().any(|(id, attempt)| {
             let id = id.parse().ok();
@@ -270,7 +270,7 @@ impl Check {
         }
     }
 
-    /// A workload begins: one that must never run twice at once must not run anywhere.
+    /// Checks a workload that starts. A workload that must never run twice at once must not run anywhere.
     fn run_begins(&mut self, run: Run, id: JobId, now_ms: u64) -> Result<(), Violation> {
         self.counts.runs += 1;
         self.may_run(id, run.attempt, run.host)?;
@@ -296,7 +296,7 @@ impl Check {
         Ok(())
     }
 
-    /// What a user or a host gets must be an answer, not a crash.
+    /// Checks that an answer to a user or host is not a crash.
     fn answered(what: &str, answer: &Answer) -> Result<(), Violation> {
         if answer.status == ErrorCode::Internal.status() {
             let text = String::from_utf8_lossy(&answer.body).into_owned();
@@ -307,23 +307,23 @@ impl Check {
 }
 
 impl World {
-    /// A job is about to come to be.
+    /// Notes that a job is about to be created.
     pub(super) fn is_wanted(&self, job: &NewJob) {
         let now_ms = self.now_ms();
         self.check().wants(job, now_ms);
     }
 
-    /// A job has come to be.
+    /// Checks a job that was created.
     pub(super) fn created(&self, job: &NewJob) {
         self.checked(|check, _| check.created(job));
     }
 
-    /// A small document was written in truth.
+    /// Checks a small document that was written in truth.
     pub(super) fn doc_written(&self, kind: DocKind, write: &DocWrite) {
         self.checked(|check, now_ms| check.doc_written(kind, write, now_ms));
     }
 
-    /// A state of a job has changed in truth.
+    /// Checks a state of a job that was changed in truth.
     pub(super) fn changed(&self, change: &Change, by: &str, asked_ms: u64) {
         let after = &change.after;
         let from = change.before.as_ref().map_or("", |it| it.stage.as_str());
@@ -350,7 +350,7 @@ impl World {
         });
     }
 
-    /// A grant has arrived at a host.
+    /// Checks a grant that arrived at a host.
     pub(super) fn granted(&self, host: usize, grant: &Grant, fits: bool, has: &[(String, u16)]) {
         let verdict = if fits { "takes" } else { "cannot take" };
         self.note(format_args!(
@@ -369,7 +369,7 @@ impl World {
         }
     }
 
-    /// A workload begins.
+    /// Checks a workload that starts.
     pub(super) fn run_begins(&self, host: usize, grant: &Grant, until_ms: u64) {
         self.note(format_args!(
             "{} begins {} #{}, to {until_ms}",
@@ -394,13 +394,13 @@ impl World {
         });
     }
 
-    /// A workload has ended.
+    /// Notes that a workload has ended.
     pub(super) fn run_ends(&self, host: usize, key: &(String, u16)) {
         let now_ms = self.now_ms();
         self.check().run_ends(host, key, now_ms);
     }
 
-    /// The report of an end was answered.
+    /// Notes the answer to the report of an end.
     pub(super) fn end_answered(&self, host: usize, grant: &Grant, health: Health, answer: &Answer) {
         self.note(format_args!(
             "{} is told {} for {} #{}",
@@ -419,13 +419,13 @@ impl World {
         });
     }
 
-    /// A user was answered.
+    /// Checks the answer to a user.
     pub(super) fn user_answered(&self, what: &str, answer: &Answer) {
         self.note(format_args!("user: {what} is answered {}", answer.status));
         self.checked(|_, _| Check::answered(what, answer));
     }
 
-    /// A host was told that a job is no longer its own: it must be so.
+    /// Checks that a host was rightly told that a job is no longer its own.
     pub(super) fn told_to_forget(
         &self,
         host: usize,

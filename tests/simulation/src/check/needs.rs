@@ -6,7 +6,7 @@ use fairlead_store::JobState;
 use super::{Check, broken};
 use crate::world::Violation;
 
-/// What this job needs of others. One that waits for the result of an equal job needs nothing of it.
+/// Returns the needs of a job. A job that waits for the result of an identical one needs nothing of it.
 fn needed(state: &JobState) -> &[Condition] {
     let waits_for_result = state
         .reuse
@@ -19,14 +19,14 @@ fn needed(state: &JobState) -> &[Condition] {
 }
 
 impl Check {
-    /// The health with which a needed job ended, in truth.
+    /// Returns the health with which a needed job ended, in truth.
     fn ended_with(&self, condition: &Condition) -> Option<Health> {
         let track = self.history.jobs.get(&condition.job)?;
         let state = &track.state;
         state.stage.is_terminal().then_some(state.health)
     }
 
-    /// A job that waited for others changes while it waits.
+    /// Checks a change of a job that waits for others.
     pub(super) fn follows_what_it_needs(
         &mut self,
         before: &JobState,
@@ -64,7 +64,7 @@ impl Check {
         )
     }
 
-    /// A job that needs others is given up only if one of them did not succeed, or is not there.
+    /// Checks that a job is given up only if one of its needed jobs did not succeed, or does not exist.
     fn is_given_up_for_others(&self, before: &JobState) -> Result<(), Violation> {
         let needed = needed(before);
         let speaks_for_it = |condition: &Condition| {

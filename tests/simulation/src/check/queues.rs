@@ -6,12 +6,12 @@ use fairlead_store::JobState;
 use super::broken;
 use crate::world::Violation;
 
-/// The queues that several accounts use, and their classes; the last one is made by the admins.
+/// Queues that several accounts use, and their classes. Admins create the last one.
 const SHARED: [(&str, u8); 3] = [("vip", 9), ("idle", 1), ("team", 3)];
-/// The class of each account's own queue.
+/// Class of each account's own queue.
 const OWN_CLASS: u8 = 3;
 
-/// A new job is in a shared queue, or in its account's own one: whole, or under a label.
+/// Checks that a new job is in a shared queue or in its account's own one, whole or under a label.
 pub(super) fn is_in_its_queue(state: &JobState) -> Result<(), Violation> {
     let (queue, is_label) = (
         labels::queue_of(&state.queue),

@@ -14,17 +14,18 @@ use crate::{
     world::{Violation, World},
 };
 
-/// How long a job may be on its way after its result was looked up, ms: the store may be slow.
+/// Maximum time between the lookup of a job's result and its creation, ms, because the store may be slow.
 const ON_ITS_WAY_MS: u64 = 60_000;
-/// How long a replica may not know how a host was booted in the calm, besides a refresh, ms: hosts are read every ten
-/// seconds.
+/// Time for which a replica may not know the boot of a host during calm in addition to a refresh, ms. Hosts are read
+/// every ten seconds.
 const BOOTS_MS: u64 = 10_000 + 5_000;
-/// How long it takes until an end is noted in the calm, ms.
+/// Time until an end is noted during calm, ms.
 const NOTED_MS: u64 = 5_000;
-/// How long a job may wait for another one that has ended besides a refresh, ms: replicas look every ten seconds.
+/// Time for which a job may wait for a job that has ended in addition to a refresh, ms. Replicas look every ten
+/// seconds.
 const JOINED_MS: u64 = 10_000 + 5_000;
 
-/// A kind of machines: its group, its architecture, and its kernel.
+/// Class of machines: group, architecture, and kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Class {
     group: String,
@@ -43,52 +44,52 @@ impl Class {
     }
 }
 
-/// What a job wants to run, as it was submitted.
+/// Reuse settings of a submitted job.
 #[derive(Debug, Clone)]
 struct Wanted {
     key: String,
     within_s: u64,
-    /// When it came to be.
+    /// Time of its creation, ms.
     born_ms: u64,
 }
 
-/// A job that ran to an end of its own.
+/// A job that ran to its own end.
 #[derive(Debug, Clone)]
 struct End {
     id: JobId,
-    /// Who wrote it.
+    /// Replica that wrote the end.
     replica: String,
     account: String,
-    /// `None`: nobody knows where it ran last.
+    /// Class of the host of its last run. `None`: unknown.
     class: Option<Class>,
     is_good: bool,
-    /// Whether it ran to check the result of another one.
+    /// True if it ran to check the result of another job.
     is_audit: bool,
     at_ms: u64,
 }
 
-/// What the judge knows of reuse.
+/// State of the judge about reuse.
 #[derive(Debug, Default)]
 pub(super) struct Reuses {
     wanted: BTreeMap<JobId, Wanted>,
-    /// How often each host was booted, and since when, the last one last.
+    /// Times and numbers of the boots of each host, the last one last.
     boots: BTreeMap<usize, Vec<(u64, u32)>>,
-    /// On what each run runs.
+    /// Class of the host of each run.
     ran_on: BTreeMap<(JobId, u16), Class>,
-    /// By what ran.
+    /// Ends by key.
     ends: BTreeMap<String, Vec<End>>,
-    /// When each replica was last killed before the calm.
+    /// Time at which each replica was last killed before calm, ms.
     killed: BTreeMap<String, u64>,
-    /// Keys of which some results differ, as far as they are counted.
+    /// Keys with different results, as far as they are counted.
     differing: BTreeSet<String>,
 }
 
-/// Whether an end is the fault of what ran.
+/// Returns true if the workload itself caused this end.
 fn is_own_failure(health: Health) -> bool {
     matches!(health, Health::Fail | Health::Oom)
 }
 
-/// Whether it ran to an end that says something of what ran: a success or not.
+/// Returns true for a success and false for a failure of the workload itself. `None`: the end says nothing about it.
 fn own_end(state: &JobState) -> Option<bool> {
     let ran = state.stage == Stage::Finish && state.reused_from.is_none() && !state.stop_asked;
     if !ran || state.shards.is_some() {
@@ -102,13 +103,13 @@ fn own_end(state: &JobState) -> Option<bool> {
 }
 
 impl Reuses {
-    /// The class that a host has now.
+    /// Returns the present class of a host.
     fn class_now(&self, host: usize, plan: &HostPlan) -> Option<Class> {
         let (_, boots) = self.boots.get(&host)?.last()?;
         Some(Class::of(plan, *boots))
     }
 
-    /// The classes that a host had at any time since then.
+    /// Returns the classes that a host had at any time since `since_ms`.
     fn classes_since(&self, host: usize, plan: &HostPlan, since_ms: u64) -> Vec<Class> {
         let boots = self.boots.get(&host).map_or(&[][..], Vec::as_slice);
         let ends = boots.iter().skip(1).map(|(from_ms, _)| *from_ms);
@@ -120,7 +121,7 @@ impl Reuses {
 }
 
 impl Check {
-    /// A job is about to come to be.
+    /// Notes that a job is about to be created.
     pub(super) fn wants(&mut self, job: &NewJob, now_ms: u64) {
         let id = job.state.job_id;
         let place = job.state.shard.filter(|place| !place.has_own_body());
@@ -147,7 +148,7 @@ impl Check {
         self.reuses.wanted.entry(id).or_insert(wanted);
     }
 
-    /// A run begins: nothing runs for a job that has a result or waits for one.
+    /// Checks a run that starts. No workload may run for a job that has a result or waits for one.
     pub(super) fn may_run(
         &mut self,
         id: JobId,
@@ -169,7 +170,7 @@ impl Check {
         }
     }
 
-    /// A state has changed in truth, or come to be: what it has from others is rightly its own.
+    /// Checks a changed or created state: its reuse of other jobs must be right.
     pub(super) fn takes_rightly(
         &mut self,
         change: &Change,
@@ -217,7 +218,7 @@ impl Check {
         Ok(())
     }
 
-    /// Whether the other jobs that a job names run the same thing.
+    /// Checks that the other jobs that a job names run the same thing.
     fn is_told_rightly(
         &mut self,
         before: Option<&JobState>,
@@ -266,7 +267,7 @@ impl Check {
         )
     }
 
-    /// A job has the result of another one.
+    /// Checks that a job rightly has the result of another one.
     fn is_taken_rightly(
         &mut self,
         after: &JobState,
@@ -303,7 +304,7 @@ impl Check {
                 return wrong(format!("it waited for {joined}"));
             }
         }
-        // What it waited for need not be young, but its own time.
+        // A result that the job waited for must not be young, but from the job's own time.
         let is_fresh = joined.is_some() && ended_ms >= wanted.born_ms;
         let until_ms = origin
             .end_ms
@@ -324,8 +325,8 @@ impl Check {
         Ok(())
     }
 
-    /// Some host of the class on which it ran could run the job now: as the other one was when it ran, perhaps after a
-    /// wait. In the calm all replicas know what hosts there are.
+    /// Checks that some host of the result's class could run the job now, perhaps after a wait. During calm all
+    /// replicas know the hosts.
     fn class_lives(
         &self,
         after: &JobState,
@@ -358,7 +359,7 @@ impl Check {
         )
     }
 
-    /// No other run of the same thing ended otherwise, as far as the job's account can know.
+    /// Checks that no other run of the same thing ended differently, as far as the job's account can know.
     fn nothing_speaks_against(&self, after: &JobState, asked_ms: u64) -> Result<(), Violation> {
         let wanted = self.reuses.wanted.get(&after.job_id);
         let ends = wanted.and_then(|wanted| self.reuses.ends.get(&wanted.key));
@@ -391,12 +392,12 @@ impl Check {
         }
     }
 
-    /// A replica is killed.
+    /// Notes that a replica is killed.
     pub(crate) fn is_killed(&mut self, slot: usize, now_ms: u64) {
         self.reuses.killed.insert(format!("r{slot}"), now_ms);
     }
 
-    /// No job waits for long for the result of one that has ended.
+    /// Checks that no job waits long for the result of a job that has ended.
     pub(super) fn no_join_is_forgotten(&self, calm_ms: u64, now_ms: u64) -> Result<(), Violation> {
         let patience_ms = JOINED_MS + self.refresh_ms;
         let is_old = |since_ms: u64| since_ms.max(calm_ms) + patience_ms < now_ms;
@@ -420,7 +421,7 @@ impl Check {
     }
 }
 
-/// Whether a job that never ran ended as the other one did.
+/// Returns true if a job that never ran has the end of the other one.
 fn is_its_result(after: &JobState, origin: &JobState) -> bool {
     let ran = after.used_ms + after.running_ms + after.dispatch_ms > 0 || !after.host.is_empty();
     !ran && after.stage == Stage::Finish
@@ -432,13 +433,13 @@ fn is_its_result(after: &JobState, origin: &JobState) -> bool {
         && after.attempt == origin.attempt
 }
 
-/// Whether an account lets others have its results.
+/// Returns true if an account shares its results.
 fn shares(account: &str) -> bool {
     ACCOUNTS.first() == Some(&account)
 }
 
 impl World {
-    /// A host begins a life, after so many boots.
+    /// Notes that a host starts, after this number of boots.
     pub(crate) fn is_booted(&self, host: usize, boots: Option<u32>) {
         if let Some(boots) = boots {
             let now_ms = self.now_ms();

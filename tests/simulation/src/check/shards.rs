@@ -9,7 +9,7 @@ use super::{Check, broken};
 use crate::world::Violation;
 
 impl Check {
-    /// A shard has come to be: its parent is there, was released, and has not ended.
+    /// Checks a new shard: its parent exists, was released, and has not ended.
     pub(super) fn shard_is_made(&self, shard: &JobState) -> Result<(), Violation> {
         let id = shard.job_id;
         let Some(place) = shard.shard else {
@@ -48,7 +48,7 @@ impl Check {
         )
     }
 
-    /// Whether this only fills a number of a group under which no job joined.
+    /// Returns true if this only fills a number of a group under which no job joined.
     pub(super) fn is_nobodys(&self, shard: &JobState) -> bool {
         let place = shard.shard.filter(|place| !place.has_own_body());
         let parent = place.and_then(|place| self.history.jobs.get(&place.of));
@@ -56,7 +56,7 @@ impl Check {
         sharding.is_some_and(|sharding| sharding.is_group())
     }
 
-    /// A job that joined a group was acknowledged: the group, which has ended, counted it.
+    /// Checks a job that was acknowledged as joined: the group, which has ended, must have counted it.
     pub(super) fn is_counted(&self, shard: &JobState) -> Result<(), Violation> {
         let Some(place) = shard.shard.filter(|place| place.has_own_body()) else {
             return Ok(());
@@ -78,7 +78,7 @@ impl Check {
         )
     }
 
-    /// A parent ends: all of its shards have ended, and it says what came of them.
+    /// Checks the end of a parent: all of its shards have ended, and it reports their results.
     pub(super) fn parent_ends(&self, parent: &JobState) -> Result<(), Violation> {
         let id = parent.job_id;
         let sharding = parent.shards.as_deref().cloned().unwrap_or_default();

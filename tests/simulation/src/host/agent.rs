@@ -29,17 +29,17 @@ use crate::{
     world::World,
 };
 
-/// How long a job may take to end, where no order says otherwise. It is longer than a sixth of any lease, so that jobs
-/// that are cut off may take all that their lease leaves.
+/// Default grace period of a job. It exceeds a sixth of any lease, so that jobs that are cut off may use all the
+/// remaining lease.
 const GRACE: Duration = Duration::from_secs(4);
-/// Longest sleep of the loop.
+/// Maximum sleep of the loop.
 const WAKE: Duration = Duration::from_hours(1);
-/// Events of jobs that wait for the loop.
+/// Maximum number of job events in the queue.
 const EVENTS: usize = 64;
 
 type Outcome = Result<Answer, Failed>;
 
-/// What an agent shares with the courses of its jobs.
+/// State that an agent shares with the courses of its jobs.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) world: Arc<World>,
@@ -50,7 +50,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// What is on disk of its jobs.
+    /// Returns the journals of its jobs on disk.
     pub(super) fn disk(&self) -> MutexGuard<'_, BTreeMap<Key, Journal>> {
         self.disk.lock()
     }
@@ -67,17 +67,17 @@ struct Called {
     outcome: Outcome,
 }
 
-/// What was asked, when, and which jobs it named.
+/// Kind of a request, its time, and the jobs that it named.
 enum What {
     Work(u64, Vec<HeldJob>),
     Beat(u64, Vec<HeldJob>),
     Report(Key, bool),
 }
 
-/// A job that was begun.
+/// A job that was started.
 struct Job {
     teller: watch::Sender<Told>,
-    /// Its report that is on its way.
+    /// Its report in transit.
     report: Option<AbortHandle>,
 }
 
@@ -92,7 +92,7 @@ pub(super) struct Agent {
     courses: JoinSet<Key>,
     jobs: BTreeMap<Key, Job>,
     calls: JoinSet<Called>,
-    /// Its newest request for work.
+    /// Number of its newest request for work.
     newest: u64,
 }
 
@@ -133,7 +133,7 @@ impl Agent {
         agent
     }
 
-    /// What of its jobs is on disk when it dies.
+    /// Returns the journals on disk when the agent dies.
     pub(super) fn dies(mut self) -> Vec<Journal> {
         self.courses.abort_all();
         self.calls.abort_all();
@@ -142,7 +142,7 @@ impl Agent {
             .collect()
     }
 
-    /// Works for ever.
+    /// Works forever.
     pub(super) async fn work(&mut self) {
         loop {
             let event = self.next_event().await;
@@ -229,7 +229,7 @@ impl Agent {
         shared.world.granted(shared.host, grant, fits, &has);
     }
 
-    /// Another session was heard of since: a request of an earlier life that was long on its way.
+    /// Starts a new session. Another one was heard of since: a delayed request of an earlier life.
     fn begin_anew(&mut self) {
         let Shared {
             world, host, plan, ..
@@ -358,7 +358,7 @@ impl Agent {
 }
 
 impl Shared {
-    /// A request that named these jobs was answered well, with these orders.
+    /// Handles a good answer with these orders, to a request that named these jobs.
     fn heard(&self, sent_ms: u64, running: &[HeldJob], orders: &[StopOrder]) {
         let world = &self.world;
         let tokens = tokens(running);
@@ -453,7 +453,7 @@ fn says(plan: &HostPlan, session: String) -> Host {
     }
 }
 
-/// What the machine says that it is.
+/// Returns the facts that the machine reports.
 fn facts(plan: &HostPlan) -> BTreeMap<String, Vec<String>> {
     let said = plan.boots.into_iter().flat_map(|boots| {
         [

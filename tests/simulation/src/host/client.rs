@@ -14,14 +14,14 @@ use crate::{
     world::World,
 };
 
-/// How long an answer may take besides what the server waits on purpose, ms.
+/// Timeout of an answer in addition to the server's intended wait, ms.
 pub(super) const ANSWER_MS: u64 = 10_000;
-/// The same for heartbeats.
+/// Timeout of a heartbeat's answer, ms.
 pub(super) const BEAT_MS: u64 = 4_000;
-/// So many of a thousand requests go to any replica, as behind a proxy.
+/// Share of requests that go to a random replica, per mille, as behind a proxy.
 const ANYWHERE: u32 = 100;
 
-/// A client of all replicas.
+/// Client of all replicas.
 #[derive(Debug)]
 pub(super) struct Client {
     world: Arc<World>,
@@ -39,7 +39,7 @@ impl Client {
         }
     }
 
-    /// One round over the replicas; each may take so long.
+    /// Tries each replica once, with this timeout for each.
     pub(super) async fn call(&self, message: &Message, limit_ms: u64) -> Result<Answer, Failed> {
         let many = self.world.slots.len();
         let mut first = self.good.load(Ordering::Relaxed);
@@ -61,7 +61,7 @@ impl Client {
         refused
     }
 
-    /// Asks until there is an answer that stands, a refusal included.
+    /// Repeats a request until there is a final answer, which may be a refusal.
     pub(super) async fn until_answered(&self, message: &Message) -> Answer {
         let mut backoff = Backoff::patient(self.world.chance().draw());
         loop {

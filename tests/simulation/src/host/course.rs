@@ -16,14 +16,14 @@ use super::{
 };
 use crate::{net::Message, reuse::exit_code, timer::pause};
 
-/// A job on its way.
+/// A job in progress.
 pub(super) struct Course {
     pub(super) shared: Arc<Shared>,
     pub(super) journal: Journal,
     pub(super) line: JobLine,
 }
 
-/// The health with which an order ends a job; `None`: it is to be forgotten.
+/// Returns the health with which an order ends a job. `None`: forget it.
 fn health_of(stop: &Stop) -> Option<Health> {
     match &stop.why {
         Why::Order { health, .. } => health.parse().ok(),
@@ -36,7 +36,7 @@ impl Course {
         self.journal.key()
     }
 
-    /// Runs what is left of the job and delivers its end.
+    /// Runs the rest of the job, and delivers its end.
     pub(super) async fn run(mut self) -> Key {
         if self.journal.end.is_none() {
             match self.journal.runs_until_ms {
@@ -60,7 +60,7 @@ impl Course {
         self.line.report(stage, JobUpdate::default()).await;
     }
 
-    /// How a job that was stopped before it ran ends: as ordered, or not at all.
+    /// Notes the end of a job that was stopped before it ran: as ordered, or none.
     fn end_unrun(&mut self, stop: &Stop) {
         let end = health_of(stop).map(|health| End {
             health,
@@ -70,7 +70,7 @@ impl Course {
         self.note(|journal| journal.end = end);
     }
 
-    /// Does the work; what came of it is in the journal. Without an end there: the job is forgotten.
+    /// Runs the job, and leaves the result in the journal. Without an end there, the job is forgotten.
     async fn work(&mut self) {
         let makes_folder_ms = self.shared.world.chance().within(1..=30);
         pause(makes_folder_ms).await;
@@ -95,7 +95,7 @@ impl Course {
         self.workload().await;
     }
 
-    /// Waits for its peers; `false`: it is stopped before they come.
+    /// Waits for its peers. Returns false if it is stopped before they come.
     async fn meet(&mut self) -> bool {
         self.tell(Stage::WaitPeer).await;
         let mut line = self.line.clone();
@@ -107,7 +107,7 @@ impl Course {
         met.map_err(|stop| self.end_unrun(&stop)).is_ok()
     }
 
-    /// The workload runs to its end, or until it is stopped.
+    /// Runs the workload to its end, or until it is stopped.
     async fn workload(&mut self) {
         let until_ms = self.journal.runs_until_ms.unwrap_or(0);
         let shared = Arc::clone(&self.shared);
@@ -152,7 +152,7 @@ impl Course {
         }
     }
 
-    /// Brings the end home.
+    /// Delivers the end.
     async fn deliver(&mut self) {
         let Some(end) = self.journal.end else {
             return;
@@ -171,12 +171,12 @@ impl Course {
             exit_code: end.exit_code,
             ..JobUpdate::default()
         };
-        // Whatever the answer is, there is nothing more to be done.
+        // With any answer, nothing more must be done.
         let _ = self.line.end(more).await;
     }
 }
 
-/// Asks until all nodes of the job's cluster are there.
+/// Asks until all nodes of the job's cluster are ready.
 async fn peers_are_there(
     shared: &Shared,
     journal: &Journal,

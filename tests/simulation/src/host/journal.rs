@@ -4,7 +4,7 @@ use fairlead_api::{Grant, HeldJob};
 use fairlead_job::Health;
 use fairlead_testbox::protocol::{Key, Leftover};
 
-/// How a job ended on this box.
+/// End of a job on this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct End {
     pub(super) health: Health,
@@ -12,11 +12,11 @@ pub(super) struct End {
     pub(super) ran: bool,
 }
 
-/// What is written down of a job.
+/// Record of a job on disk.
 #[derive(Debug, Clone)]
 pub(super) struct Journal {
     pub(super) grant: Grant,
-    /// Whether its workload was begun, and when that ends by itself.
+    /// End time of its workload, if it was started, ms.
     pub(super) runs_until_ms: Option<u64>,
     pub(super) end: Option<End>,
 }
@@ -34,7 +34,7 @@ impl Journal {
         (self.grant.job_id.clone(), self.grant.attempt)
     }
 
-    /// The job as the next agent adopts it.
+    /// Returns the job as the next agent adopts it.
     pub(super) fn leftover(&self) -> Leftover {
         let grant = &self.grant;
         Leftover {
@@ -51,7 +51,7 @@ impl Journal {
         }
     }
 
-    /// A number that the job's author wrote into it.
+    /// Returns a number that the job's author wrote into it.
     pub(super) fn number(&self, field: &str) -> u64 {
         let value = self.grant.job.get(field);
         value.and_then(serde_json::Value::as_u64).unwrap_or(0)

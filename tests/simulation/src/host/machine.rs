@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{timer::pause, world::World};
 
-/// What the world does to a box.
+/// Events of a host.
 #[derive(Debug, Default)]
 pub(crate) struct Machine {
     crash: Notify,
@@ -21,7 +21,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// One that is on, or off.
+    /// Returns a machine that is on or off.
     pub(crate) fn new(is_on: bool) -> Self {
         let machine = Self::default();
         if !is_on {
@@ -30,7 +30,7 @@ impl Machine {
         machine
     }
 
-    /// It is turned on, or off at once.
+    /// Turns it on, or off at once.
     pub(crate) fn power(&self, is_on: bool) {
         if is_on {
             self.off.end();
@@ -40,7 +40,7 @@ impl Machine {
         }
     }
 
-    /// Its agent dies, and it stays away for so long.
+    /// Kills its agent, which stays away for `ms`.
     pub(crate) async fn crash_for(&self, ms: u64) {
         self.off.begin();
         self.crash.notify_one();
@@ -53,7 +53,7 @@ impl Machine {
     }
 }
 
-/// A box lives: agent, crash, agent, crash.
+/// Runs a host: agent, crash, agent, crash.
 pub(crate) async fn live(world: Arc<World>, number: usize, machine: Arc<Machine>) {
     let Some(plan) = world.scenario.hosts.get(number).cloned() else {
         return;
@@ -88,7 +88,7 @@ pub(crate) async fn live(world: Arc<World>, number: usize, machine: Arc<Machine>
     }
 }
 
-/// A session's name, which says when it began.
+/// Returns a session's name, which contains its start time.
 pub(super) fn session(world: &World, host: usize) -> String {
     let tail = (host as u128).to_be_bytes();
     let tail = tail.last_chunk::<10>().unwrap_or(&[0; 10]);
@@ -96,7 +96,7 @@ pub(super) fn session(world: &World, host: usize) -> String {
     began.into_uuid().to_string()
 }
 
-/// What is left of the jobs when the agent is gone: those that ran ended with it, unless they survive.
+/// Returns the remaining jobs when the agent is gone. Running jobs ended with it, unless they survive.
 fn settle(world: &World, host: usize, left: Vec<Journal>, jobs_survive: bool) -> Vec<Journal> {
     let mut kept = Vec::new();
     for mut journal in left {
