@@ -25,18 +25,18 @@ use super::{
     history::{Finish, History, Interval, micros},
 };
 
-/// How long a request for work may wait at the scheduler, seconds.
+/// Time for which a request for work may wait at the scheduler, seconds.
 pub(super) const WAIT_S: u32 = 10;
-/// How long a job may take to end. All end at once.
+/// Grace period of jobs. All jobs end at once.
 const GRACE: Duration = Duration::from_secs(1);
-/// Most jobs at once on a host.
+/// Maximum number of concurrent jobs on a host.
 const JOBS_MAX: u32 = 64;
-/// Events of jobs that wait for the loop.
+/// Maximum number of job events in the queue.
 const EVENTS: usize = 64;
-/// Longest sleep of the loop.
+/// Maximum sleep of the loop.
 const WAKE: Duration = Duration::from_hours(1);
 
-/// What a testbox is.
+/// Properties of a testbox.
 #[derive(Debug, Clone)]
 pub(super) struct Testbox {
     pub(super) host: String,
@@ -44,35 +44,35 @@ pub(super) struct Testbox {
     pub(super) memory_mb: u32,
 }
 
-/// Whether its machine runs.
+/// Power state of a testbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Power {
-    /// It runs.
+    /// The machine runs.
     On,
-    /// Nothing of it moves.
+    /// The machine is frozen.
     Paused,
-    /// It lost everything.
+    /// The machine lost everything.
     Off,
 }
 
 type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Its ways to the replicas. Each knows by itself which one answered last.
+/// Clients for the replicas. Each one remembers the replica that answered last.
 #[derive(Debug, Clone)]
 pub(super) struct Lines {
-    /// For work and reports.
+    /// Client for work and reports.
     pub(super) client: Client,
-    /// For heartbeats: less patient, so that several are tried within a lease.
+    /// Client for heartbeats, with a shorter timeout, so that several are tried within a lease.
     pub(super) beater: Client,
 }
 
-/// A job that it has.
+/// A job that the testbox has.
 struct Held {
     job: Job,
     teller: watch::Sender<Told>,
-    /// Its report that is on its way.
+    /// Its report in transit.
     report: Option<AbortHandle>,
-    /// Whether it is to run now (as opposed to: not begun, stopped, or its end is being told).
+    /// True if it must run now: it is started, not stopped, and its end is not being reported.
     runs: bool,
     /// Its open interval.
     interval: Option<usize>,
@@ -92,7 +92,7 @@ struct Life {
     calls: FuturesUnordered<Abortable<Work<Event>>>,
 }
 
-/// Lives until `power` has no owner any more.
+/// Runs a testbox until `power` has no sender any more.
 pub(super) async fn live(
     about: Testbox,
     lines: Lines,
@@ -110,10 +110,10 @@ pub(super) async fn live(
     }
 }
 
-/// Nobody will switch it any more.
+/// Error: the power switch has no owner any more.
 struct Abandoned;
 
-/// Says when it began.
+/// Returns a session name that contains its start time.
 fn new_session() -> String {
     uuid::Uuid::now_v7().to_string()
 }
@@ -170,7 +170,7 @@ impl Life {
         }
     }
 
-    /// Nothing of the machine moves: no job runs.
+    /// Ends the intervals of all jobs, because the machine is frozen.
     fn freeze(&mut self) {
         for held in self.held.values_mut() {
             if let Some(interval) = held.interval.take() {
@@ -179,7 +179,7 @@ impl Life {
         }
     }
 
-    /// The machine moves: first of all it looks whether its jobs are still its own, then they go on.
+    /// Resumes after a freeze. First it checks whether its jobs are still its own, then they go on.
     fn thaw(&mut self) {
         self.handle(Event::Wake);
         let begin = self.held.values_mut().filter(|held| held.runs);
@@ -196,7 +196,7 @@ impl Life {
         }
     }
 
-    /// A job says how far it is.
+    /// Handles the progress of a job.
     fn comes(&mut self, event: Event) {
         match &event {
             // Its interval opens when the loop comes round: after a look whether it is still ours.
@@ -274,7 +274,7 @@ impl Life {
         self.held.insert(held.job.key.clone(), held);
     }
 
-    /// A job runs no more.
+    /// Notes that a job runs no more.
     fn stops(&mut self, key: &Key) {
         if let Some(held) = self.held.get_mut(key) {
             held.runs = false;

@@ -9,15 +9,15 @@ use super::{
     history::{Facts, Interval, Micros},
 };
 
-/// Most breaches of one rule that are told one by one.
+/// Maximum number of breaches of one rule that are listed.
 const SHOWN: usize = 20;
-/// Faults may stop all dispatching for so long at most.
+/// Maximum time for which faults may stop all dispatching.
 pub(super) const GAP_MAX: Micros = 10_000_000;
 
-/// A job as the store has it in the end.
+/// Final state of a job in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Final {
-    /// The submitter's number of it.
+    /// Number that the submitter gave it.
     pub(super) number: u64,
     pub(super) stage: String,
     pub(super) health: String,
@@ -34,33 +34,33 @@ impl Final {
     }
 }
 
-/// All that is known when everything is over.
+/// Everything known at the end of a run.
 #[derive(Debug)]
 pub(super) struct Evidence<'a> {
     pub(super) facts: &'a Facts,
     pub(super) grants: &'a [GrantLine],
-    /// By job.
+    /// Final states by job.
     pub(super) finals: &'a BTreeMap<String, Final>,
-    /// Of the files that were confirmed, those that are there, by path, and whether each is whole.
+    /// Confirmed files that exist, by path, with true if the file is whole.
     pub(super) files: &'a BTreeMap<String, bool>,
     pub(super) testboxes: &'a [Testbox],
-    /// When faults began and ended.
+    /// Start and end of the faults.
     pub(super) faulty: (Micros, Micros),
 }
 
 /// A broken promise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Breach {
-    /// Which.
+    /// Name of the broken rule.
     pub(super) rule: &'static str,
-    /// By what.
+    /// Description of the breach.
     pub(super) detail: String,
 }
 
-/// A rule and what broke it.
+/// A rule, and the function that returns its breaches.
 type Rule = (&'static str, fn(&Evidence<'_>) -> Vec<String>);
 
-/// The rules, in the order of the report.
+/// Rules in the order of the report.
 pub(super) const RULES: [Rule; 10] = [
     (
         "every acknowledged job is there, ran and ended",
@@ -95,7 +95,7 @@ pub(super) const RULES: [Rule; 10] = [
     ),
 ];
 
-/// Judges.
+/// Returns all breaches.
 pub(super) fn judge(evidence: &Evidence<'_>) -> Vec<Breach> {
     let mut breaches = Vec::new();
     for (rule, broken_by) in RULES {
@@ -267,7 +267,7 @@ fn granted_while_running(evidence: &Evidence<'_>) -> Vec<String> {
     bad.collect()
 }
 
-/// What runs at one time on a testbox must fit; and it was never given what did not.
+/// Checks that concurrent jobs fit on their testbox, and that it was never granted jobs that did not fit.
 fn crowded(evidence: &Evidence<'_>) -> Vec<String> {
     let mut bad = evidence.facts.overgranted.clone();
     for testbox in evidence.testboxes {
@@ -321,7 +321,7 @@ fn served_twice(evidence: &Evidence<'_>) -> Vec<String> {
     let bad = given
         .into_iter()
         .filter_map(|((host, _, request), by_replica)| {
-            // What the testbox never took was never its own.
+            // Jobs that the testbox never took were never its own.
             let taken: Vec<BTreeSet<&String>> = by_replica
                 .values()
                 .map(|tokens| tokens.intersection(&ran).copied().collect())
@@ -348,7 +348,7 @@ fn long_gap(evidence: &Evidence<'_>) -> Vec<String> {
     vec![format!("{} from {} on: {faults}", shown(gap), shown(from))]
 }
 
-/// The longest time without a first grant of an attempt while there were faults, and when it began.
+/// Returns the longest time during the faults without a first grant of an attempt, and its start.
 pub(super) fn longest_gap(evidence: &Evidence<'_>) -> (Micros, Micros) {
     let (begin, end) = evidence.faulty;
     let within = evidence.grants.iter().map(|grant| grant.at);
@@ -362,9 +362,9 @@ pub(super) fn longest_gap(evidence: &Evidence<'_>) -> (Micros, Micros) {
     longest
 }
 
-/// Jobs of class vip that waited while a job of a lower class went to a testbox that could have run them,
-/// more than three seconds after they were acknowledged. With faults this happens rightly: a job that was
-/// claimed by a replica that died waits for its lease.
+/// Counts jobs of class vip that waited while a job of a lower class went to a testbox that could have run them. It
+/// counts more than three seconds after their acknowledgement. With faults this is sometimes correct: a job that was
+/// claimed by a dead replica waits for its lease.
 pub(super) fn overtaken(evidence: &Evidence<'_>) -> usize {
     const KNOWN_EVERYWHERE: Micros = 3_000_000;
     let mut first: BTreeMap<&String, Micros> = BTreeMap::new();
@@ -383,7 +383,7 @@ pub(super) fn overtaken(evidence: &Evidence<'_>) -> usize {
     overtaken.count()
 }
 
-/// A time for people.
+/// Returns a time for people.
 pub(super) fn shown(at: Micros) -> String {
     format!("{}.{:03} s", at / 1_000_000, at / 1_000 % 1_000)
 }

@@ -53,7 +53,7 @@ pub(crate) struct FaultsArgs {
 }
 
 impl FaultsArgs {
-    /// Runs it in folder `dir`; `remark` hears of each step. Returns the report and whether all held.
+    /// Runs in folder `dir`, and passes each step to `remark`. Returns the report, and true if all rules held.
     pub(crate) async fn run(
         &self,
         dir: &Path,
@@ -92,7 +92,7 @@ fn seconds(minutes: f64) -> Result<u64, LaunchError> {
     })
 }
 
-/// A thing that a kind needs and this machine lacks, and the remedy.
+/// Something that a kind needs and this machine lacks, and the remedy.
 type Lack = (&'static str, &'static str);
 
 fn lacks(kind: Kind) -> Option<Lack> {

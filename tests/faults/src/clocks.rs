@@ -4,7 +4,7 @@ use std::{fs, io, path::PathBuf};
 
 use super::rig::script;
 
-/// Where Debian and others install the library, below `/usr`.
+/// Places in which Debian and others install the library, below `/usr`.
 const PLACES: [&str; 4] = [
     "lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
     "lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
@@ -12,13 +12,13 @@ const PLACES: [&str; 4] = [
     "lib/faketime/libfaketime.so.1",
 ];
 
-/// The library; `None`: it is not installed, and no clock can be set.
+/// Returns the library. `None`: it is not installed, so no clock can be set.
 pub(super) fn library() -> Option<PathBuf> {
     let places = PLACES.map(|place| PathBuf::from("/usr").join(place));
     places.into_iter().find(|path| path.exists())
 }
 
-/// The clocks of the replicas of a run, in its folder.
+/// Clocks of the replicas of a run, in its folder.
 #[derive(Debug, Clone)]
 pub(super) struct Clocks {
     dir: PathBuf,
@@ -26,10 +26,10 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    /// All clocks are right. The program that [`Self::program`] names starts replicas with them.
+    /// Creates correct clocks. The program that [`Self::program`] names starts replicas with them.
     ///
     /// # Errors
-    /// The files cannot be written.
+    /// Fails if the files cannot be written.
     pub(super) fn of(
         dir: PathBuf,
         library: &std::path::Path,
@@ -55,15 +55,15 @@ impl Clocks {
         Ok(clocks)
     }
 
-    /// Starts a `fairlead` whose clock can be set.
+    /// Returns a program that starts a `fairlead` with a settable clock.
     pub(super) fn program(&self) -> PathBuf {
         self.dir.join("fairlead-with-clock")
     }
 
-    /// Sets how far a replica's clock is ahead of the true time, seconds.
+    /// Sets the lead of a replica's clock over the true time, seconds.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     pub(super) fn set(&self, number: u16, ahead_s: i64) -> io::Result<()> {
         let port = self.first_port + number - 1;
         // Readers never see half of it.

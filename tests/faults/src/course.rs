@@ -14,23 +14,23 @@ use serde_json::Value;
 
 use super::history::{History, Upload};
 
-/// The health of a job that has run for its time.
+/// Health of a job that has run for its time.
 pub(super) const SUCCESS: &str = "success";
-/// How long a job runs that does not say.
+/// Default run time of a job, ms.
 const RUN_DEFAULT_MS: u64 = 1_000;
-/// Bytes of its file for each of these: it has some pages, and a full disk may cut it off in the middle.
+/// Bytes of its file for each ms of its run time. The file has some pages, so a full disk may cut it in the middle.
 const BYTES_PER_MS: u64 = 4;
-/// How long a job waits for a lab that stores nothing, as `--store-wait` says to an agent.
+/// Time for which a job waits for a lab that cannot store data, like an agent's `--store-wait`.
 const STORE_WAIT: Duration = Duration::from_secs(3);
 
-/// What of a grant its course needs.
+/// Data of a grant for its course.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
     pub(super) key: Key,
-    /// Names its grant.
+    /// Token of its grant.
     pub(super) token: String,
     pub(super) memory_mb: u32,
-    /// Allows its upload.
+    /// Token for its upload.
     upload_token: String,
     result_root: String,
     run_ms: u64,
@@ -68,7 +68,7 @@ impl Job {
                 job_data_readiness: Some(readiness.as_str().to_owned()),
                 ..JobUpdate::default()
             };
-            // Whatever the answer is, there is nothing more to be done.
+            // With any answer, nothing more must be done.
             let _ = line.end(more).await;
         }
         self.key
@@ -85,7 +85,7 @@ impl Job {
         }
     }
 
-    /// Uploads its file. Returns how its data are then.
+    /// Uploads its file. Returns the readiness of its data afterwards.
     async fn upload(&self, client: &Client, history: &History) -> DataReadiness {
         let (job, attempt) = self.key.clone();
         let mut file = Upload {

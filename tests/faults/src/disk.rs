@@ -19,14 +19,14 @@ use rustix::{
 
 use super::rig::script;
 
-/// The size of the file system, MiB: small files of an hour of jobs.
+/// Size of the file system, MiB. The small files of an hour of jobs fit in.
 const SIZE_MIB: u64 = 256;
-/// What the process that keeps it does.
+/// Shell command of the process that keeps the file system mounted.
 const KEEP: &str = "mount -t tmpfs -o \"$1\" tmpfs \"$2\" && echo kept && exec cat >/dev/null";
-/// The same for a moment, where it harms nobody.
+/// Shell command that tries a mount for a moment, without harm.
 const TRY: &str = "command -v nsenter && mount -t tmpfs tmpfs /proc";
 
-/// A command in a mount namespace of its own.
+/// Returns a command in its own mount namespace.
 fn apart() -> Command {
     let mut command = Command::new("unshare");
     command.arg("--mount");
@@ -36,7 +36,7 @@ fn apart() -> Command {
     command
 }
 
-/// Whether this user may mount a file system that only its own processes see.
+/// Returns true if this user may mount a file system that only its own processes see.
 pub(super) fn is_possible() -> bool {
     let tried = apart()
         .args(["sh", "-c", TRY])
@@ -47,12 +47,12 @@ pub(super) fn is_possible() -> bool {
     tried.is_ok_and(|status| status.success())
 }
 
-/// The file system.
+/// The mounted file system.
 #[derive(Debug)]
 pub(super) struct Disk {
-    /// It ends when this is dropped: its input ends.
+    /// Process that keeps the mount. It ends when this is dropped, because its input ends.
     _keeper: Child,
-    /// The data folder, as others than the replicas reach it.
+    /// Path of the data folder for processes other than the replicas.
     folder: PathBuf,
     program: PathBuf,
 }
@@ -62,7 +62,7 @@ impl Disk {
     /// at the latest.
     ///
     /// # Errors
-    /// It cannot be mounted, or a file of `dir` cannot be written.
+    /// Fails if it cannot be mounted, or if a file of `dir` cannot be written.
     pub(super) fn below(dir: &Path, binary: &Path, reaper: &Reaper) -> io::Result<Self> {
         let data = dir.join("data");
         fs::create_dir_all(&data)?;
@@ -105,7 +105,7 @@ impl Disk {
         })
     }
 
-    /// Starts a `fairlead` that has it.
+    /// Returns a program that starts a `fairlead` with this file system.
     pub(super) fn program(&self) -> PathBuf {
         self.program.clone()
     }
@@ -114,10 +114,11 @@ impl Disk {
         self.folder.join("filler")
     }
 
-    /// Takes all room but so many pages: no file takes less than one. Others give room back, so this is to be done again and again.
+    /// Fills the disk except for this number of pages; no file takes less than one. Others free room, so this must be
+    /// repeated.
     ///
     /// # Errors
-    /// The file system cannot be used.
+    /// Fails if the file system is unusable.
     pub(super) fn fill(&self, pages_left: u64) -> io::Result<()> {
         let room = statvfs(&self.folder)?;
         let pages = room.f_bavail.saturating_sub(pages_left);
@@ -137,10 +138,10 @@ impl Disk {
         }
     }
 
-    /// Gives back all that was taken.
+    /// Frees everything that was filled.
     ///
     /// # Errors
-    /// The file system cannot be used.
+    /// Fails if the file system is unusable.
     pub(super) fn free(&self) -> io::Result<()> {
         match fs::remove_file(self.filler()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -10,17 +10,17 @@ use super::{
     history::History,
 };
 
-/// How long a replica may take to answer, besides a long poll.
+/// Timeout of a replica's answer, in addition to a long poll.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
-/// The same for a heartbeat.
+/// Timeout of a heartbeat's answer.
 const BEAT_TIME: Duration = Duration::from_secs(2);
-/// Every third testbox is a hw machine; the others are hosts of this much memory, MB.
+/// Every third testbox is a hw machine. The next constant is the memory of the other hosts, MB.
 const HW_EVERY: usize = 3;
 const HOST_MB: u32 = 4096;
 /// Memory of a hw machine, MB.
 const HW_MB: u32 = 16_384;
 
-/// The testboxes of a run.
+/// Testboxes of a run.
 #[derive(Debug)]
 pub(super) struct Fleet {
     about: Vec<Testbox>,
@@ -29,7 +29,7 @@ pub(super) struct Fleet {
 }
 
 impl Fleet {
-    /// Starts `count` testboxes; each begins with another one of `urls`.
+    /// Starts `count` testboxes. Each begins with another one of `urls`.
     pub(super) fn start(
         count: usize,
         urls: &[String],
@@ -66,12 +66,12 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// The testboxes.
+    /// Returns the testboxes.
     pub(super) fn testboxes(&self) -> &[Testbox] {
         &self.about
     }
 
-    /// Switches one, and says its name.
+    /// Switches one testbox, and returns its name.
     pub(super) fn switch(&self, number: usize, power: Power) -> String {
         if let Some(switch) = self.switches.get(number) {
             switch.send_replace(power);
@@ -80,21 +80,21 @@ impl Fleet {
         about.map_or_else(String::new, |about| about.host.clone())
     }
 
-    /// Switches all on.
+    /// Switches all testboxes on.
     pub(super) fn all_on(&self) {
         for switch in &self.switches {
             switch.send_replace(Power::On);
         }
     }
 
-    /// Ends all of them.
+    /// Ends all testboxes.
     pub(super) async fn end(mut self) {
         self.switches.clear();
         self.lives.shutdown().await;
     }
 }
 
-/// The testboxes of a run of so many.
+/// Returns the properties of `count` testboxes.
 pub(super) fn testboxes(count: usize) -> Vec<Testbox> {
     let one = |number: usize| {
         let hw = number.is_multiple_of(HW_EVERY);

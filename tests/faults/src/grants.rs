@@ -56,7 +56,7 @@ fn parse(replica: u16, line: &str, history: &History) -> Option<GrantLine> {
     })
 }
 
-/// `2026-11-21T16:12:50.011996Z` as time since the epoch.
+/// Parses `2026-11-21T16:12:50.011996Z` as time since the epoch.
 fn unix(text: &str) -> Option<Duration> {
     let stamp: jiff::Timestamp = text.parse().ok()?;
     Duration::try_from(stamp.as_duration()).ok()

@@ -11,21 +11,21 @@ use std::{
 use fairlead_cluster::clock;
 use parking_lot::{Mutex, MutexGuard};
 
-/// Microseconds from the start of the run.
+/// Microseconds since the start of the run.
 pub(super) type Micros = u64;
 
 /// A job whose submit was acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Acked {
     pub(super) job: String,
-    /// The submitter's own number of it.
+    /// Number that the submitter gave it.
     pub(super) number: u64,
     pub(super) vip: bool,
     pub(super) hw: bool,
     pub(super) at: Micros,
 }
 
-/// A stretch of time in which a job ran on a testbox. A pause of the testbox ends one.
+/// Interval during which a job ran on a testbox. A pause of the testbox ends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Interval {
     pub(super) job: String,
@@ -34,7 +34,7 @@ pub(super) struct Interval {
     pub(super) host: String,
     pub(super) memory_mb: u32,
     pub(super) start: Micros,
-    /// `None` while it runs.
+    /// End of the interval. `None`: it still runs.
     pub(super) end: Option<Micros>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Interval {
 pub(super) struct Finish {
     pub(super) job: String,
     pub(super) attempt: u16,
-    /// Whether the scheduler confirmed it; `false`: it refused, so another attempt counts.
+    /// True if the scheduler confirmed it. False: it refused, so another attempt counts.
     pub(super) confirmed: bool,
     pub(super) at: Micros,
 }
@@ -53,46 +53,46 @@ pub(super) struct Finish {
 pub(super) struct Upload {
     pub(super) job: String,
     pub(super) attempt: u16,
-    /// Where it is to be.
+    /// Path of the file.
     pub(super) path: String,
     pub(super) bytes: usize,
-    /// Whether the scheduler confirmed it; `false`: it refused, or the testbox gave up.
+    /// True if the scheduler confirmed it. False: it refused, or the testbox gave up.
     pub(super) acked: bool,
 }
 
 impl Upload {
-    /// What is in it: that follows from its path.
+    /// Returns the content of the file, which follows from its path.
     pub(super) fn content(&self) -> Vec<u8> {
         self.path.bytes().cycle().take(self.bytes).collect()
     }
 }
 
-/// All of it.
+/// Facts of the whole run.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     pub(super) acked: Vec<Acked>,
-    /// Numbers of jobs whose submit got no answer that says what came of it.
+    /// Numbers of jobs whose submit got no conclusive answer.
     pub(super) unknown: Vec<u64>,
-    /// Numbers of jobs that were refused: nothing was done, the scheduler says.
+    /// Numbers of jobs that were certainly refused.
     pub(super) refused: Vec<u64>,
     pub(super) intervals: Vec<Interval>,
-    /// Sent, whether or not answered, by job and attempt.
+    /// Reports of good ends that were sent, answered or not, by job and attempt.
     pub(super) finishes_sent: Vec<(String, u16)>,
     pub(super) finishes: Vec<Finish>,
     pub(super) uploads: Vec<Upload>,
     /// Grants to a testbox that had no room for them.
     pub(super) overgranted: Vec<String>,
-    /// How long submits took, with all their repetitions.
+    /// Durations of submits, with all their retries.
     pub(super) submit_took: Vec<Micros>,
-    /// How long requests for work took that brought some.
+    /// Durations of requests for work that brought some.
     pub(super) consume_took: Vec<Micros>,
-    /// How often what went wrong at the testboxes.
+    /// Number of each kind of trouble at the testboxes.
     pub(super) agent_troubles: BTreeMap<&'static str, u64>,
-    /// Faults: when, which kind, what.
+    /// Faults: time, kind, description.
     pub(super) faults: Vec<(Micros, &'static str, String)>,
 }
 
-/// The one notebook.
+/// Records the facts of a run.
 #[derive(Debug)]
 pub(super) struct History {
     start: Instant,
@@ -115,7 +115,7 @@ impl History {
         micros(clock::now().saturating_duration_since(self.start))
     }
 
-    /// A wall time, as microseconds since the epoch, on our clock; what is before the start is 0.
+    /// Converts a wall time in microseconds since the epoch to our clock. Times before the start give 0.
     pub(super) fn at(&self, unix: Duration) -> Micros {
         micros(unix.saturating_sub(self.start_unix))
     }
@@ -124,14 +124,14 @@ impl History {
         self.facts.lock()
     }
 
-    /// A job begins to run, or goes on. Returns what [`History::stopped`] takes.
+    /// Notes that a job starts or goes on. Returns the number for [`History::stopped`].
     pub(super) fn started(&self, interval: Interval) -> usize {
         let mut facts = self.facts();
         facts.intervals.push(interval);
         facts.intervals.len() - 1
     }
 
-    /// It runs no more.
+    /// Notes that it runs no more.
     pub(super) fn stopped(&self, number: usize) {
         let now = self.now();
         if let Some(interval) = self.facts().intervals.get_mut(number) {
@@ -139,12 +139,12 @@ impl History {
         }
     }
 
-    /// Something went wrong at a testbox.
+    /// Notes a trouble at a testbox.
     pub(super) fn trouble(&self, what: &'static str) {
         *self.facts().agent_troubles.entry(what).or_default() += 1;
     }
 
-    /// A fault begins.
+    /// Notes the start of a fault.
     pub(super) fn fault(&self, kind: &'static str, what: String) {
         let now = self.now();
         self.facts().faults.push((now, kind, what));

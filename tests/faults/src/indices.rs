@@ -7,20 +7,20 @@ use fairlead_simulation::Chance;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// How long Elasticsearch may take to answer.
+/// Timeout of an answer of Elasticsearch.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
-/// Decides whether nodes take shards that nobody has.
+/// Setting that decides whether nodes take unassigned shards.
 const ALLOCATION: &str = "cluster.routing.allocation.enable";
 
-/// The indices of a lab.
+/// Indices of a lab.
 #[derive(Debug)]
 pub(super) struct Indices {
     pub(super) own: OwnElastic,
-    /// How their names begin.
+    /// Prefix of their names.
     pub(super) prefix: String,
 }
 
-/// What the first node says that does so in time.
+/// Returns the answer of the first node that answers in time.
 pub(super) async fn ask(
     own: OwnElastic,
     answer_time: Duration,
@@ -57,7 +57,7 @@ impl Indices {
             .await;
     }
 
-    /// The copies of shards of these indices, wherever they are.
+    /// Returns the copies of shards of these indices, on all nodes.
     async fn copies(&self, of: &str) -> Vec<Value> {
         let path = format!("/_cat/shards/{of}?format=json&h=index,shard,node");
         match self.ask(Method::GET, &path, None).await {
@@ -66,7 +66,7 @@ impl Indices {
         }
     }
 
-    /// One of the indices; `None`: Elasticsearch names none.
+    /// Returns a random index. `None`: Elasticsearch names none.
     pub(super) async fn draw(&self, chance: &mut Chance) -> Option<String> {
         let copies = self.copies(&format!("{}*", self.prefix)).await;
         let names = copies.iter().filter_map(|copy| copy["index"].as_str());
@@ -76,8 +76,7 @@ impl Indices {
             .map(|name| (*name).to_owned())
     }
 
-    /// Takes all shards from an index. Elasticsearch gives back the first ones within a second, so this is to be done
-    /// again and again.
+    /// Removes all shards of an index. Elasticsearch restores the first ones within a second, so this must be repeated.
     pub(super) async fn lose(&self, index: &str) {
         self.allocate(json!("none")).await;
         let copies = self.copies(index).await;
@@ -94,7 +93,7 @@ impl Indices {
         self.ask(Method::POST, path, Some(commands)).await;
     }
 
-    /// Lets all indices have their shards again.
+    /// Allows all indices to have their shards again.
     pub(super) async fn all_back(&self) {
         self.allocate(Value::Null).await;
         let path = "/_cluster/reroute?retry_failed=true&metric=none";

@@ -26,19 +26,19 @@ use fairlead_cluster::{
 };
 use fairlead_simulation::Chance;
 
-/// How often a lane looks at what is due.
+/// Interval at which a lane checks for due events.
 const TICK: Duration = Duration::from_millis(100);
-/// How long a node hangs that is to be found out, ms: the detection takes 6 s. A master that hangs on is found out
-/// a second time, by the one that follows it, and until then writes wait for it: that takes 13 s in all.
+/// Time for which a node hangs so that its loss is detected, ms. The detection takes 6 s. A master that hangs longer is
+/// detected again by its successor, and until then writes wait for it; that takes 13 s in total.
 const NOTICED_MS: std::ops::RangeInclusive<u64> = 7_000..=8_000;
 
-/// How far a wrong clock is ahead, seconds.
+/// Leads of a wrong clock, seconds.
 const AHEAD_S: [i64; 6] = [-3_600, -90, -8, 8, 90, 3_600];
-/// How long an index is without its shards, ms: while it is, nothing is dispatched, and a gap may last 10 s in all.
+/// Time for which an index has no shards, ms. Nothing is dispatched meanwhile, and a gap may last 10 s in total.
 const RED_MS: std::ops::RangeInclusive<u64> = 3_000..=7_000;
-/// How long the data folder is full, ms.
+/// Time for which the data folder is full, ms.
 const FULL_MS: std::ops::RangeInclusive<u64> = 4_000..=15_000;
-/// Pages that are left at first in a full data folder: some files are cut off in the middle.
+/// Pages left free at first in a full data folder. Some files are cut in the middle.
 const PAGES_LEFT: std::ops::RangeInclusive<u64> = 0..=3;
 
 /// A kind of fault.
@@ -67,7 +67,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub(super) const ALL: [Self; 10] = [
         Self::ReplicaKill,
         Self::ReplicaPause,
@@ -81,7 +81,7 @@ impl Kind {
         Self::AgentPause,
     ];
 
-    /// Its name in the report.
+    /// Returns its name in the report.
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::ReplicaKill => "replica-kill",
@@ -98,7 +98,7 @@ impl Kind {
     }
 }
 
-/// What all lanes share.
+/// State shared by all lanes.
 #[derive(Debug, Clone)]
 pub(super) struct Lanes {
     pub(super) kinds: BTreeSet<Kind>,
@@ -108,7 +108,7 @@ pub(super) struct Lanes {
     pub(super) over: CancellationToken,
 }
 
-/// Kinds in a shuffled order, again and again.
+/// Kinds in a shuffled order, repeated forever.
 #[derive(Debug)]
 struct Deck {
     kinds: Vec<Kind>,
@@ -149,8 +149,8 @@ impl Lanes {
         self.history.fault(kind.word(), what);
     }
 
-    /// Kills and pauses replicas, and sets their clocks. One that ended by itself is started again, as a service manager
-    /// does. At the end all of them run.
+    /// Kills and pauses replicas, and sets their clocks. A replica that ended by itself is restarted, as a service
+    /// manager does. At the end all of them run.
     pub(super) async fn replicas(
         self,
         cluster: &mut Cluster,
@@ -159,7 +159,7 @@ impl Lanes {
         let mut chance = Chance::new(self.seed, 101);
         let mut deck = self.deck(&[Kind::ReplicaKill, Kind::ReplicaPause, Kind::ReplicaClock]);
         let numbers: Vec<u16> = cluster.replicas().iter().map(|one| one.number).collect();
-        // Which is out, until when, and how.
+        // The affected replica, the end of its fault, and the kind.
         let mut out: Option<(u16, Instant, Kind)> = None;
         let mut next = after_ms(&mut chance, 3_000..=8_000);
         while !self.ended() {
@@ -248,7 +248,7 @@ impl Lanes {
         fleet.all_on();
     }
 
-    /// Loses one node of Elasticsearch after the other for long, each when all are well again.
+    /// Stops one node of Elasticsearch after the other for long, each when all are healthy again.
     pub(super) async fn nodes(self, nodes: Arc<Nodes>) -> Result<(), LaunchError> {
         let mut chance = Chance::new(self.seed, 103);
         let mut deck = self.deck(&[
@@ -289,7 +289,7 @@ impl Lanes {
         Ok(())
     }
 
-    /// One index has no shard most of the time, for some seconds.
+    /// Leaves one index without shards for some seconds, most of the time.
     async fn lose_index(&self, chance: &mut Chance, lab: &Indices) {
         let Some(index) = lab.draw(chance).await else {
             return;
@@ -303,7 +303,7 @@ impl Lanes {
         lab.all_back().await;
     }
 
-    /// Fills the data folder for a while, again and again. At the end it has room.
+    /// Fills the data folder for a while, repeatedly. At the end it has room.
     pub(super) async fn folder(self, disk: Option<&Disk>) -> io::Result<()> {
         let Some(disk) = disk else {
             return Ok(());
@@ -361,7 +361,7 @@ impl Lanes {
     }
 }
 
-/// Does this to a replica, and says what.
+/// Applies this fault to a replica, and returns a description.
 async fn hit(
     kind: Kind,
     number: u16,
@@ -381,7 +381,7 @@ async fn hit(
     Ok(what)
 }
 
-/// Sets the clock of a replica, where clocks can be set. A file that cannot be written leaves it as it is.
+/// Sets the clock of a replica, if clocks can be set. A file that cannot be written leaves the clock unchanged.
 fn set_clock(clocks: Option<&Clocks>, number: u16, ahead_s: i64) {
     if let Some(clocks) = clocks {
         let _ = clocks.set(number, ahead_s);

@@ -16,27 +16,27 @@ use super::{
     history::{History, Upload},
 };
 
-/// Jobs or files read at one time.
+/// Number of jobs or files read at one time.
 const READERS: usize = 8;
-/// Jobs on a page of the list.
+/// Number of jobs on a page of the list.
 const PAGE: u32 = 1_000;
 
-/// All of it.
+/// Data left after a run.
 #[derive(Debug)]
 pub(super) struct Left {
-    /// Of the jobs of the run, in order of time.
+    /// Grants of the run's jobs, in order of time.
     pub(super) grants: Vec<GrantLine>,
-    /// By job, each read in real time.
+    /// Final states by job, each read in real time.
     pub(super) finals: BTreeMap<String, Final>,
-    /// Of the files that were confirmed, those that are there, by path, and whether each is whole.
+    /// Confirmed files that exist, by path, with true if the file is whole.
     pub(super) files: BTreeMap<String, bool>,
 }
 
 impl Left {
-    /// Reads it, when nothing changes any more.
+    /// Reads the data when nothing changes any more.
     ///
     /// # Errors
-    /// The replicas do not answer, or a log cannot be read.
+    /// Fails if the replicas do not answer, or if a log cannot be read.
     pub(super) async fn read(
         client: &Client,
         logs: &[(u16, PathBuf)],
@@ -102,7 +102,7 @@ async fn is_whole(client: &Client, file: &Upload) -> Result<bool, ClientError> {
     Ok(content == file.content())
 }
 
-/// `None`: there is no such thing.
+/// Returns the value. `None`: it does not exist.
 fn there<T>(read: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
     match read {
         Err(error) if error.status() == Some(404) => Ok(None),
@@ -110,7 +110,7 @@ fn there<T>(read: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
     }
 }
 
-/// Reads some at a time.
+/// Reads some items at a time.
 async fn all<T, R>(reading: impl Iterator<Item = R>) -> Result<BTreeMap<String, T>, ClientError>
 where
     R: Future<Output = Result<Option<(String, T)>, ClientError>>,

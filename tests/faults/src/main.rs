@@ -36,7 +36,7 @@ use clap::Parser;
 use cli::FaultsArgs;
 use fairlead_cluster::{launch::failure_code, signals::unless_interrupted};
 
-/// A promise was broken.
+/// Exit code if a promise was broken.
 const BROKEN: u8 = 1;
 
 const EXIT_CODES: &str = "\
@@ -77,7 +77,7 @@ fn judged(line: &CommandLine) -> anyhow::Result<bool> {
     Ok(held)
 }
 
-/// Nobody reading a remark is no error.
+/// Prints a remark. A closed stderr is no error.
 fn remark(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }

@@ -7,15 +7,15 @@ use tokio_util::sync::CancellationToken;
 
 use fairlead_cluster::{clock::pause, http};
 
-/// How often a replica is asked; what it counted since is lost with a kill.
+/// Interval between reads of a replica's counters. Counts since the last read are lost with a kill.
 const EVERY: Duration = Duration::from_secs(1);
-/// How long it may take to answer.
+/// Timeout of an answer.
 const ANSWER_TIME: Duration = Duration::from_secs(2);
 
 /// Totals by series, `NAME{LABELS}`.
 pub(super) type Totals = BTreeMap<String, u64>;
 
-/// The totals of all replicas.
+/// Totals of all replicas.
 #[derive(Debug, Default)]
 pub(super) struct Meters(Mutex<Totals>);
 
@@ -42,7 +42,7 @@ impl Meters {
         }
     }
 
-    /// A counter that went back began anew: all of it is new.
+    /// Adds the increase of counters. A counter that went back was reset, so its whole value is new.
     fn add(&self, last: &Totals, now: &Totals) {
         let mut totals = self.0.lock();
         for (series, value) in now {
@@ -51,13 +51,13 @@ impl Meters {
         }
     }
 
-    /// The totals so far.
+    /// Returns the totals so far.
     pub(super) fn totals(&self) -> Totals {
         self.0.lock().clone()
     }
 }
 
-/// The counters of a page of metrics.
+/// Returns the counters on a page of metrics.
 fn counters(text: &str) -> Totals {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let counted = lines.filter_map(|line| {

@@ -14,24 +14,24 @@ use tokio_util::sync::CancellationToken;
 
 use super::indices::{Indices, ask};
 
-/// How long Elasticsearch may take to be whole again before the next node is lost for long.
+/// Time for Elasticsearch to be whole again before the next node is lost for long.
 const WHOLE_TIME: Duration = Duration::from_mins(1);
-/// How long a node may take to say how Elasticsearch is.
+/// Timeout of a health query to a node.
 const HEALTH_TIME: Duration = Duration::from_secs(2);
-/// How often Elasticsearch is asked how it is.
+/// Interval between health queries.
 const LOOK_TIME: Duration = Duration::from_millis(250);
-/// Looks in a row that show it well: 3 s, longer than one check of the fault detection.
+/// Number of consecutive good checks that count as healthy: 3 s, longer than one check of the fault detection.
 const WELL_LOOKS: usize = 12;
 
-/// The nodes of the run's Elasticsearch.
+/// Nodes of the run's Elasticsearch.
 #[derive(Debug)]
 pub(super) struct Nodes {
     pub(super) elastic: Elastic,
     pub(super) own: OwnElastic,
     pub(super) lab: Indices,
-    /// Lost for long now.
+    /// Nodes that are lost for long now.
     lost: Mutex<BTreeSet<u16>>,
-    /// Held while a loss is not noticed, and while others hang for a moment.
+    /// Lock held while a loss is not detected, and while others hang for a moment.
     pub(super) turn: tokio::sync::Mutex<()>,
 }
 
@@ -74,8 +74,8 @@ impl Nodes {
         u16::try_from(number).unwrap_or(1)
     }
 
-    /// Waits until every shard has all its copies and keeps them; for so long at most. In the middle of an election
-    /// a node that is master for a moment says that all is well.
+    /// Waits until every shard keeps all its copies, up to a limit. The check is repeated, because in the middle of an
+    /// election a temporary master reports good health.
     pub(super) async fn whole(&self, over: &CancellationToken) {
         let is_whole = |health: &Value| {
             health["status"] == "green" && health["number_of_nodes"] == self.own.nodes
@@ -83,7 +83,7 @@ impl Nodes {
         self.until_health(over, WELL_LOOKS, is_whole).await;
     }
 
-    /// Waits until the others, if there are any, go on without the one that was killed.
+    /// Waits until the other nodes, if there are any, continue without the killed one.
     pub(super) async fn noticed(&self, over: &CancellationToken) {
         if self.own.nodes == 1 {
             return;
@@ -92,7 +92,7 @@ impl Nodes {
         self.until_health(over, 1, is_fewer).await;
     }
 
-    /// Waits until so many looks in a row show it.
+    /// Waits until enough consecutive checks show this health.
     async fn until_health(
         &self,
         over: &CancellationToken,
@@ -113,7 +113,7 @@ impl Nodes {
         over.run_until_cancelled(waited).await;
     }
 
-    /// Resumes and starts all of them, with all shards.
+    /// Resumes and starts all nodes, with all shards.
     pub(super) async fn all_on(&self) -> Result<(), LaunchError> {
         self.lab.all_back().await;
         for number in 1..=self.own.nodes {

@@ -9,20 +9,20 @@ use super::{
     meters::Totals,
 };
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Debug)]
 pub(super) struct Outcome<'a> {
     pub(super) evidence: &'a Evidence<'a>,
     pub(super) breaches: &'a [Breach],
     pub(super) totals: &'a Totals,
-    /// How it was run, one line each.
+    /// Settings of the run, one line each.
     pub(super) setting: &'a [(&'static str, String)],
-    /// How long it took until nothing was open, once the faults had ended; `None`: it was not.
+    /// Time from the end of the faults until no job was open. `None`: some stayed open.
     pub(super) drained: Option<Micros>,
 }
 
 impl Outcome<'_> {
-    /// The whole report.
+    /// Returns the whole report.
     pub(super) fn markdown(&self) -> String {
         let mut text = String::from("# Faults for real\n\n");
         text.push_str("| run | |\n|---|---|\n");
@@ -106,7 +106,7 @@ impl Outcome<'_> {
         rows
     }
 
-    /// What became of claims and grants, as the replicas counted.
+    /// Returns the outcomes of claims and grants, as the replicas counted them.
     fn claims(&self) -> [(&'static str, String); 7] {
         let total = |series: &str| self.totals.get(series).copied().unwrap_or(0);
         let claims =
@@ -145,7 +145,7 @@ impl Outcome<'_> {
         ends.filter(|end| end.attempt > 1).count()
     }
 
-    /// How many jobs ended how, and what testboxes met.
+    /// Returns the number of jobs by end, and of troubles at testboxes.
     fn ends_and_troubles(&self) -> Vec<(String, String)> {
         let mut ends: BTreeMap<String, usize> = BTreeMap::new();
         for end in self.evidence.finals.values() {
@@ -159,7 +159,7 @@ impl Outcome<'_> {
         ends.chain(troubles).collect()
     }
 
-    /// From the acknowledgement of each job to the beginning of its first run.
+    /// Returns the time from the acknowledgement of each job to the start of its first run.
     fn waits(&self) -> Vec<Micros> {
         let mut begun: BTreeMap<&String, Micros> = BTreeMap::new();
         for run in &self.evidence.facts.intervals {
@@ -172,7 +172,7 @@ impl Outcome<'_> {
             .collect()
     }
 
-    /// Each kind, and how often.
+    /// Returns each kind of fault, and its number.
     pub(super) fn faults(&self) -> Vec<(&'static str, usize)> {
         let faults = &self.evidence.facts.faults;
         let of = |kind: Kind| {
@@ -199,7 +199,7 @@ fn percent(part: u64, whole: u64) -> String {
     format!("{part} ({}.{} %)", tenths / 10, tenths % 10)
 }
 
-/// The middle and the 99th percentile, ms.
+/// Returns the median and the 99th percentile, ms.
 fn quantiles(took: &[Micros]) -> String {
     let mut sorted = took.to_vec();
     sorted.sort_unstable();

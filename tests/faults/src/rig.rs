@@ -13,7 +13,7 @@ use super::{
     run::Options,
 };
 
-/// What is set up for the kinds of faults of a run.
+/// Resources that are set up for the kinds of faults of a run.
 #[derive(Debug, Default)]
 pub(super) struct Rig {
     pub(super) clocks: Option<Clocks>,
@@ -21,10 +21,10 @@ pub(super) struct Rig {
 }
 
 impl Rig {
-    /// Sets it up in the folder of a run. All is well with it.
+    /// Sets up the resources in the folder of a run, without any fault.
     ///
     /// # Errors
-    /// There is no `fairlead`, or the folder cannot be used.
+    /// Fails if there is no `fairlead`, or if the folder is unusable.
     pub(super) fn set_up(options: &Options, dir: &Path, reaper: &Reaper) -> anyhow::Result<Self> {
         let mut rig = Self::default();
         let mut binary = match &options.binary {
@@ -32,7 +32,7 @@ impl Rig {
             None => own_fairlead()?,
         };
         if !binary.is_file() {
-            // Who starts the replicas says so.
+            // The start of the replicas reports this.
             return Ok(rig);
         }
         let library = library().filter(|_| options.kinds.contains(&Kind::ReplicaClock));
@@ -49,17 +49,17 @@ impl Rig {
         Ok(rig)
     }
 
-    /// What starts a replica; `None`: `fairlead` itself.
+    /// Returns the program that starts a replica. `None`: `fairlead` itself.
     pub(super) fn program(&self) -> Option<PathBuf> {
         let on_disk = self.disk.as_ref().map(Disk::program);
         on_disk.or_else(|| self.clocks.as_ref().map(Clocks::program))
     }
 }
 
-/// Writes a program of `sh`.
+/// Writes a shell script.
 ///
 /// # Errors
-/// The file cannot be written.
+/// Fails if the file cannot be written.
 pub(super) fn script(path: &Path, text: &str) -> io::Result<()> {
     fs::write(path, format!("#!/bin/sh\n{text}\n"))?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))

@@ -27,14 +27,14 @@ use fairlead_cluster::{
 use fairlead_reaper::Reaper;
 use fairlead_simulation::Chance;
 
-/// How long all works before the first fault: a fresh Elasticsearch is slow.
+/// Time of normal work before the first fault, because a fresh Elasticsearch is slow.
 const WARM_UP: Duration = Duration::from_secs(15);
-/// A lease: testboxes that are lost are to be noticed often in a run of minutes.
+/// Lease of the run. It is short, so that lost testboxes are detected often in a run of minutes.
 const LEASE: &str = "10s";
-/// Stages of jobs that have not ended.
+/// Stages of unfinished jobs.
 const OPEN: [&str; 6] = ["submit", "dispatch", "boot", "setup", "running", "post_run"];
 
-/// How to run.
+/// Options of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Options {
     pub(super) dir: PathBuf,
@@ -52,7 +52,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// Of each run its own: what an earlier one left is not judged again.
+    /// Returns the index prefix of this run. Each run has its own, so that data of an earlier run is not judged again.
     fn prefix(&self) -> String {
         format!("faults-{}-{}", self.seed, std::process::id())
     }
@@ -105,9 +105,9 @@ impl Options {
     }
 }
 
-/// Runs, and returns the report and whether all held. Only a run that was judged leaves its folder, with logs and data.
-/// Each other end leaves nothing: the cluster's reaper sees to that. A data folder on a file system of its own goes with
-/// each end.
+/// Runs, and returns the report and true if all rules held. Only a run that was judged leaves its folder, with logs and
+/// data. After any other end the cluster's reaper removes everything. A data folder on its own file system disappears
+/// with each end.
 pub(super) async fn run(options: &Options, say: &impl Fn(&str)) -> anyhow::Result<(String, bool)> {
     let dir = std::path::absolute(&options.dir)?;
     let reaper = Reaper::start()?;
@@ -186,7 +186,7 @@ async fn broken_and_judged(
     Ok((outcome.markdown(), breaches.is_empty() && drained.is_some()))
 }
 
-/// The log of each replica, by its number.
+/// Returns the log of each replica, by its number.
 fn logs(cluster: &Cluster) -> Vec<(u16, PathBuf)> {
     let replicas = cluster.replicas().iter();
     replicas
@@ -194,7 +194,7 @@ fn logs(cluster: &Cluster) -> Vec<(u16, PathBuf)> {
         .collect()
 }
 
-/// All lanes, for as long as asked; then all is on again.
+/// Runs all lanes for the requested time, and then switches everything on again.
 async fn break_things(
     options: &Options,
     (cluster, rig): (&mut Cluster, &Rig),
@@ -235,7 +235,7 @@ async fn break_things(
     Ok(())
 }
 
-/// A lane that cannot go on ends the faults of all.
+/// Ends the faults of all lanes if one lane cannot go on.
 async fn or_end<E>(
     over: &CancellationToken,
     lane: impl Future<Output = Result<(), E>>,
@@ -247,7 +247,7 @@ async fn or_end<E>(
     done
 }
 
-/// Waits until no job is open; how long that took.
+/// Waits until no job is open. Returns the duration.
 async fn drained(
     client: &Client,
     limit_s: u64,

@@ -14,17 +14,17 @@ use tokio_util::sync::CancellationToken;
 use super::history::{Acked, History};
 use fairlead_simulation::Chance;
 
-/// Submits in flight at one time; beyond it the load waits.
+/// Maximum number of submits in flight. The load waits beyond it.
 const IN_FLIGHT_MAX: usize = 200;
-/// How often a client is used before there are new ones.
+/// Number of submits after which a client is replaced.
 const SUBMITS_EACH: usize = 10;
-/// Accounts.
+/// Number of accounts.
 const ACCOUNTS: u64 = 5;
-/// Jobs of class vip, of a thousand.
+/// Share of jobs of class vip, per mille.
 const VIP_PERMILLE: u32 = 50;
-/// Jobs for hw machines, of a thousand.
+/// Share of jobs for hw machines, per mille.
 const HW_PERMILLE: u32 = 250;
-/// How long jobs run, ms.
+/// Run times of jobs, ms.
 const RUN_MS: std::ops::RangeInclusive<u64> = 1_000..=3_000;
 
 /// One job to submit.
@@ -64,8 +64,8 @@ impl Planned {
     }
 }
 
-/// A client for each replica, which asks that one first. A replica that hangs takes its part of the load, as behind a
-/// balancer, and the load goes on.
+/// Returns a client for each replica, which asks that one first. A replica that hangs blocks its part of the load, as
+/// behind a balancer, and the rest goes on.
 fn clients(urls: &[String]) -> Vec<Client> {
     let begins_at = |first| {
         let mut urls = urls.to_vec();
@@ -75,7 +75,7 @@ fn clients(urls: &[String]) -> Vec<Client> {
     (0..urls.len()).filter_map(begins_at).collect()
 }
 
-/// Submits `per_second` jobs each second until `over`, then waits for the answers that are open.
+/// Submits `per_second` jobs each second until `over`, then waits for the open answers.
 pub(super) async fn submit_steadily(
     urls: Vec<String>,
     history: Arc<History>,
@@ -141,7 +141,7 @@ enum Said {
     Unknown,
 }
 
-/// Only an id is an acknowledgement, and only a word that nothing was done is a refusal.
+/// Judges an answer. Only an id is an acknowledgement, and only a statement that nothing was done is a refusal.
 fn judge(said: Result<Vec<SubmitItem>, ClientError>) -> Said {
     let is_nothing_done = |code: &str| matches!(code, "unavailable" | "too_many");
     match said {

@@ -18,12 +18,12 @@ use fairlead_tests::{
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// How long the nodes of Elasticsearch may take to start, and all to end, seconds.
+/// Time limit for the nodes of Elasticsearch to start, and for everything to end, seconds.
 const LIMIT_S: u64 = 240;
-/// A program that is no scheduler.
+/// A program that is not a scheduler.
 const ENDS_AT_ONCE: &str = "#!/bin/sh\necho it gives up\nexit 3\n";
 
-/// A run in a folder that does not exist yet, in one that does.
+/// A run in a folder that does not exist yet, inside an existing one.
 struct Run {
     outer: TempDir,
     port: u16,
@@ -44,7 +44,7 @@ impl Run {
         self.outer.path().join("cluster")
     }
 
-    /// One replica and one node.
+    /// Returns a command with one replica and one node.
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fairlead-faults"));
         command
@@ -61,7 +61,7 @@ impl Run {
         command
     }
 
-    /// Fails with this code and these words, and has left nothing when it ends.
+    /// Checks that it fails with this code and message, and leaves nothing.
     fn fails(&self, words: &[&str], code: i32, said: &str) {
         let Output { status, stderr, .. } = self.command(words).output().unwrap();
         let said_all = String::from_utf8_lossy(&stderr);
@@ -76,7 +76,7 @@ impl Run {
         assert!(!self.folder().exists(), "the folder is left");
     }
 
-    /// Starts, and waits until a node of Elasticsearch does.
+    /// Starts it, and waits until a node of Elasticsearch starts.
     async fn begun(&self, words: &[&str]) -> Child {
         let mut faults = self.command(words).spawn().unwrap();
         until("a node of Elasticsearch starts", LIMIT_S, async || {
@@ -91,7 +91,7 @@ impl Run {
     }
 }
 
-/// Command lines with this path in them; the run itself has it, too.
+/// Returns the command lines that contain this path. The run itself contains it, too.
 fn processes_of(folder: &Path) -> Vec<String> {
     let folder = folder.to_str().unwrap();
     let numbered = fs::read_dir("/proc").unwrap().filter_map(|entry| {

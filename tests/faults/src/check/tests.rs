@@ -119,7 +119,7 @@ impl Case {
         rules
     }
 
-    /// Expects that what `spoil` does breaks rule `number` and no other.
+    /// Expects that the change by `spoil` breaks rule `number` and no other.
     fn breaks(number: usize, spoil: impl FnOnce(&mut Self)) {
         let mut case = Self::good();
         spoil(&mut case);
