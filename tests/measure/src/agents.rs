@@ -14,12 +14,12 @@ use crate::{
     table::{head, number, permille_ms, row, say},
 };
 
-/// Jobs of one account.
+/// Number of jobs of one account.
 const ACCOUNTS: usize = 100;
-/// Hosts that ask at one time.
+/// Maximum number of hosts that ask at one time.
 const ABREAST: usize = 500;
 const MEMORY_MB: u32 = 4 << 10;
-/// How often one heartbeat is sent at most.
+/// Maximum number of tries of one heartbeat.
 const TRIES: usize = 3;
 
 /// Cost of agents that each run a job: heartbeats, processor time, and writes to Elasticsearch
@@ -37,14 +37,14 @@ fn host(n: usize) -> String {
     format!("agent{n}")
 }
 
-/// The job that only this host can run.
+/// Returns the job that only this host can run.
 fn job_of(n: usize) -> Value {
     let account = format!("user{}", n % ACCOUNTS);
     let more = json!({"target_machines": [host(n)], "need_memory": "1g", "runtime": "10h"});
     jobs::with(jobs::dc(&account), &more)
 }
 
-/// All hosts, each with its job running.
+/// Returns all hosts, each with its job running.
 async fn running(http: &Http, count: usize) -> Vec<Testbox> {
     submit_all(std::slice::from_ref(http), count, job_of).await;
     let (mut asking, mut boxes) = (JoinSet::new(), Vec::new());
@@ -67,8 +67,8 @@ async fn running(http: &Http, count: usize) -> Vec<Testbox> {
     boxes
 }
 
-/// The replica's answer to a heartbeat. One that meets a connection which the replica just closed because nothing went
-/// over it for long is sent again, as an agent does.
+/// Returns the replica's answer to a heartbeat. If the replica just closed the idle connection, the heartbeat is sent
+/// again, as an agent does.
 async fn answered(testbox: &Testbox) -> Value {
     let mut error = String::new();
     for _ in 0..TRIES {
@@ -81,7 +81,7 @@ async fn answered(testbox: &Testbox) -> Value {
     panic!("{}: {error}", testbox.host)
 }
 
-/// One host's heartbeats until `end`, the first after `first`. How long each took.
+/// Sends one host's heartbeats until `end`, the first after `first`. Returns the duration of each.
 async fn beat(testbox: Testbox, first: Duration, every: Duration, end: Instant) -> Vec<Duration> {
     let mut beats = tokio::time::interval_at((clock::now() + first).into(), every);
     let mut took = Vec::new();
@@ -98,7 +98,7 @@ async fn beat(testbox: Testbox, first: Duration, every: Duration, end: Instant) 
     }
 }
 
-/// Time used and documents written, up to a moment.
+/// Processor time and written documents, up to a moment.
 struct Spent {
     at: Instant,
     replica: Duration,

@@ -13,7 +13,7 @@ use crate::{
     table::{head, number, row},
 };
 
-/// How long a machine waits, seconds.
+/// Time that a machine waits, seconds.
 const WAIT_S: u32 = 5;
 
 /// How often replicas claim the same job, from a backlog and with jobs that come one by one
@@ -33,7 +33,7 @@ pub(crate) struct Conflicts {
     single_jobs: usize,
 }
 
-/// Runs jobs at one replica until none comes. One that gets no job at all ends as soon as the others.
+/// Runs jobs at one replica until none comes. A machine that gets no job at all ends at the same time as the others.
 async fn one_machine(http: Http, n: usize) -> Vec<String> {
     let mut machine = Testbox::hw(&http, &format!("machine-{n}"));
     let mut ran = Vec::new();
@@ -48,7 +48,7 @@ async fn one_machine(http: Http, n: usize) -> Vec<String> {
     ran
 }
 
-/// Claims that went well, and those that did not.
+/// Returns the numbers of successful and of failed claims.
 async fn claims(https: &[Http]) -> (f64, f64) {
     let of = |outcome| format!("fairlead_claims_total{{outcome=\"{outcome}\"}}");
     (

@@ -15,11 +15,11 @@ use crate::{
     table::{head, row},
 };
 
-/// So long the long polls are watched after the last was opened.
+/// Time for which the long polls are watched after the last one was opened.
 const WATCHED: Duration = Duration::from_mins(1);
-/// The longest that a silent connection may take to go, seconds, before the measurement fails.
+/// Maximum time until a silent connection is closed, seconds. Beyond it the measurement fails.
 const GONE_MAX_S: u64 = 120;
-/// How long a poll waits, s.
+/// Time that a poll waits, s.
 const POLL_S: u32 = 300;
 
 /// Cost of a crowd of connections: long polls, and connections that begin a request and stay silent
@@ -33,7 +33,7 @@ pub(crate) struct Crowd {
     silent: usize,
 }
 
-/// Time of a submit of one job that no host runs.
+/// Measures a submit of one job that no host runs.
 async fn submit(http: &Http) -> String {
     let job = json!({"suite": "x", "testbox": "dc", "arch": "s390x", "my_account": "alice"});
     let (_, time) = timed(http.submit(&job)).await;

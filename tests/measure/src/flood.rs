@@ -23,11 +23,11 @@ use crate::{
     table::{head, permille, row},
 };
 
-/// How much the attacker yields to others; 19 is the most.
+/// Nice value of the attacker. 19 is the maximum.
 const NICE: &str = "19";
-/// How often the machine with the running job renews its lease.
+/// Interval at which the machine with the running job renews its lease.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
-/// Least time between two submits of the victim.
+/// Minimum time between two submits of the victim.
 const SUBMIT_EVERY: Duration = Duration::from_millis(20);
 
 /// Delay of a victim's jobs beside each attack of a stranger or another account
@@ -47,14 +47,14 @@ pub(crate) struct Flood {
     attacks: Vec<Attack>,
 }
 
-/// The figures of one phase.
+/// Measurements of one phase.
 struct Measured {
-    /// From the submit of each job to its grant.
+    /// Times from the submit of each job to its grant.
     times: Vec<Duration>,
-    /// Heartbeats that were refused or not answered, of all.
+    /// Number of heartbeats that failed or were refused. The next field is the number of all.
     missed: usize,
     seen: usize,
-    /// Leases that were lost.
+    /// Number of lost leases.
     lost: usize,
 }
 
@@ -80,7 +80,7 @@ impl Target {
     }
 }
 
-/// One job from submit to grant.
+/// Measures one job from submit to grant.
 async fn one(alice: &Http, host: &mut Testbox, job: &Value) -> Duration {
     host.next_request(60);
     let submit = async {
@@ -97,7 +97,7 @@ async fn one(alice: &Http, host: &mut Testbox, job: &Value) -> Duration {
     granted.saturating_duration_since(begin)
 }
 
-/// Each job's time, while another job runs.
+/// Measures the jobs of a phase while another job runs.
 async fn measure(lab: &Target, phase: Duration) -> Measured {
     let mut holder = Testbox::dc(&lab.boxes, "host-2", 2 << 10);
     lab.alice.submit(&jobs::dc("alice")).await;
@@ -129,7 +129,7 @@ async fn measure(lab: &Target, phase: Duration) -> Measured {
     }
 }
 
-/// The time of each job of one phase.
+/// Returns the time of each job of one phase.
 async fn times(lab: &Target, phase: Duration) -> Vec<Duration> {
     let (alice, boxes) = (&lab.alice, &lab.boxes);
     let mut host = Testbox::dc(boxes, "host-1", 2 << 10);
@@ -157,7 +157,7 @@ fn begin(attack: Attack, lab: &Target, first: usize) -> Child {
 }
 
 impl Flood {
-    /// Measures beside each attack, by turns with none.
+    /// Measures beside each attack, alternating with none.
     pub(crate) async fn measure(&self) {
         let store = if self.elasticsearch {
             Store::Elasticsearch

@@ -10,7 +10,8 @@ use crate::{
     table::{head, permille_ms, row},
 };
 
-/// Replicas tell each other of the first jobs of a list only: one behind so many is found in the store.
+/// Index of a job beyond the hints. Replicas only tell each other the first jobs of a list; later ones are found in the
+/// store.
 const UNHINTED: usize = 300;
 const WARM: Duration = Duration::from_secs(12);
 
@@ -22,7 +23,7 @@ pub(crate) struct Hints {
     jobs: usize,
 }
 
-/// Time from the submit to the grant, and from the submit's answer to it.
+/// Time from the submit to the grant, and from the submit's answer to the grant.
 struct Took {
     submit: Duration,
     answer: Duration,

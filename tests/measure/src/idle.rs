@@ -24,11 +24,11 @@ use crate::{
 const REPLICAS: usize = 3;
 const ACCOUNTS: usize = 300;
 const MACHINES: usize = 500;
-/// Windows of the trickle before the one that is measured.
+/// Number of windows of the trickle before the measured one.
 const WARM_UP: u32 = 2;
-/// How long a host's request waits, seconds.
+/// Time that a host's request waits, seconds.
 const WAIT_S: u32 = 50;
-/// The store is quiet when two looks differ by less, percent of a core.
+/// Difference between two measurements below which the store is quiet, percent of a core.
 const QUIET: f64 = 3.0;
 
 /// Cost of replicas and Elasticsearch while nothing is dispatched, beside waiting jobs and hosts
@@ -45,7 +45,7 @@ pub(crate) struct Idle {
     window: u64,
 }
 
-/// The `n`th of the waiting jobs. The machines never ask, and no host has so much memory.
+/// Returns the `n`th waiting job. The machines never ask, and no host has so much memory.
 fn waiting(n: usize) -> Value {
     let account = format!("account{}", n % ACCOUNTS);
     if n.is_multiple_of(2) {
@@ -56,21 +56,21 @@ fn waiting(n: usize) -> Value {
     }
 }
 
-/// The lab, and its Elasticsearch.
+/// The lab and its Elasticsearch.
 struct Site {
     lab: Replicas,
     elasticsearch: Http,
 }
 
 impl Site {
-    /// All processor time so far: each replica's, and Elasticsearch's.
+    /// Returns the processor time so far, of each replica and of Elasticsearch.
     async fn spent(&self) -> Vec<Duration> {
         let mut all: Vec<Duration> = self.lab.schedulers.iter().map(Scheduler::cpu).collect();
         all.push(cpu::of_elasticsearch(&self.elasticsearch).await);
         all
     }
 
-    /// Percent of one core, of each, while `work` is done.
+    /// Returns the processor use of each during `work`, percent of one core.
     async fn percent(&self, work: impl Future<Output = ()>) -> Vec<f64> {
         let before = self.spent().await;
         let ((), time) = timed(work).await;
@@ -81,7 +81,7 @@ impl Site {
             .collect()
     }
 
-    /// Merges and warm-up must not be counted: waits until two looks of ten seconds are alike.
+    /// Waits until two measurements of ten seconds are alike, so that merges and warm-up do not count.
     async fn settle(&self) {
         let last = Cell::new(f64::MAX);
         until("the store is quiet", 1_200, async || {
@@ -99,7 +99,7 @@ impl Idle {
         Duration::from_secs(self.window)
     }
 
-    /// A job each second that is submitted, dispatched and ended, for a window.
+    /// Submits, dispatches and ends a job each second, for a window.
     async fn trickle(&self, https: &[Http]) {
         let mut seconds = tokio::time::interval(Duration::from_secs(1));
         for n in (0..https.len()).cycle().take(self.window_seconds()) {
@@ -121,7 +121,7 @@ impl Idle {
         usize::try_from(self.window).unwrap_or(usize::MAX)
     }
 
-    /// Hosts that wait, each with a memory of its own, so that no two ask for the same.
+    /// Starts waiting hosts with different memory sizes, so that no two ask for the same.
     fn idle_hosts(&self, https: &[Http]) -> JoinSet<()> {
         let mut waiting = JoinSet::new();
         for n in 0..self.hosts {

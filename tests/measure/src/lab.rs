@@ -6,19 +6,19 @@ use fairlead_tests::{Http, Lab, Metrics, Scheduler, clock, until};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-/// Jobs of one request.
+/// Number of jobs in one request.
 const SUBMIT_JOBS: usize = 10_000;
 
-/// Replicas over the Elasticsearch of `ES_URL`, with indices of their own.
+/// Replicas over the Elasticsearch of `ES_URL`, with their own indices.
 pub(crate) struct Replicas {
     pub(crate) lab: Lab,
     pub(crate) schedulers: Vec<Scheduler>,
-    /// Each of them, asked as nobody.
+    /// Clients of the replicas, without an account.
     pub(crate) https: Vec<Http>,
 }
 
 impl Replicas {
-    /// Starts so many, with more arguments of `fairlead serve`.
+    /// Starts `count` replicas, with more arguments of `fairlead serve`.
     pub(crate) async fn start(count: usize, more: &[&str]) -> Self {
         let lab = Lab::new();
         let schedulers = lab.schedulers(count, more).await;
@@ -31,7 +31,7 @@ impl Replicas {
     }
 }
 
-/// Submits so many jobs by turns to all of them.
+/// Submits `count` jobs, alternating over the replicas.
 pub(crate) async fn submit_all(https: &[Http], count: usize, job: impl Fn(usize) -> Value) {
     let mut sending = JoinSet::new();
     for (first, http) in (0..count).step_by(SUBMIT_JOBS).zip(https.iter().cycle()) {
@@ -45,7 +45,7 @@ pub(crate) async fn submit_all(https: &[Http], count: usize, job: impl Fn(usize)
     sending.join_all().await;
 }
 
-/// The sum of one number over all of them.
+/// Returns the sum of one metric over all replicas.
 pub(crate) async fn sum(https: &[Http], metric: &str) -> f64 {
     let mut all = 0.0;
     for http in https {
@@ -54,13 +54,13 @@ pub(crate) async fn sum(https: &[Http], metric: &str) -> f64 {
     all
 }
 
-/// Lets time pass.
+/// Waits for this time.
 pub(crate) async fn pass(time: Duration) {
     let never = std::future::pending::<()>();
     let _ = tokio::time::timeout(time, never).await;
 }
 
-/// How many requests for work wait at them.
+/// Waits until at least this number of requests for work wait at the replicas.
 pub(crate) async fn waiters(https: &[Http], least: f64, limit_s: u64) {
     until("hosts wait", limit_s, async || {
         (sum(https, "fairlead_waiters").await >= least).then_some(())
@@ -68,7 +68,7 @@ pub(crate) async fn waiters(https: &[Http], least: f64, limit_s: u64) {
     .await;
 }
 
-/// How long this work takes.
+/// Returns the result and the duration of `work`.
 pub(crate) async fn timed<T>(work: impl Future<Output = T>) -> (T, Duration) {
     let begin = clock::now();
     let done = work.await;

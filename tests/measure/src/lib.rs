@@ -52,7 +52,7 @@ enum What {
     Timers(timers::Timers),
 }
 
-/// The command line, with all subcommands.
+/// Returns the command line with all subcommands.
 pub fn command() -> clap::Command {
     CommandLine::command()
 }
@@ -60,7 +60,7 @@ pub fn command() -> clap::Command {
 /// Reads the command line, and measures.
 ///
 /// # Panics
-/// Something is wrong with what is measured, or cannot be started.
+/// Panics if the measured system misbehaves, or cannot be started.
 pub fn run() {
     let what = CommandLine::parse().what;
     let runtime = tokio::runtime::Builder::new_multi_thread()

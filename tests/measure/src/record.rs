@@ -14,9 +14,9 @@ use fairlead_tests::{Guarded, Http, Scheduler, Store, Testbox, jobs, recorded::c
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-/// The longest limit that a job may have, s: a recorded job runs out of time after ten years.
+/// Maximum time limit of a job, s. A recorded job reaches it after ten years.
 const LONGEST_S: u64 = 315_360_000;
-/// A start that never comes.
+/// Start time in the far future.
 const NEVER: &str = "2199-01-01 00:00";
 
 /// Records a small lab of this version, on both stores, for the upgrade test
@@ -103,7 +103,7 @@ async fn queues_and_hosts(admin: &Http) {
         .json();
 }
 
-/// Submits jobs that one agent takes: one that has ended, one that runs, and one that was handed out and not begun.
+/// Submits jobs that one agent takes: one that has ended, one that runs, and one that was handed out and not started.
 async fn an_agent_at_work(alice: &Http, boxes: &Http) -> (Value, Map<String, Value>) {
     let mut agent = Testbox::dc(boxes, "host-1", 8 << 10);
     "x86_64".clone_into(&mut agent.offer.arch);
@@ -168,7 +168,7 @@ async fn log_and_file(boxes: &Http, grant: &fairlead_api::Grant) {
     }
 }
 
-/// Jobs that nobody has taken, in each way to wait, and a timer.
+/// Submits jobs that nobody takes, one for each way to wait, and a timer.
 async fn waiting(alice: &Http, bob: &Http) -> Map<String, Value> {
     let wait = |account: &str, more: Value| {
         let more = jobs::with(json!({"arch": "x86_64", "tags": ["later"]}), &more);
@@ -213,7 +213,7 @@ async fn waiting(alice: &Http, bob: &Http) -> Map<String, Value> {
     named
 }
 
-/// Everything of the lab's indices, without their prefix: settings that matter, mappings, documents.
+/// Writes everything in the lab's indices, without their prefix: relevant settings, mappings, documents.
 async fn dump(scheduler: &Scheduler, to: &Path) {
     let url = settings::elasticsearch().remove(0);
     let (http, prefix) = (Http::new(&url), scheduler.prefix());

@@ -15,7 +15,7 @@ const WEIGHTS: [(&str, u64); 2] = [("heavy", 3), ("light", 1)];
 const HOST_GB: u64 = 20;
 const DC_GB: u64 = 4;
 const HOSTS: [(&str, &str); 3] = [("box-1", "hw"), ("box-2", "hw"), ("server-1", "vm,dc")];
-/// How long all jobs may take, seconds.
+/// Time limit for all jobs, seconds.
 const LIMIT_S: u64 = 1_800;
 
 /// How testbox time divides between two accounts of weights 3 and 1, with real agents
@@ -35,7 +35,7 @@ pub(crate) struct Shares {
     seconds: u64,
 }
 
-/// A job's part of its host: all of it, or its memory's.
+/// Returns a job's part of its host: all of it, or its memory.
 fn share_gb(job: &Value) -> u64 {
     if job["testbox"] == "hw" {
         HOST_GB
@@ -44,7 +44,7 @@ fn share_gb(job: &Value) -> u64 {
     }
 }
 
-/// GB x milliseconds of testbox time inside a window.
+/// Returns the testbox time inside a window, GB x milliseconds.
 fn busy(list: &[Value], account: &str, from: u64, to: u64) -> u64 {
     list.iter()
         .filter(|job| job["my_account"] == account)
@@ -52,7 +52,7 @@ fn busy(list: &[Value], account: &str, from: u64, to: u64) -> u64 {
         .sum()
 }
 
-/// The time during which every account had jobs waiting for every kind of testbox.
+/// Returns the time during which every account had jobs waiting for every kind of testbox.
 fn window(list: &[Value]) -> (u64, u64) {
     let (mut from, mut to) = (0, u64::MAX);
     for (account, _) in WEIGHTS {

@@ -19,7 +19,7 @@ use crate::{
     table::{head, row, say},
 };
 
-/// How many machines ask each replica.
+/// Number of machines that ask each replica.
 const MACHINES: [usize; 3] = [7, 2, 1];
 const QUEUES: [(&str, u64); 5] = [
     ("first", 50),
@@ -28,9 +28,9 @@ const QUEUES: [(&str, u64); 5] = [
     ("fourth", 10),
     ("fifth", 10),
 ];
-/// The queue whose jobs are unlike the others'.
+/// Queue whose jobs differ from those of the others.
 const ODD: &str = "second";
-/// A window begins so long after the first dispatch.
+/// Time between the first dispatch and the start of a window, ms.
 const LEAD_IN_MS: u64 = 30_000;
 
 /// How testbox time divides between five queues, over machines that ask three replicas
@@ -47,7 +47,7 @@ struct Case {
     odd_ms: u64,
     others_ms: u64,
     window_ms: u64,
-    /// Least cost of a dispatch besides. So many jobs wait at the begin that none run out.
+    /// Minimum overhead of a dispatch, ms. It determines the number of jobs at the start, so that none run out.
     gap_ms: u64,
 }
 
@@ -77,7 +77,7 @@ impl Case {
         }
     }
 
-    /// Enough jobs for the whole time, if the queue got twice its share.
+    /// Returns a number of jobs that is enough for the whole time, even if the queue got twice its share.
     fn count(&self, queue: &str, weight: u64) -> usize {
         let machines: usize = MACHINES.iter().sum();
         let all: u64 = QUEUES.iter().map(|(_, weight)| weight).sum();
@@ -98,7 +98,7 @@ async fn submit(https: &[Http], case: &Case) {
     }
 }
 
-/// A machine that takes as long for its jobs as they say, until it is told to stop.
+/// Runs a machine that takes the jobs' own run times, until it is told to stop.
 async fn one_machine(http: Http, host: String, over: watch::Receiver<bool>) {
     let mut machine = Testbox::hw(&http, &host);
     while !*over.borrow() {

@@ -18,7 +18,7 @@ use crate::{
 const REPLICAS: usize = 3;
 const MACHINES: usize = 10;
 const CACHE_JOBS_MAX: &str = "10000";
-/// How long a machine asks at most, seconds, and what is wanted.
+/// Maximum duration of a machine's request, seconds. The next constant is the goal.
 const ASK_S: u32 = 20;
 const WANTED: Duration = Duration::from_secs(2);
 
@@ -33,16 +33,16 @@ pub(crate) struct Starvation {
     runs: usize,
 }
 
-/// The jobs before the ten, and how the ten are submitted.
+/// Jobs of the large account, and submits of the ten jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Case {
     /// The large account's jobs are for other machines and kinds of testbox.
     Elsewhere,
-    /// They are for any machine, these ten too.
+    /// The large account's jobs are for any machine, including these ten.
     Anywhere,
-    /// They are for these ten machines and no others, 9,999 for each.
+    /// The large account's jobs are for exactly these ten machines, 9,999 for each.
     SameMachines,
-    /// The same, and the ten jobs are in queue vip.
+    /// As before, and the ten jobs are in queue vip.
     Vip,
 }
 
@@ -95,14 +95,14 @@ fn machine(n: usize) -> String {
     format!("machine{n}")
 }
 
-/// The fate of one of the ten jobs.
+/// Dispatch of one of the ten jobs.
 struct Dispatch {
     took: Option<Duration>,
-    /// Jobs of the large account that its machine was given before.
+    /// Number of the large account's jobs that its machine got before.
     others: usize,
 }
 
-/// A machine that asks until it has `id`; what it gets before, it ends at once.
+/// Runs a machine that asks until it has `id`, and ends all earlier jobs at once.
 async fn wait_for(mut asking: Testbox, replicas: Vec<Http>, id: String) -> Dispatch {
     let begin = clock::now();
     let mut others = 0;
@@ -125,8 +125,8 @@ async fn wait_for(mut asking: Testbox, replicas: Vec<Http>, id: String) -> Dispa
     Dispatch { took: None, others }
 }
 
-/// Waits until the first jobs of a start are in memory. The first jobs of an account are mostly those of its queue and its
-/// host key, too. So a third of the cache is all that there is of jobs that are all alike.
+/// Waits until the first jobs after a start are in memory. The first jobs of an account are mostly also those of its
+/// queue and host key. So identical jobs fill only a third of the cache.
 async fn caches_are_filled(https: &[Http], jobs: usize) {
     let most = CACHE_JOBS_MAX.parse().unwrap_or(f64::MAX);
     for http in https {

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-/// Prints a line. Nobody reading it is no error.
+/// Prints a line. A closed output is no error.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stdout(), "{line}");
 }
@@ -23,7 +23,7 @@ pub(crate) fn row(cells: &[&dyn Display]) {
     say(&format!("|{}", cells.concat()));
 }
 
-/// The value below which so many thousandths of the others are; 1,000 is the greatest. Zero if there are none.
+/// Returns the value at this per mille of the sorted values; 1,000 is the maximum. Returns zero if there are none.
 pub(crate) fn permille<T: Copy + Default + Ord>(values: &[T], permille: usize) -> T {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -31,12 +31,12 @@ pub(crate) fn permille<T: Copy + Default + Ord>(values: &[T], permille: usize) -
     sorted.get(at).copied().unwrap_or_default()
 }
 
-/// Such a value, ms.
+/// Returns such a value, ms.
 pub(crate) fn permille_ms(times: &[Duration], nth: usize) -> u128 {
     permille(times, nth).as_millis()
 }
 
-/// A count as a number to reckon with.
+/// Converts a count to a floating-point number.
 pub(crate) fn number(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }

@@ -24,19 +24,19 @@ use crate::{
     table::{head, number, permille, row, say},
 };
 
-/// Timers of one account: what a scheduler allows by default.
+/// Number of timers of one account: the default limit of a scheduler.
 const OF_ONE: usize = 1_000;
-/// Timers that are submitted side by side.
+/// Number of concurrent submits of timers.
 const ABREAST: usize = 64;
-/// So many are surely submitted in a second.
+/// Number of submits that are certainly done in a second.
 const SUBMITS_A_SECOND: usize = 200;
-/// The first run is due so long after the submits at least, s: no period may be shorter than a minute.
+/// Minimum time between the submits and the first run, s. No period may be shorter than a minute.
 const LEAD_S: usize = 90;
-/// After the minute everything must be done within this, s.
+/// Time after the minute within which everything must be done, s.
 const LATEST_S: u64 = 300;
-/// The metric with the lateness of runs.
+/// Metric of the lateness of runs.
 const LATENESS: &str = "fairlead_timer_lateness_seconds";
-/// Its limits that are printed, s.
+/// Bucket limits that are printed, s.
 const LIMITS_S: [&str; 8] = ["0.1", "0.2", "0.3", "0.5", "0.75", "1.0", "2.0", "5.0"];
 
 /// How late many timers start that are due within a short time, over three replicas
@@ -58,7 +58,7 @@ fn account(n: usize) -> String {
     format!("user{}", n / OF_ONE)
 }
 
-/// Submits all timers; their runs are due from `from_ms` on.
+/// Submits all timers. Their runs are due from `from_ms` on.
 async fn submit(https: &[Http], count: usize, from_ms: usize, span_ms: usize) {
     let next = Arc::new(AtomicUsize::new(0));
     let mut submitters = JoinSet::new();
@@ -82,7 +82,7 @@ async fn submit(https: &[Http], count: usize, from_ms: usize, span_ms: usize) {
     submitters.join_all().await;
 }
 
-/// All timers, page by page.
+/// Returns all timers, page by page.
 async fn all_timers(http: &Http, count: usize) -> Vec<Value> {
     let mut all = Vec::new();
     for first in (0..count).step_by(OF_ONE) {
@@ -93,12 +93,12 @@ async fn all_timers(http: &Http, count: usize) -> Vec<Value> {
     all
 }
 
-/// How many runs were made so far, by the replicas' own counts.
+/// Returns the number of runs so far, from the replicas' own counts.
 async fn made(https: &[Http]) -> f64 {
     sum(https, &format!("{LATENESS}_count")).await
 }
 
-/// All timers and all jobs, once the lists show the runs: they lag behind by a refresh.
+/// Returns all timers and all jobs, once the lists show the runs. Lists lag behind by a refresh.
 async fn all_runs(http: &Http, count: usize) -> (Vec<Value>, Vec<Value>) {
     until("lists show all runs", LATEST_S, async || {
         let (timers, runs) = (all_timers(http, count).await, all_jobs(http).await);
@@ -110,7 +110,7 @@ async fn all_runs(http: &Http, count: usize) -> (Vec<Value>, Vec<Value>) {
     .await
 }
 
-/// How many timers had one run that is a job.
+/// Returns the number of timers with exactly one run that is a job.
 fn once(timers: &[Value], runs: &[Value]) -> usize {
     let ids: BTreeSet<_> = runs.iter().map(|job| job["job_id"].as_str()).collect();
     let is_good = |timer: &&Value| {
@@ -120,7 +120,7 @@ fn once(timers: &[Value], runs: &[Value]) -> usize {
     timers.iter().filter(is_good).count()
 }
 
-/// How late each run was made, ms.
+/// Returns the lateness of each run, ms.
 fn lateness_ms(timers: &[Value], runs: &[Value]) -> Vec<u64> {
     let due_of = |timer: &Value| {
         let id = timer["last_run"]["job_id"].as_str()?.to_owned();

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fairlead-measure");
 
-/// The program in a folder where nothing else is.
+/// The program in an otherwise empty folder.
 struct Alone(TempDir);
 
 impl Alone {
@@ -36,7 +36,7 @@ impl Alone {
             .unwrap()
     }
 
-    /// It ends with this code, and says this; nothing is there afterwards.
+    /// Checks that it ends with this code and message, and leaves nothing.
     fn says(&self, words: &[&str], code: i32, said: &str) {
         let ran = self.run(words);
         let (out, err) = (ran.stdout, ran.stderr);
@@ -49,7 +49,7 @@ impl Alone {
     }
 }
 
-/// What its processes leave behind belongs to this process then.
+/// Returns the number of children of this process. Processes that the program leaves behind become its children.
 fn children_of_this_process() -> usize {
     let tasks = fs::read_dir("/proc/self/task").unwrap();
     let children = |task: &Path| fs::read_to_string(task.join("children")).unwrap_or_default();
@@ -82,6 +82,6 @@ fn help_and_mistakes_start_nothing() {
         all += 1;
     }
     assert!(all > 10, "{all} subcommands");
-    // Where nothing can be started, a measurement does not get far: so help would not, if it began one.
+    // A measurement cannot get far where nothing can be started. Help would fail as well if it began one.
     assert_eq!(alone.run(&["crowd"]).status.code(), Some(101));
 }

@@ -11,38 +11,40 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt, net::TcpStream, task::JoinSet};
 
-/// Jobs of one flood of names at most, each with a queue and a machine of its own.
+/// Maximum number of jobs in one flood of names. Each has its own queue and machine.
 pub(super) const NAMES_MAX: usize = 100_000;
-/// Names in one submit.
+/// Number of names in one submit.
 const NAMES_A_SUBMIT: usize = 200;
 /// Time between two submits of names.
 const NAMES_EVERY: Duration = Duration::from_millis(20);
-/// Machines that one job names, and the jobs that name some.
+/// Number of machines that one job names. The next constant is the maximum number of such jobs.
 const MACHINES_A_JOB: usize = 256;
 const MACHINES_JOBS_MAX: usize = 5_200;
-/// Requests of one kind at one time.
+/// Number of concurrent requests of one kind.
 const ABREAST: usize = 8;
-/// Reports with wrong tokens at one time.
+/// Number of concurrent reports with wrong tokens.
 const REPORTS: usize = 16;
-/// Connections that say nothing, or half a request.
+/// Number of connections that send nothing, or half a request.
 const CONNECTIONS: usize = 400;
-/// Half-sent logins of strangers, and half-sent submits of mallory.
+/// Number of half-sent logins of strangers. The next constant is the number of half-sent submits of mallory, followed
+/// by their lengths in bytes.
 const LOGINS: usize = 256;
 const SUBMITS: usize = 16;
 const LOGIN_BYTES: usize = 1 << 20;
 const SUBMIT_BYTES: usize = 16 << 20;
-/// HTTP/2 connections that read nothing, and those that wait for the live stream.
+/// Number of HTTP/2 connections that read nothing. The next constant is the number of those that wait for the live
+/// stream.
 const UNREAD: usize = 10;
 const WAITING: usize = 101;
-/// Streams of such a connection.
+/// Number of streams on such a connection.
 const STREAMS: usize = 200;
-/// How long such connections live.
+/// Lifetime of such connections.
 const UNREAD_EVERY: Duration = Duration::from_secs(5);
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
 const SUBMIT: &str = "/scheduler/v1/jobs/submit";
 
-/// One way to attack.
+/// Kind of attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Attack {
     /// Jobs that each have their own name
@@ -104,14 +106,14 @@ async fn submits(mallory: Http, batches: impl Iterator<Item = Vec<Value>> + Send
     }
 }
 
-/// Names of their own for each job, from this number on.
+/// Returns batches of jobs that each have their own names, beginning with this number.
 fn names(first: usize) -> impl Iterator<Item = Vec<Value>> + Send {
     let named = |n: usize| json!({"queue": format!("q{n}"), "target_machines": [format!("m{n}")]});
     let batches = (first..first + NAMES_MAX).step_by(NAMES_A_SUBMIT);
     batches.map(move |from| (from..from + NAMES_A_SUBMIT).map(named).collect())
 }
 
-/// Many invented machines for each job.
+/// Returns batches of jobs that each name many invented machines.
 fn machines() -> impl Iterator<Item = Vec<Value>> + Send {
     let of = |n: usize| (0..MACHINES_A_JOB).map(move |m| format!("machine-{n}-{m}"));
     let jobs = (0..MACHINES_JOBS_MAX).step_by(ABREAST);
@@ -122,7 +124,7 @@ fn machines() -> impl Iterator<Item = Vec<Value>> + Send {
     })
 }
 
-/// Sends the same thing again and again.
+/// Sends the same request repeatedly.
 async fn repeats(client: Http, path: String, content_type: &'static str, body: Vec<u8>) {
     loop {
         let sent = client.try_send(Method::POST, &path, content_type, body.clone());
@@ -132,13 +134,13 @@ async fn repeats(client: Http, path: String, content_type: &'static str, body: V
     }
 }
 
-/// A body that is small to send and dear to read.
+/// Returns a body that is small to send and expensive to read.
 fn dear_body() -> Vec<u8> {
     let list = (0..13_000).map(|n| n.to_string()).collect::<Vec<_>>();
     format!("suite: x\nscript: 'true'\nn: [{}]\n", list.join(",")).into_bytes()
 }
 
-/// A preview that names many jobs that are not there.
+/// Returns a preview that names many jobs that do not exist.
 fn preview() -> Vec<u8> {
     let name = "x".repeat(90);
     let names: Vec<String> = (0..9_900).map(|n| format!("{name}{n:06}")).collect();
@@ -147,7 +149,7 @@ fn preview() -> Vec<u8> {
         .into_bytes()
 }
 
-/// Holds connections that send nothing or half a request, and opens them again when they are closed.
+/// Holds connections that send nothing or half a request, and reopens them when they are closed.
 async fn connection(address: String, says: Vec<u8>) {
     let mut ticks = tokio::time::interval(Duration::from_secs(1));
     let mut stream = None;
@@ -174,7 +176,7 @@ fn is_open(stream: &TcpStream) -> bool {
     }
 }
 
-/// A request of which all but the last byte is sent.
+/// Returns a request without its last byte.
 fn half(path: &str, more: &str, length: usize, sent: usize) -> Vec<u8> {
     let head = format!(
         "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{more}Content-Length: {length}\r\n\r\n{{"
@@ -189,7 +191,7 @@ fn half_login() -> Vec<u8> {
     half("/scheduler/v1/login", origin, LOGIN_BYTES, LOGIN_BYTES)
 }
 
-/// Asks for a path on many streams of each connection, and reads nothing.
+/// Requests a path on many streams of each connection, and reads nothing.
 async fn unread(address: String, path: String, token: Option<String>, connections: usize) {
     let mut ticks = tokio::time::interval(UNREAD_EVERY);
     loop {
@@ -209,12 +211,12 @@ async fn unread(address: String, path: String, token: Option<String>, connection
     }
 }
 
-/// The file that `reads` asks for.
+/// Returns the file that `reads` requests.
 fn file() -> Input {
     Input::of(&"0".repeat(2 << 20))
 }
 
-/// Asks for the file, which mallory has put.
+/// Requests the file, which mallory has put.
 async fn reads(mallory: Http, address: String) {
     let input = file();
     let path = format!(
