@@ -125,10 +125,10 @@ pub(crate) struct BenchArgs {
 }
 
 impl BenchArgs {
-    /// Measures. Returns what is to be printed; `say` hears of each step.
+    /// Measures. Returns the text to print; `say` gets each step.
     ///
     /// # Errors
-    /// Something could not be started, or did not do the work.
+    /// Fails if something could not be started, or did not do the work.
     pub(crate) async fn run(&self, say: &dyn Fn(&str)) -> anyhow::Result<String> {
         if let Some(line) = self.engine.asked_line() {
             return line;
@@ -151,7 +151,7 @@ impl BenchArgs {
         }
     }
 
-    /// Measures over an Elasticsearch that is started for it.
+    /// Measures with an Elasticsearch that is started for it.
     async fn over_own(
         &self,
         dir: &Path,
@@ -172,7 +172,7 @@ impl BenchArgs {
         self.over(dir, &url, reaper, say).await
     }
 
-    /// Measures over this Elasticsearch.
+    /// Measures with this Elasticsearch.
     async fn over(
         &self,
         dir: &Path,
@@ -269,7 +269,7 @@ impl BenchArgs {
         Ok(report)
     }
 
-    /// The layouts alone, beside so many ended jobs.
+    /// Measures only the layouts, beside this number of ended jobs.
     async fn layouts(&self, alone: Alone<'_>, say: &dyn Fn(&str)) -> anyhow::Result<Report> {
         let mut layouts = Layouts::new(alone, self.body_bytes).await?;
         say("warming up");
@@ -288,7 +288,7 @@ impl BenchArgs {
         layouts.report(alone).await
     }
 
-    /// Equal work at one pace alone, with each number of replicas.
+    /// Measures only equal work at one pace, with each number of replicas.
     async fn paced(
         &self,
         place: &Place<'_>,
@@ -323,8 +323,8 @@ impl BenchArgs {
         Ok(report)
     }
 
-    /// The same beside many finished jobs, which another scheduler of the same Elasticsearch has. Answers how many jobs
-    /// wait then.
+    /// Measures beside many finished jobs, which another scheduler of the same Elasticsearch has. Returns the number of
+    /// jobs that wait afterwards.
     async fn history(
         &self,
         place: &Place<'_>,
@@ -361,13 +361,13 @@ impl BenchArgs {
         Ok(measured)
     }
 
-    /// Enough of them for all that is measured.
+    /// Returns enough agents for all measurements.
     fn agents(&self) -> Vec<Agent> {
         let most = self.agents.iter().copied().max().unwrap_or(1);
         (0..most).map(Agent::new).collect()
     }
 
-    /// The state of the lab while one value changes.
+    /// Returns the base state of the lab, of which one value changes at a time.
     fn first(&self) -> At {
         let least = |numbers: &[usize]| numbers.first().copied().unwrap_or_default();
         let agents = if self.agents.contains(&CPU_AGENTS) {
@@ -382,7 +382,8 @@ impl BenchArgs {
         }
     }
 
-    /// Of further numbers of replicas only the least number of waiting jobs is measured.
+    /// Returns the plan for a number of replicas. Only the first one is measured with all numbers of waiting jobs, the
+    /// others with the smallest.
     fn plan(&self, replicas: u16, is_first: bool) -> Plan {
         let most = if is_first { self.waiting.len() } else { 1 };
         Plan {
@@ -422,13 +423,13 @@ impl BenchArgs {
     }
 }
 
-/// Where all of it is.
+/// Places of the benchmark's parts.
 struct Place<'a> {
     dir: &'a Path,
     elasticsearch: &'a str,
-    /// Ends what is no part of a cluster.
+    /// Ends the processes outside the cluster.
     reaper: &'a Reaper,
-    /// Begins the names of all indices.
+    /// Prefix of the names of all indices.
     prefix: String,
     raw: Raw,
 }

@@ -18,7 +18,7 @@ use fairlead_cluster::{
 };
 
 const KIB_OF_MB: f64 = 1_024.0;
-/// What people look for: all, one account's, what runs, what went wrong, one suite's oldest.
+/// Typical searches of people: all jobs, one account's, running ones, failed ones, one suite's oldest.
 const SEARCHES: [&str; 5] = [
     "limit=100",
     "limit=100&account=account7",
@@ -26,14 +26,14 @@ const SEARCHES: [&str; 5] = [
     "limit=100&health=fail",
     "limit=100&suite=bench&order=oldest",
 ];
-/// A hundred days.
+/// A hundred days, in seconds.
 const LONG_AGO_S: u64 = 100 * 86_400;
-/// How long a start may take.
+/// Time limit of a start.
 const START_TIME: Duration = Duration::from_mins(1);
-/// Between two tries of an agent whose scheduler is not there yet.
+/// Interval between tries of an agent whose scheduler is not running yet.
 const TRY_EVERY: Duration = Duration::from_millis(10);
 
-/// Costs of all rounds with so many jobs waiting.
+/// Costs of all rounds with one number of waiting jobs.
 #[derive(Debug)]
 pub(super) struct Costs {
     resident: Fact,
@@ -81,7 +81,7 @@ impl Costs {
         Ok(())
     }
 
-    /// Measures once more what is spent while nothing is done. `recent` is some job's id.
+    /// Measures the idle costs once more. `recent` is the id of some job.
     pub(super) async fn measure_idle(
         &mut self,
         (cluster, site): (&Cluster, &Site),
@@ -103,7 +103,7 @@ impl Costs {
         Ok(())
     }
 
-    /// Measures one start more: the first replica is killed and started again, and one job taken.
+    /// Measures one more start: the first replica is killed and restarted, and one job is taken.
     pub(super) async fn measure_start(
         &mut self,
         (cluster, site, agent): (&mut Cluster, &Site, &mut Agent),
@@ -113,13 +113,13 @@ impl Costs {
     }
 }
 
-/// The process that is looked at.
+/// Returns the measured process.
 fn first(cluster: &Cluster) -> anyhow::Result<&Process> {
     let first = cluster.replicas().first().context("no replica")?;
     first.process.as_ref().context("a replica does not run")
 }
 
-/// How long the store takes to count what waits.
+/// Returns the time in which the store counts the waiting jobs, ms.
 async fn counted_ms(cluster: &Cluster) -> anyhow::Result<f64> {
     let settings = cluster.settings();
     let store = ElasticStore::open(ElasticConfig {
@@ -133,7 +133,7 @@ async fn counted_ms(cluster: &Cluster) -> anyhow::Result<f64> {
     Ok(begin.elapsed().as_secs_f64() * 1_000.0)
 }
 
-/// How long people wait for the slowest of some lists of jobs.
+/// Returns the time of the slowest of some job lists, ms.
 async fn searched_ms(site: &Site, recent: JobId) -> anyhow::Result<f64> {
     // And one suite's of long ago.
     let long_ago = JobId::first_of(recent.born_s().saturating_sub(LONG_AGO_S));
@@ -148,7 +148,7 @@ async fn searched_ms(site: &Site, recent: JobId) -> anyhow::Result<f64> {
     Ok(slowest)
 }
 
-/// From the start of the first replica's process until an agent has a job.
+/// Returns the time from the start of the first replica's process until an agent has a job.
 async fn started_ms(cluster: &mut Cluster, site: &Site, agent: &mut Agent) -> anyhow::Result<f64> {
     let number = cluster.replicas().first().context("no replica")?.number;
     cluster.kill(number).await?;

@@ -25,9 +25,9 @@ use super::{
 };
 use fairlead_cluster::{clock::now, launch::Process};
 
-/// Decisions that are timed; a quarter as many are made before.
+/// Number of timed decisions. A quarter as many are made before.
 const DECISIONS: u32 = 20_000;
-/// Cells of memory that are read in a circle: 256 MB.
+/// Number of memory cells that are read in a cycle: 256 MB.
 const FAR_CELLS: u32 = 1 << 26;
 const BYTES_OF_KIB: f64 = 1_024.0;
 const FAR_READS: u32 = 1 << 20;
@@ -70,7 +70,7 @@ pub(super) struct EngineArgs {
     line: Option<String>,
 }
 
-/// One line: jobs of a mix in an engine that has hosts.
+/// One line: jobs of a mix in an engine with hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Line {
     mix: Mix,
@@ -78,12 +78,12 @@ struct Line {
     hosts: u64,
 }
 
-/// The measurement of a process of its own.
+/// Measurement of a separate process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Asked {
     /// Decisions.
     Line(Line),
-    /// A flood of so many names.
+    /// A flood with this number of names.
     Names(Own, u64),
 }
 
@@ -98,7 +98,7 @@ struct Took {
 }
 
 impl EngineArgs {
-    /// Measures the line that this process was started for, if it was.
+    /// Performs the measurement for which this process was started, if there is one.
     pub(super) fn asked_line(&self) -> Option<anyhow::Result<String>> {
         let line = self.line.as_ref()?;
         let asked = serde_json::from_str(line).map_err(|error| anyhow!("--engine-line: {error}"));
@@ -115,7 +115,7 @@ impl EngineArgs {
         Some(asked.and_then(took))
     }
 
-    /// All lines, each in every round.
+    /// Measures all lines, each in every round.
     pub(super) fn measure(&self, rounds: u16, say: &dyn Fn(&str)) -> anyhow::Result<Report> {
         let mut report = Report::default();
         for &mix in Mix::value_variants() {
@@ -187,7 +187,7 @@ impl EngineArgs {
             p99.push(many.p99_us);
             bytes.push(many.bytes_per_job);
         }
-        // Where nothing fits, that is remembered: how much is looked at depends on how often each host has asked.
+        // The engine remembers where nothing fits, so the number of looks depends on how often each host has asked.
         let figures = match mix {
             Mix::Nothing => vec![growth],
             Mix::Common | Mix::Own => vec![growth, looks],
@@ -248,8 +248,8 @@ impl Line {
     }
 }
 
-/// The cost of a read that waits for the one before it: a decision over many jobs and hosts is a few dozen of these,
-/// and they differ twofold with what else the machine does.
+/// Returns the cost of a read that waits for the previous one, ns. A decision over many jobs and hosts takes a few
+/// dozen such reads. Their cost varies twofold with the other load of the machine.
 fn far_read_ns() -> f64 {
     // One circle through all: each names the next (a linear congruential generator of full period).
     let next = |cell: u32| cell.wrapping_mul(1_664_525).wrapping_add(1_013_904_223) % FAR_CELLS;

@@ -11,7 +11,7 @@ impl Series {
         self.0.push(value);
     }
 
-    /// The value of which no more than a `share` (0 to 1) are less.
+    /// Returns the value at this quantile (0 to 1).
     fn at(&self, share: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
@@ -46,13 +46,13 @@ impl Series {
         self.at(1.0)
     }
 
-    /// Each value divided by that of the same round.
+    /// Returns each value divided by the value of the same round.
     fn over(&self, limit: &Self) -> Self {
         let pairs = self.0.iter().zip(&limit.0);
         Self(pairs.map(|(ours, limit)| ours / limit).collect())
     }
 
-    /// Median, least and most.
+    /// Returns median, minimum and maximum.
     pub(super) fn text(&self) -> String {
         let [median, min, max] = [self.median(), self.min(), self.max()].map(number);
         format!("{median} ({min}–{max})")
@@ -63,7 +63,7 @@ impl Series {
     }
 }
 
-/// What is wanted of a figure's ratio.
+/// Goal of a figure's ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Goal {
     AtLeast(f64),
@@ -72,7 +72,7 @@ pub(super) enum Goal {
 }
 
 impl Goal {
-    /// In words, and whether `value` reaches it.
+    /// Returns the goal in words, and whether `value` reaches it.
     pub(super) fn told(self, value: f64) -> (String, &'static str) {
         let (goal, reached) = match self {
             Self::AtLeast(least) => (format!("≥ {}", number(least)), value >= least),
@@ -83,16 +83,16 @@ impl Goal {
     }
 }
 
-/// A rate that is drawn.
+/// A rate that is plotted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rate {
-    /// Submits, several a request.
+    /// Submits, with several jobs in a request.
     Submits,
     /// Dispatches to this many agents.
     Dispatches(usize),
 }
 
-/// What is drawn, and where its point lies.
+/// Plotted value, and the position of its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct At {
     pub(super) rate: Rate,
@@ -103,15 +103,15 @@ pub(super) struct At {
 /// One line of the report.
 #[derive(Debug, Clone)]
 pub(super) struct Figure {
-    /// What was measured, with its unit.
+    /// Measured quantity, with its unit.
     pub(super) what: String,
     pub(super) ours: Series,
-    /// The limit that the same round had, and what it is.
+    /// Limit in the same rounds, and its description.
     pub(super) limit: Series,
     pub(super) of: String,
-    /// For the ratio of both.
+    /// Goal of the ratio of both.
     pub(super) goal: Goal,
-    /// If it is drawn.
+    /// Point in a plot. `None`: not plotted.
     pub(super) at: Option<At>,
 }
 
@@ -134,7 +134,8 @@ impl Figure {
         }
     }
 
-    /// The same figure beside finished jobs, of which there were none for the other: no more than a tenth worse.
+    /// Returns the figure beside finished jobs, relative to the figure `without` them. The goal is at most a tenth
+    /// worse.
     pub(super) fn beside(self, without: Self, finished: usize) -> Self {
         let is_rate = self.what.contains("/s,");
         let goal = if is_rate {
@@ -155,7 +156,7 @@ impl Figure {
         self.limit.push(limit);
     }
 
-    /// A line of the table.
+    /// Returns a row of the table.
     pub(super) fn row(&self) -> String {
         let ratio = self.ours.over(&self.limit);
         let (goal, reached) = self.goal.told(ratio.median());
@@ -182,7 +183,7 @@ pub(super) const fn float(count: u64) -> f64 {
     count as f64
 }
 
-/// With as many digits as mean something; a ratio to nothing is none.
+/// Returns a number with its significant digits. A value that is not finite, such as a ratio to zero, gives a dash.
 pub(super) fn number(value: f64) -> String {
     if !value.is_finite() {
         "—".to_owned()

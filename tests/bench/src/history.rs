@@ -5,38 +5,38 @@ use serde_json::{Map, Value};
 
 use super::sample::{Sample, create_body_line, create_line};
 
-/// Months that they are spread over.
+/// Number of months over which the jobs are spread.
 const MONTHS: u32 = 10;
 const DAY_MS: u64 = 86_400_000;
 const DAYS_OF_MONTH: u64 = 31;
-/// In no month there are fewer.
+/// Number of seconds in the shortest month.
 const SECONDS_OF_MONTH: usize = 28 * 86_400;
-/// Of one replica.
+/// Number of ids of one replica in a second.
 const NUMBERS_OF_SECOND: usize = 100_000;
-/// Numbers above are times, UTC epoch ms.
+/// Minimum of the numbers that are times, UTC epoch ms.
 const TIME_MS: u64 = 1_000_000_000_000;
 
-/// A month: the digits that its indices end with and its ids begin with, and a state of then.
+/// A month: the digits at the end of its indices and at the start of its ids, and a state from then.
 #[derive(Debug)]
 struct Month {
     digits: String,
     state: String,
 }
 
-/// What is written.
+/// Finished jobs to write.
 #[derive(Debug)]
 pub(super) struct History {
     prefix: String,
-    /// How many they are.
+    /// Number of jobs.
     count: usize,
-    /// The id in the documents that they are made from.
+    /// Id in the documents that they are made from.
     job_id: String,
     body: String,
     months: Vec<Month>,
 }
 
 impl History {
-    /// So many for the scheduler whose indices begin with `prefix`.
+    /// Returns `count` jobs for the scheduler whose indices begin with `prefix`.
     pub(super) fn new(sample: &Sample, prefix: &str, count: usize) -> anyhow::Result<Self> {
         let job_id = sample.job_id.clone();
         let now = job_id.get(..4).context("a job's id is too short")?;
@@ -56,7 +56,7 @@ impl History {
         })
     }
 
-    /// The indices that they are in.
+    /// Returns the indices of the jobs.
     pub(super) fn indices(&self) -> Vec<String> {
         self.months.iter().map(|month| self.index(month)).collect()
     }
@@ -65,8 +65,8 @@ impl History {
         format!("{}-jobs-{}", self.prefix, month.digits)
     }
 
-    /// The lines that create the nth: two documents. One month comes after the other, since each index that a bulk has
-    /// documents of is synced for itself.
+    /// Returns the lines that create the nth job: two documents. The months follow one another, because a bulk syncs
+    /// each of its indices separately.
     pub(super) fn create(&self, n: usize) -> String {
         let each = self.count.div_ceil(self.months.len()).max(1);
         let Some(month) = self.months.get(n / each) else {
@@ -84,7 +84,8 @@ impl History {
     }
 }
 
-/// The digits of an id behind its month, for the nth of so many jobs of the month: they come all the month long.
+/// Returns the digits of an id behind its month, for the nth of `of` jobs of the month. The jobs are spread over the
+/// month.
 fn born(n: usize, of: usize) -> String {
     let s = n * SECONDS_OF_MONTH / of;
     let (day, hour, minute) = (s / 86_400 + 1, s / 3_600 % 24, s / 60 % 60);
@@ -92,7 +93,7 @@ fn born(n: usize, of: usize) -> String {
     format!("{day:02}{hour:02}{minute:02}{:02}00{number:05}", s % 60)
 }
 
-/// The digits of the month (YYMM) so many months before.
+/// Returns the digits of the month (YYMM) this number of months before.
 fn before(digits: &str, back: u32) -> anyhow::Result<String> {
     let number: u32 = digits.parse()?;
     let month = (number / 100 * 12 + number % 100 - 1)
@@ -101,7 +102,7 @@ fn before(digits: &str, back: u32) -> anyhow::Result<String> {
     Ok(format!("{:02}{:02}", month / 12, month % 12 + 1))
 }
 
-/// A state with all its times moved back.
+/// Returns a state with all its times moved back.
 fn earlier(state: &Map<String, Value>, by_ms: u64) -> Map<String, Value> {
     let moved = |value: &Value| match value.as_u64() {
         Some(ms) if ms > TIME_MS => Value::from(ms - by_ms),

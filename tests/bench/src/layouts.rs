@@ -17,37 +17,38 @@ use super::{
 };
 use fairlead_cluster::{clock::now, launch::Process};
 
-/// Of a bulk: jobs that are created or claimed.
+/// Number of created or claimed jobs in a bulk.
 const BATCH: usize = 100;
-/// Jobs that change before a refresh is timed.
+/// Number of changed jobs before a refresh is timed.
 const CHANGES: usize = 1_000;
-/// States that one pull reads, at most.
+/// Maximum number of states in one pull.
 const PULL: usize = 1_000;
-/// Pulls of a round.
+/// Number of pulls in a round.
 const PULLS: usize = 5;
-/// Ended jobs of a bulk, and bytes of its bodies, at most: Elasticsearch refuses what a tenth of its memory cannot hold.
+/// Maximum number of ended jobs in a bulk, and maximum size of its bodies, bytes. Elasticsearch refuses requests larger
+/// than a tenth of its memory.
 const FILL: usize = 2_000;
 const FILL_BYTES: usize = 4_000_000;
-/// How often the filling is told of, in a filling.
+/// Number of progress messages of a filling.
 const FILL_TELLS: usize = 10;
-/// Clients and jobs a request whose creates are measured, and the part of all jobs that these create.
+/// Measured creates: clients, jobs in a request, and the fraction (1 in N) of all jobs that they create.
 const CREATES: [(usize, usize, usize); 3] = [(1, 1, 10), (16, 1, 1), (4, BATCH, 1)];
 const BYTES_OF_MB: f64 = 1e6;
 
-/// All layouts beside today's.
+/// All layouts beside the present one.
 #[derive(Debug)]
 pub(super) struct Layouts {
     forms: Vec<Form>,
     texts: Texts,
     figures: Vec<Figure>,
-    /// The nth round begins with the nth layout.
+    /// Number of rounds. The nth round begins with the nth layout.
     rounds: usize,
 }
 
-/// What a layout took, in the same order for all.
+/// Measurements of a layout, in the same order for all.
 type Took = Vec<(String, f64)>;
 
-/// Elasticsearch, the documents, and the processes that are looked at.
+/// Elasticsearch, the documents, and the measured processes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Alone<'a> {
     pub(super) raw: &'a Raw,
@@ -56,7 +57,7 @@ pub(super) struct Alone<'a> {
 }
 
 impl Layouts {
-    /// Makes the indices of all layouts, for bodies of so many bytes.
+    /// Creates the indices of all layouts, for bodies of this size.
     pub(super) async fn new(alone: Alone<'_>, body_bytes: usize) -> anyhow::Result<Self> {
         let mut forms = Vec::new();
         for layout in Layout::ALL {
@@ -87,7 +88,7 @@ impl Layouts {
         Ok(())
     }
 
-    /// Measures all of them once more, with `count` jobs; unless `is_kept`, only to warm up.
+    /// Measures all layouts once more, with `count` jobs. Unless `is_kept`, it is only a warm-up.
     pub(super) async fn measure(
         &mut self,
         alone: Alone<'_>,
@@ -134,7 +135,7 @@ impl Layouts {
         }
     }
 
-    /// All figures, with the merges of all rounds: large ones come seldom, and are not in each round.
+    /// Returns all figures, with the merges of all rounds. Large merges are rare, so not every round has one.
     pub(super) async fn report(mut self, alone: Alone<'_>) -> anyhow::Result<Report> {
         let mut all = Vec::new();
         for form in &self.forms {
@@ -149,7 +150,7 @@ impl Layouts {
     }
 }
 
-/// Stores ended jobs as fast as it can: without refreshes meanwhile.
+/// Stores ended jobs as fast as possible, without refreshes meanwhile.
 async fn filled(
     alone: Alone<'_>,
     form: &Form,
@@ -186,7 +187,7 @@ async fn filled(
     ])
 }
 
-/// One round of one layout.
+/// Runs one round of one layout.
 async fn took(alone: Alone<'_>, form: &Form, texts: &Texts, count: usize) -> anyhow::Result<Took> {
     let one = One {
         alone,
@@ -222,7 +223,7 @@ fn each_us(seconds: f64, count: usize) -> f64 {
     1e6 / rate(count, seconds)
 }
 
-/// One round of one layout: its jobs have ids of their own.
+/// One round of one layout. Its jobs have their own ids.
 struct One<'a> {
     alone: Alone<'a>,
     form: &'a Form,
@@ -231,7 +232,7 @@ struct One<'a> {
 }
 
 impl One<'_> {
-    /// Bulks that create jobs, and the versions of their states.
+    /// Sends bulks that create jobs. Returns the versions of their states.
     async fn created(
         &self,
         (from, count): (usize, usize),
@@ -268,7 +269,7 @@ impl One<'_> {
         Ok(states)
     }
 
-    /// Reads states that wait, as a pull does.
+    /// Reads waiting states, as a pull does.
     async fn pull(&self, took: &mut Took) -> anyhow::Result<()> {
         self.alone.raw.refresh(&self.form.states).await?;
         let (mut pulls, pull) = (Series::default(), pull());
@@ -296,8 +297,8 @@ impl One<'_> {
         Ok(())
     }
 
-    /// Times a refresh after creates, and one after claims of the same jobs. Bodies of their own index are not
-    /// refreshed, since nobody searches them.
+    /// Times a refresh after creates, and one after claims of the same jobs. Bodies in a separate index are not
+    /// refreshed, because nobody searches them.
     async fn refresh(&self, from: usize, took: &mut Took) -> anyhow::Result<()> {
         let (raw, index) = (self.alone.raw, &self.form.states);
         raw.refresh_every(index, "-1").await?;
@@ -316,7 +317,7 @@ impl One<'_> {
     }
 }
 
-/// The first states that wait, without bodies.
+/// Returns the search for the first waiting states, without bodies.
 fn pull() -> Value {
     json!({
         "size": PULL, "track_total_hits": false, "seq_no_primary_term": true,

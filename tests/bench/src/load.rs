@@ -18,21 +18,21 @@ use fairlead_cluster::{
     http,
 };
 
-/// Accounts that submit.
+/// Number of accounts that submit.
 const ACCOUNTS: usize = 300;
-/// The machine that waits for jobs of its own.
+/// Machine that waits for jobs of its own.
 const RECEIPT: &str = "receipt";
-/// Memory of each agent, MB: never full.
+/// Memory of each agent, MB. It is never full.
 const MEMORY_MB: u32 = 4_000_000;
-/// CPUs of each agent: never full.
+/// CPUs of each agent, never all in use.
 const CPUS: u32 = 65_536;
-/// Jobs that an agent may take at one time, at most.
+/// Maximum number of jobs that an agent may take at one time.
 pub(super) const JOBS_MAX: usize = 256;
-/// Jobs that an agent has at a time at most, unless one answer brings more: it names them whenever it asks.
+/// Maximum number of jobs that an agent holds, unless one answer brings more. It names them in every request.
 const HELD_MAX: usize = 64;
-/// Longest request.
+/// Timeout of a request.
 const ANSWER_TIME: Duration = Duration::from_mins(2);
-/// How long agents wait for the jobs that were submitted, seconds.
+/// Time that agents wait for submitted jobs, seconds.
 const WAIT_S: u32 = 20;
 
 /// Schedulers that are asked in turn.
@@ -42,7 +42,7 @@ pub(super) struct Site {
     urls: Vec<String>,
 }
 
-/// `count` jobs, from the `from`th on, of many accounts.
+/// Returns `count` jobs of many accounts, beginning with number `from`.
 pub(super) fn jobs(from: usize, count: usize) -> Value {
     let job = |n: usize| {
         json!({
@@ -53,7 +53,7 @@ pub(super) fn jobs(from: usize, count: usize) -> Value {
     Value::Array((from..from + count).map(job).collect())
 }
 
-/// A job for the machine of [`Site::receipts`] alone.
+/// Returns a job for the machine of [`Site::receipts`] alone.
 fn urgent(n: usize) -> Value {
     json!([{
         "suite": "bench", "my_account": "receipt", "testbox": "hw", "target_machines": [RECEIPT],
@@ -90,7 +90,7 @@ impl Site {
         ))
     }
 
-    /// Whether the first one takes work.
+    /// Returns true if the first scheduler accepts work.
     pub(super) async fn is_ready(&self) -> bool {
         let health = format!("{}/scheduler/v1/health", self.url(0));
         let answer = self.client.get(health).send().await;
@@ -117,24 +117,24 @@ impl Site {
             .collect()
     }
 
-    /// Submits jobs; their ids.
+    /// Submits jobs. Returns their ids.
     pub(super) async fn submit(&self, jobs: &Value) -> anyhow::Result<Vec<String>> {
         self.submit_body(0, jobs.to_string()).await
     }
 
-    /// The same at the nth scheduler.
+    /// Submits jobs to the nth scheduler. Returns their ids.
     pub(super) async fn submit_at(&self, n: usize, jobs: &Value) -> anyhow::Result<Vec<String>> {
         self.submit_body(n, jobs.to_string()).await
     }
 
-    /// What the first one answers.
+    /// Returns the answer of the first scheduler.
     pub(super) async fn get(&self, path: &str) -> anyhow::Result<Value> {
         let url = format!("{}{path}", self.url(0));
         let answer = self.client.get(url).send().await?.error_for_status()?;
         Ok(serde_json::from_slice(&answer.bytes().await?)?)
     }
 
-    /// The sum of a metric over all of them; `name` ends with a blank.
+    /// Returns the sum of a metric over all schedulers. `name` ends with a blank.
     pub(super) async fn metric(&self, name: &str) -> anyhow::Result<u64> {
         let mut sum = 0;
         for url in &self.urls {
@@ -149,7 +149,7 @@ impl Site {
         Ok(sum)
     }
 
-    /// Ends a job, well, at the nth scheduler.
+    /// Ends a job successfully, at the nth scheduler.
     pub(super) async fn end(&self, n: usize, grant: &Grant) -> anyhow::Result<()> {
         let path = format!("{}&has_cases=1", end_path(grant));
         self.post(n, &path, "null".to_owned()).await?;
@@ -171,7 +171,7 @@ impl Site {
         Ok(())
     }
 
-    /// `clients` submit `count` jobs, so many a request. Jobs a second.
+    /// Submits `count` jobs with `clients`, several in a request. Returns jobs a second.
     pub(super) async fn submit_many(
         &self,
         clients: usize,
@@ -181,7 +181,7 @@ impl Site {
         self.submit_paced(clients, count, each, None).await
     }
 
-    /// The same, each request not before its first job is due.
+    /// Submits jobs at a pace: no request before its first job is due.
     pub(super) async fn submit_paced(
         &self,
         clients: usize,
@@ -211,8 +211,8 @@ impl Site {
         Ok(rate(count, begin.elapsed().as_secs_f64()))
     }
 
-    /// Agents take `count` of the jobs that wait, at most `each` a request, and end them. How many seconds it took to
-    /// hand them out, and how much `used` grew in these: that they end is not measured.
+    /// Lets agents take `count` of the waiting jobs, at most `each` in a request, and end them. Returns the seconds in
+    /// which they were handed out, and the growth of `used` in that time. The ends are not measured.
     pub(super) async fn dispatch(
         &self,
         agents: &mut [Agent],
@@ -232,7 +232,7 @@ impl Site {
         Ok((seconds, use_then))
     }
 
-    /// Agents ask until `count` jobs were handed out. Seconds.
+    /// Lets agents ask until `count` jobs were handed out. Returns the seconds.
     async fn hand_out(
         &self,
         agents: &mut [Agent],
@@ -266,8 +266,8 @@ impl Site {
         Ok(last.duration_since(begin).as_secs_f64())
     }
 
-    /// Agents take `count` of the jobs that wait, `each` at a time, and end them at once. None asks before its first
-    /// job is due.
+    /// Lets agents take `count` of the waiting jobs, `each` at a time, and end them at once. No agent asks before its
+    /// first job is due.
     pub(super) async fn serve_paced(
         &self,
         agents: &mut [Agent],
@@ -297,7 +297,7 @@ impl Site {
         Ok(())
     }
 
-    /// One job after the other is submitted while an agent waits: how long from the submit to the receipt, ms.
+    /// Submits one job after the other while an agent waits. Returns the times from submit to receipt, ms.
     pub(super) async fn receipts(&self, count: usize) -> anyhow::Result<Series> {
         let mut took = Series::default();
         let mut agent = Agent::of(RECEIPT.to_owned(), 0, "hw");
@@ -319,7 +319,7 @@ impl Site {
         Ok(took)
     }
 
-    /// Until an agent waits for a job.
+    /// Waits until an agent waits for a job.
     async fn agent_waits(&self) -> anyhow::Result<()> {
         let url = format!("{}/metrics", self.url(0));
         let look = async || {
@@ -333,7 +333,7 @@ impl Site {
     }
 }
 
-/// An agent that takes jobs and, told to, ends them.
+/// An agent that takes jobs, and ends them on request.
 #[derive(Debug)]
 pub(super) struct Agent {
     host: String,
@@ -343,7 +343,7 @@ pub(super) struct Agent {
 }
 
 impl Agent {
-    /// One that runs any job of [`jobs`].
+    /// Returns an agent that runs any job of [`jobs`].
     pub(super) fn new(number: usize) -> Self {
         Self::of(format!("bench-{number}"), number, "dc")
     }
@@ -380,7 +380,7 @@ impl Agent {
         }
     }
 
-    /// Asks for up to `most` jobs and holds them; how many it got.
+    /// Asks for up to `most` jobs and holds them. Returns their number.
     pub(super) async fn ask(
         &mut self,
         site: &Site,
@@ -406,12 +406,13 @@ impl Agent {
         Ok(got)
     }
 
-    /// The jobs that it holds: somebody else ends them. It names them whenever it asks, until they have ended.
+    /// Removes the jobs that it holds, so that another part ends them. The agent names them in its requests until they
+    /// have ended.
     pub(super) fn take_held(&mut self) -> Vec<Grant> {
         std::mem::take(&mut self.held)
     }
 
-    /// What was taken from it has ended.
+    /// Notes that the removed jobs have ended.
     pub(super) fn have_ended(&mut self) {
         self.request.running.clear();
     }
@@ -420,7 +421,7 @@ impl Agent {
         self.number
     }
 
-    /// Ends all that it holds, well.
+    /// Ends all jobs that it holds successfully.
     pub(super) async fn finish_all(&mut self, site: &Site) -> anyhow::Result<()> {
         self.request.running.clear();
         for grant in std::mem::take(&mut self.held) {
@@ -431,7 +432,7 @@ impl Agent {
     }
 }
 
-/// The report that ends a job well.
+/// Returns the report of a job's successful end.
 fn end_path(grant: &Grant) -> String {
     format!(
         "/scheduler/v1/jobs/{}/update?job_token={}&attempt={}&job_stage=finish&job_health=success&exit_code=0&job_data_readiness=complete",

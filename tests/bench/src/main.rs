@@ -31,7 +31,7 @@ use std::{
 use clap::Parser;
 use cli::BenchArgs;
 
-// What is measured in this process allocates as the scheduler does.
+// Code that is measured in this process allocates as the scheduler does.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -7,7 +7,7 @@ use std::{
 
 use fairlead_cluster::clock::{now, pause};
 
-/// So many jobs a second, evenly.
+/// Even pace, in jobs a second.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace(f64);
 
@@ -16,18 +16,18 @@ impl Pace {
         Self(jobs_a_second)
     }
 
-    /// A share (0 to 1) of it.
+    /// Returns a share (0 to 1) of the pace.
     pub(super) fn share(self, share: f64) -> Self {
         Self(self.0 * share)
     }
 
-    /// When the nth job is due, from 0.
+    /// Returns the due time of the nth job, from 0.
     fn due(self, nth: usize) -> Duration {
         let nth = f64::from(u32::try_from(nth).unwrap_or(u32::MAX));
         Duration::try_from_secs_f64(nth / self.0).unwrap_or(Duration::MAX)
     }
 
-    /// Waits until the nth job is due. Answers at once if it is late.
+    /// Waits until the nth job is due. Returns at once if it is late.
     pub(super) async fn wait(self, begin: Instant, nth: usize) {
         let left = self.due(nth).saturating_sub(now() - begin);
         if !left.is_zero() {
@@ -36,7 +36,7 @@ impl Pace {
     }
 }
 
-/// The first `count` numbers in parts that have `all / parts` numbers on average, and one at least.
+/// Splits the first `count` numbers into ranges of `all / parts` numbers on average, at least one each.
 pub(super) fn cut(count: usize, all: u64, parts: u64) -> Vec<Range<usize>> {
     let all = all.max(parts).max(1);
     let parts = parts.max(1);

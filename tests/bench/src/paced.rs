@@ -31,39 +31,39 @@ use super::{
     report::Report,
 };
 
-/// Agents that ask.
+/// Number of agents.
 pub(super) const AGENTS: usize = 64;
-/// Jobs that an agent takes at a time.
+/// Number of jobs that an agent takes at a time.
 const EACH: usize = 8;
-/// Clients that submit one job a request, and such that submit many.
+/// Number of clients that submit one job in a request. The next constant is the number of those that submit many.
 const CLIENTS: usize = 64;
 const BATCH_CLIENTS: usize = 8;
 const BATCH: usize = 100;
-/// Clients of Elasticsearch alone.
+/// Number of clients of Elasticsearch alone.
 const RAW_CLIENTS: usize = 64;
-/// Jobs of one request when the queue is filled.
+/// Number of jobs in one request when the queue is filled.
 const FILL: usize = 1_000;
 const FILLERS: usize = 4;
-/// Until the changes of the last second have been read: they belong to the measurement.
+/// Time until the changes of the last second have been read. They belong to the measurement.
 const SETTLE: Duration = Duration::from_secs(1);
-/// How long nothing is done while idle replicas are looked at.
+/// Time without work in which idle replicas are measured.
 const IDLE: Duration = Duration::from_secs(5);
-/// One measurement while Elasticsearch warms up, seconds.
+/// Duration of one measurement while Elasticsearch warms up, seconds.
 const WARM_UP_S: u32 = 5;
 
-/// How much is measured.
+/// Extent of the measurement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
     /// Jobs a second.
     pub(super) rate: u32,
-    /// Of one measurement.
+    /// Duration of one measurement, seconds.
     pub(super) seconds: u32,
     pub(super) rounds: u16,
-    /// Jobs that wait before the first one is claimed.
+    /// Number of jobs that wait before the first one is claimed.
     pub(super) waiting: usize,
-    /// How long Elasticsearch is warmed up.
+    /// Time for which Elasticsearch is warmed up.
     pub(super) warm_up: Duration,
-    /// Dashboards that are open at each replica in a second measurement of each round.
+    /// Number of open dashboards at each replica, in a second measurement of each round.
     pub(super) dashboards: usize,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Paced<'a> {
 }
 
 impl Paced<'_> {
-    /// All rounds. The table of what was asked gets columns of these replicas.
+    /// Runs all rounds. The table of requests gets columns of these replicas.
     pub(super) async fn run(&mut self, asked: &mut Asked) -> anyhow::Result<Report> {
         let urls: Vec<String> = self.cluster.replicas().iter().map(Replica::url).collect();
         let all = Site::new(urls.clone())?;
@@ -129,7 +129,7 @@ impl Paced<'_> {
         Ok(report)
     }
 
-    /// Submits, claims and ends for so many seconds.
+    /// Submits, claims and ends jobs for this number of seconds.
     async fn measure(&mut self, site: &Site, seconds: u32) -> anyhow::Result<Took> {
         let rate = self.plan.rate;
         let pace = Pace::new(f64::from(rate));
@@ -160,7 +160,7 @@ impl Paced<'_> {
         })
     }
 
-    /// Processor time of Elasticsearch in a second, seconds, while the replicas have nothing to do.
+    /// Returns the processor time of Elasticsearch in a second, seconds, while the replicas are idle.
     async fn idle(&self) -> anyhow::Result<f64> {
         let prefix = &self.cluster.settings().index_prefix;
         self.alone.raw.wait_merged(&format!("{prefix}-*")).await?;
@@ -170,8 +170,8 @@ impl Paced<'_> {
         Ok(used / begin.elapsed().as_secs_f64())
     }
 
-    /// Elasticsearch alone creates, claims and ends as many jobs at the same pace, as many writes in a bulk. Answers its
-    /// processor time, seconds, without that of idle replicas.
+    /// Lets Elasticsearch alone create, claim and end as many jobs at the same pace, with as many writes in a bulk.
+    /// Returns its processor time, seconds, without that of idle replicas.
     async fn write_alone(&self, took: &Took, idle: f64) -> anyhow::Result<f64> {
         let Alone { raw, sample, .. } = self.alone;
         let (run, pace) = (sample.next_run(), Pace::new(f64::from(self.plan.rate)));

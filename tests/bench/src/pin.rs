@@ -4,11 +4,11 @@ use std::io;
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// Cores of Elasticsearch and of all the rest.
+/// Core of Elasticsearch. The next constant is the core of everything else.
 pub(super) const ELASTICSEARCH: usize = 0;
 pub(super) const OTHERS: usize = 1;
 
-/// From now on this thread, and what it starts, runs on one core.
+/// Pins this thread, and everything that it starts, to one core.
 pub(super) fn to(core: usize) -> io::Result<()> {
     let mut cores = CpuSet::new();
     cores.set(core);

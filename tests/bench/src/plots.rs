@@ -30,7 +30,7 @@ struct Line {
 impl Plot {
     pub(super) const ALL: [Self; 3] = [Self::Waiting, Self::Replicas, Self::Agents];
 
-    /// What changes along it.
+    /// Returns the name of the horizontal axis.
     pub(super) const fn along(self) -> &'static str {
         match self {
             Self::Waiting => "jobs that wait",
@@ -39,7 +39,7 @@ impl Plot {
         }
     }
 
-    /// The name of its file, beside a report.
+    /// Returns the name of its file, beside a report.
     pub(super) fn file(self, report: &Path) -> String {
         let by = match self {
             Self::Waiting => "waiting",
@@ -50,7 +50,8 @@ impl Plot {
         format!("{}-{by}.svg", name.display())
     }
 
-    /// Where a figure lies along it, if it belongs to it. `first` has what is there while another thing changes.
+    /// Returns the position of a figure, if it belongs to the plot. `first` has the constant values while another value
+    /// changes.
     fn place(self, at: At, first: At) -> Option<usize> {
         let is_main = matches!(at.rate, Rate::Submits) || at.rate == first.rate;
         match (self, at.rate) {
@@ -120,8 +121,8 @@ impl Plot {
     }
 }
 
-/// Draws beside this report all that has more than one point, and answers which those are. `first`: the least of each
-/// that was measured.
+/// Draws all plots with more than one point beside this report, and returns them. `first` has the smallest measured
+/// value of each.
 pub(super) fn draw_all(report: &Path, figures: &[Figure], first: At) -> anyhow::Result<Vec<Plot>> {
     let mut drawn = Vec::new();
     for plot in Plot::ALL {

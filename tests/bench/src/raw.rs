@@ -17,17 +17,17 @@ use fairlead_cluster::{
     launch::Process,
 };
 
-/// What of an answer is needed: as the scheduler asks.
+/// Required parts of an answer, as in the scheduler's requests.
 const REPLY: &str = "items.*.status,items.*._seq_no,items.*._primary_term,\
     items.*.error.type,items.*.error.reason,items.*.error.caused_by";
-/// Bulks in flight: as many as the scheduler has.
+/// Number of bulks in flight, as in the scheduler.
 const IN_FLIGHT: usize = 4;
-/// Jobs in a bulk when only the end counts.
+/// Number of jobs in a bulk if only the result counts.
 const FILL: usize = 2_000;
-/// How often it is looked whether merges are over, and for how long at the most.
+/// Interval between checks of merges. The next constant is the time limit.
 const MERGE_LOOK: Duration = Duration::from_millis(500);
 const MERGE_TIME: Duration = Duration::from_mins(10);
-/// Longest request.
+/// Timeout of a request.
 const ANSWER_TIME: Duration = Duration::from_mins(1);
 
 /// An Elasticsearch, asked directly.
@@ -37,7 +37,7 @@ pub(super) struct Raw {
     base: String,
 }
 
-/// Where the state of a job is in its history.
+/// Version of a job's state: primary term and sequence number.
 pub(super) type Version = (u64, u64);
 
 impl Raw {
@@ -49,14 +49,14 @@ impl Raw {
         })
     }
 
-    /// An answer as JSON.
+    /// Returns an answer as JSON.
     pub(super) async fn get(&self, path: &str) -> anyhow::Result<Value> {
         let get = self.client.get(format!("{}/{path}", self.base));
         let answer = get.send().await?.error_for_status()?;
         Ok(serde_json::from_slice(&answer.bytes().await?)?)
     }
 
-    /// A document of one of these indices, with the name of the index.
+    /// Returns a document of one of these indices, with the name of the index.
     pub(super) async fn document(
         &self,
         indices: &str,
@@ -79,7 +79,7 @@ impl Raw {
         Ok((index.to_owned(), hit["_source"].take()))
     }
 
-    /// Deletes all that was made under a prefix.
+    /// Deletes everything that was created under a prefix.
     pub(super) async fn forget(&self, prefix: &str) -> anyhow::Result<()> {
         let base = &self.base;
         let list = format!("{base}/_cat/indices/{prefix}*?h=index&expand_wildcards=all");
@@ -93,7 +93,7 @@ impl Raw {
         Ok(())
     }
 
-    /// Processes of Elasticsearch: its own figures of them are as old as a second.
+    /// Returns the processes of Elasticsearch. Its own figures of them may be a second old.
     pub(super) async fn processes(&self) -> anyhow::Result<Vec<Process>> {
         let nodes = self
             .get("_nodes/process?filter_path=nodes.*.process.id")
@@ -106,7 +106,7 @@ impl Raw {
         found.collect()
     }
 
-    /// Makes an index as another one is.
+    /// Creates an index like another one.
     pub(super) async fn copy_index(&self, from: &str, to: &str) -> anyhow::Result<()> {
         let mut like = self.get(from).await?;
         let mut settings = like[from]["settings"]["index"].take();
@@ -121,7 +121,7 @@ impl Raw {
         self.set(to, &body).await
     }
 
-    /// Makes an index, or sets what it has.
+    /// Creates an index, or changes its settings.
     pub(super) async fn set(&self, path: &str, body: &Value) -> anyhow::Result<()> {
         let put = self.client.put(format!("{}/{path}", self.base));
         let put = put.header("content-type", "application/json");
@@ -130,14 +130,14 @@ impl Raw {
         Ok(())
     }
 
-    /// Makes all that was written to an index findable.
+    /// Makes all writes to an index visible to searches.
     pub(super) async fn refresh(&self, index: &str) -> anyhow::Result<()> {
         let refresh = self.client.post(format!("{}/{index}/_refresh", self.base));
         refresh.send().await?.error_for_status()?;
         Ok(())
     }
 
-    /// How long a search takes that finds something, ms.
+    /// Returns the duration of a search that must find something, ms.
     pub(super) async fn search_ms(&self, index: &str, query: &Value) -> anyhow::Result<f64> {
         let search = self.client.post(format!("{}/{index}/_search", self.base));
         let search = search.header("content-type", "application/json");
@@ -166,7 +166,7 @@ impl Raw {
         Ok(answer.bytes().await?.to_vec())
     }
 
-    /// Sends bulks, `IN_FLIGHT` at a time; how many seconds that took, and the answers.
+    /// Sends bulks, `IN_FLIGHT` at a time. Returns the seconds that this took, and the answers.
     async fn send(&self, bulks: Vec<String>) -> anyhow::Result<(f64, Vec<Vec<u8>>)> {
         let begin = now();
         let answers: Vec<Vec<u8>> = stream::iter(bulks)
@@ -177,8 +177,8 @@ impl Raw {
         Ok((begin.elapsed().as_secs_f64(), answers))
     }
 
-    /// So many clients send bulks, each one after the other; how many seconds that took, the answers in order, and how
-    /// long each took, ms.
+    /// Sends bulks with this number of clients, each one after the other. Returns the seconds that this took, the
+    /// answers in order, and the duration of each bulk, ms.
     pub(super) async fn send_by(
         &self,
         clients: usize,
@@ -208,7 +208,7 @@ impl Raw {
         Ok((seconds, answers, took_ms))
     }
 
-    /// Creates `count` jobs, `batch` in a bulk. Jobs a second, and the versions of their states.
+    /// Creates `count` jobs, `batch` in a bulk. Returns jobs a second, and the versions of their states.
     pub(super) async fn create(
         &self,
         sample: &Sample,
@@ -223,7 +223,7 @@ impl Raw {
         Ok((rate(count, seconds), states.collect()))
     }
 
-    /// Claims jobs that were created by the same run, `batch` in a bulk. Claims a second.
+    /// Claims jobs that were created by the same run, `batch` in a bulk. Returns claims a second.
     pub(super) async fn claim(
         &self,
         sample: &Sample,
@@ -251,8 +251,8 @@ impl Raw {
         Ok(rate(states.len(), seconds))
     }
 
-    /// Writes `count` jobs by their lines into new indices of these names, and says nothing of how fast. Then all can
-    /// be searched, and all that was merged is.
+    /// Writes `count` jobs by their lines into new indices of these names, without a measurement. Then everything is
+    /// searchable and merged.
     pub(super) async fn fill(
         &self,
         indices: &[String],
@@ -263,7 +263,7 @@ impl Raw {
             self.set(index, &json!({})).await?;
         }
         let indices = indices.join(",");
-        // What is searched each second is refreshed each second: most of the work would be that.
+        // A searchable index would be refreshed each second, which would be most of the work.
         self.refresh_every(&indices, "-1").await?;
         let mut bulks = self.pour(count, FILL, &line);
         while bulks.try_next().await?.is_some() {}
@@ -274,7 +274,7 @@ impl Raw {
         self.wait_merged(&indices).await
     }
 
-    /// Writes `count` jobs by their lines, so many in a bulk; each bulk that is stored tells how many jobs it had.
+    /// Writes `count` jobs by their lines, with `batch` in a bulk. Yields the number of jobs after each stored bulk.
     pub(super) fn pour<'a>(
         &'a self,
         count: usize,
@@ -292,14 +292,14 @@ impl Raw {
         stream::iter(bulks).buffer_unordered(IN_FLIGHT)
     }
 
-    /// Sets how often indices are refreshed.
+    /// Sets the refresh interval of indices.
     pub(super) async fn refresh_every(&self, indices: &str, every: &str) -> anyhow::Result<()> {
         let every = json!({"index.refresh_interval": every});
         self.set(&format!("{indices}/_settings"), &every).await
     }
 
-    /// Waits until no merge is under way in these indices, and none has begun since the last look: one may have to wait
-    /// for its turn.
+    /// Waits until no merge runs in these indices, and none has started since the last check. The second condition
+    /// covers merges that wait for their turn.
     pub(super) async fn wait_merged(&self, indices: &str) -> anyhow::Result<()> {
         let path = format!("{indices}/_stats/merge");
         let merges = async || {
@@ -321,7 +321,7 @@ impl Raw {
         over.await.context("merges do not end")?
     }
 
-    /// One job after the other is created and claimed: how long both bulks take together, ms.
+    /// Creates and claims one job after the other. Returns the duration of both bulks together, ms.
     pub(super) async fn one_by_one(
         &self,
         sample: &Sample,
@@ -346,7 +346,7 @@ impl Raw {
     }
 }
 
-/// Processor time so far, seconds.
+/// Returns the processor time so far, seconds.
 pub(super) fn cpu_s(processes: &[Process]) -> f64 {
     let used: Duration = processes.iter().map(Process::cpu).sum();
     used.as_secs_f64()
@@ -367,7 +367,7 @@ pub(super) fn in_batches(
         .collect()
 }
 
-/// The versions of all items; an error if one was refused.
+/// Returns the versions of all items. Fails if one was refused.
 pub(super) fn versions(answers: Vec<Vec<u8>>) -> anyhow::Result<Vec<Version>> {
     let mut versions = Vec::new();
     for answer in answers {

@@ -9,7 +9,7 @@ use super::{
     plots::Plot,
 };
 
-/// A figure that has no limit beside it, but may have a bound.
+/// A figure without a limit beside it. It may have a bound.
 #[derive(Debug, Clone)]
 pub(super) struct Fact {
     what: String,
@@ -40,7 +40,7 @@ impl Fact {
     }
 }
 
-/// A table of its own kind, below the others.
+/// A separate table below the others.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     pub(super) head: Vec<String>,
@@ -59,7 +59,7 @@ impl Table {
     }
 }
 
-/// All that was measured.
+/// All measurements.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Report {
     pub(super) figures: Vec<Figure>,
@@ -74,7 +74,7 @@ impl Report {
         self.tables.extend(more.tables);
     }
 
-    /// As Markdown.
+    /// Returns the report as Markdown.
     pub(super) fn text(&self) -> String {
         let rows: Vec<String> = self.figures.iter().map(Figure::row).collect();
         let facts: Vec<String> = self.facts.iter().map(Fact::row).collect();
@@ -88,7 +88,7 @@ impl Report {
         )
     }
 
-    /// As the document that the project keeps, at `path`, with these plots beside it.
+    /// Returns the document that the project keeps at `path`, with these plots beside it.
     pub(super) fn document(&self, path: &Path, plots: &[Plot], command: &str) -> String {
         let plots = plots.iter();
         let plots = plots.map(|plot| format!("![by {}]({})\n", plot.along(), plot.file(path)));
@@ -104,7 +104,7 @@ impl Report {
         )
     }
 
-    /// For programs.
+    /// Returns the report as JSON for programs.
     pub(super) fn json(&self) -> Value {
         let figures: Vec<Value> = self.figures.iter().map(Figure::json).collect();
         let facts = self.facts.iter();
@@ -119,7 +119,7 @@ impl Report {
     }
 }
 
-/// The commit of the folder that it is run in.
+/// Returns the commit of the present folder.
 fn commit() -> String {
     let git = Command::new("git")
         .args(["rev-parse", "--short", "HEAD"])
@@ -129,7 +129,7 @@ fn commit() -> String {
     commit.map_or_else(|| "unknown".to_owned(), |commit| commit.trim().to_owned())
 }
 
-/// What the machine says of its processors.
+/// Returns a description of the machine's processors.
 fn machine() -> String {
     let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let names = about.lines().filter(|line| line.starts_with("model name"));

@@ -18,37 +18,37 @@ use fairlead_cluster::{
     launch::{Cluster, Process},
 };
 
-/// Of one raw bulk: jobs that are created or claimed.
+/// Number of created or claimed jobs in one raw bulk.
 const RAW_BATCH: usize = 100;
-/// What a submit to its receipt may take beyond the raw writes, ms.
+/// Allowed time from submit to receipt beyond the raw writes, ms.
 const RECEIPT_MORE_MS: f64 = 2.0;
-/// With so many agents the processor time of a claim is looked at, and rates are compared.
+/// Number of agents for measurements of the processor time of a claim, and for comparisons of rates.
 pub(super) const CPU_AGENTS: usize = 64;
-/// Most jobs of one answer.
+/// Maximum number of jobs in one answer.
 const EACH_MAX: usize = 32;
-/// Jobs of one request when the queue is filled.
+/// Number of jobs in one request when the queue is filled.
 const FILL: usize = 1_000;
 const FILLERS: usize = 4;
 
-/// How much is measured.
+/// Extent of the measurement.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
-    /// How many there are.
+    /// Number of replicas.
     pub(super) replicas: u16,
     pub(super) rounds: usize,
-    /// Numbers of jobs that wait all the while, ascending.
+    /// Numbers of jobs that wait during the measurements, ascending.
     pub(super) waiting: Vec<usize>,
-    /// Jobs of one measurement.
+    /// Number of jobs in one measurement.
     pub(super) jobs: usize,
     /// Numbers of agents.
     pub(super) agents: Vec<usize>,
-    /// Receipts of one measurement.
+    /// Number of receipts in one measurement.
     pub(super) receipts: usize,
-    /// Length of bodies while layouts are compared.
+    /// Length of bodies while layouts are compared, bytes.
     pub(super) body_bytes: usize,
-    /// How long Elasticsearch is warmed up.
+    /// Time for which Elasticsearch is warmed up.
     pub(super) warm_up: Duration,
-    /// How long nothing is done while idle costs are measured.
+    /// Time without work in which idle costs are measured.
     pub(super) idle: Duration,
 }
 
@@ -57,7 +57,7 @@ fn claims_in_bulk(agents: usize) -> usize {
 }
 
 impl Plan {
-    /// What is there while something is measured.
+    /// Returns a description of the lab's state during a measurement.
     fn beside(&self, waiting: usize) -> String {
         match self.replicas {
             1 => format!("{waiting} wait"),
@@ -155,7 +155,7 @@ impl Figures {
 
 /// One benchmark.
 pub(super) struct Bench<'a> {
-    /// They stay for all of it, as machines of a lab do.
+    /// Agents. They stay for the whole benchmark, like machines of a lab.
     pub(super) agents: Vec<Agent>,
     /// Processes of Elasticsearch.
     pub(super) elasticsearch: Vec<Process>,
@@ -168,7 +168,7 @@ pub(super) struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// All of it, while so many jobs wait already.
+    /// Measures everything. `waiting` jobs wait already.
     pub(super) async fn run(&mut self, mut waiting: usize) -> anyhow::Result<Report> {
         let mut report = Report::default();
         for (nth, &wanted) in self.plan.waiting.iter().enumerate() {
@@ -199,8 +199,8 @@ impl Bench<'_> {
         Ok(report)
     }
 
-    /// This one and an `old` one, whose store has so many finished jobs, by turns. Answers how many jobs wait then, the
-    /// least number.
+    /// Measures this lab and an `old` one, whose store has many finished jobs, alternately. Returns the number of jobs
+    /// that wait afterwards, the smallest one.
     pub(super) async fn beside_history(
         &mut self,
         old: &mut Bench<'_>,
@@ -232,8 +232,8 @@ impl Bench<'_> {
         Ok((wanted, report))
     }
 
-    /// What it costs to be there, after all rounds. Starts come last: a replica that has just begun knows no agents and
-    /// has little in memory.
+    /// Measures the idle costs after all rounds. Starts come last, because a replica that has just started knows no
+    /// agents and has little in memory.
     async fn all_costs(&mut self, costs: &mut Costs, waiting: usize) -> anyhow::Result<()> {
         let recent = self.sample.job_id.parse()?;
         for round in 1..=self.plan.rounds {
@@ -257,7 +257,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The layouts of a job, in indices without ended jobs.
+    /// Measures the layouts of a job, in indices without ended jobs.
     pub(super) async fn layouts(&self) -> anyhow::Result<Report> {
         (self.say)("layouts of a job");
         let alone = Alone {
@@ -272,7 +272,7 @@ impl Bench<'_> {
         layouts.report(alone).await
     }
 
-    /// Elasticsearch compiles what it does often: until then it is many times slower. One round at least.
+    /// Warms up Elasticsearch, for at least one round. It compiles frequent code, and is many times slower until then.
     async fn warm_up(&mut self, waiting: usize, warm_up: Duration) -> anyhow::Result<()> {
         (self.say)("warming up");
         let begin = now();
@@ -293,7 +293,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Submits and dispatches by turns, so that never many more wait than should.
+    /// Submits and dispatches alternately, so that the number of waiting jobs stays close to the plan.
     async fn round(&mut self, figures: &mut Figures, waiting: usize) -> anyhow::Result<()> {
         let mut there = waiting;
         let turns = figures.submits.len().max(figures.dispatches.len());
@@ -315,7 +315,7 @@ impl Bench<'_> {
         self.take_away(there.saturating_sub(waiting)).await
     }
 
-    /// Of one client or agent alone fewer are measured: it waits for each.
+    /// Returns the number of jobs to measure. It is smaller for a single client or agent, which waits for each.
     fn count(&self, of: usize) -> usize {
         if of == 1 {
             self.plan.jobs.div_ceil(10)
@@ -388,7 +388,8 @@ impl Bench<'_> {
     }
 }
 
-/// Dispatches with the most jobs waiting against those with the least: what it costs must not grow with what waits.
+/// Compares dispatches with the most and with the fewest jobs waiting. The cost must not grow with the number of
+/// waiting jobs.
 fn growth(figures: &[Figure], plan: &Plan) -> Option<Figure> {
     let (least, most) = (*plan.waiting.first()?, *plan.waiting.last()?);
     let of = |waiting| {

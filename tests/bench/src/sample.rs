@@ -10,35 +10,35 @@ use super::{
     raw::{Raw, Version},
 };
 
-/// The two documents of a waiting job, and what a claim and an end change of the first.
+/// The two documents of a waiting job, and the changes of the first by a claim and by an end.
 #[derive(Debug, Clone)]
 pub(super) struct Sample {
     pub(super) job_id: String,
     pub(super) jobs_index: String,
-    /// Its state while it waits.
+    /// State while it waits.
     pub(super) state: String,
-    /// Its state when it had ended.
+    /// State after its end.
     pub(super) finished: Map<String, Value>,
     pub(super) body: String,
     claim: String,
     end: String,
-    /// Runs of Elasticsearch alone so far.
+    /// Number of runs of Elasticsearch alone so far.
     runs: Cell<u64>,
 }
 
-/// Which jobs of Elasticsearch alone: those of each run have ids of their own.
+/// A run of Elasticsearch alone. The jobs of each run have their own ids.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run(u64);
 
 impl Run {
-    /// A number of 19 digits, as the scheduler's ids are, and greater than those.
+    /// Returns a number of 19 digits, like the scheduler's ids and greater than those.
     pub(super) fn id(self, n: usize) -> String {
         format!("8{:09}{n:09}", self.0)
     }
 }
 
 impl Sample {
-    /// Has a job submitted and claimed, and looks at its documents before and after.
+    /// Submits a job and has it claimed, and reads its documents before and after.
     pub(super) async fn take(
         scheduler: &load::Site,
         raw: &Raw,
@@ -72,7 +72,7 @@ impl Sample {
         Run(self.runs.get())
     }
 
-    /// The lines that create job `n` of a run: two documents.
+    /// Returns the lines that create job `n` of a run: two documents.
     pub(super) fn create(&self, run: Run, n: usize) -> String {
         let id = run.id(n);
         format!(
@@ -84,17 +84,17 @@ impl Sample {
         )
     }
 
-    /// The lines that claim job `n`, whose state has this version.
+    /// Returns the lines that claim job `n`, whose state has this version.
     pub(super) fn claim(&self, run: Run, n: usize, at: Version) -> String {
         self.claim_in(&self.jobs_index, run, n, at)
     }
 
-    /// The same in another index.
+    /// Returns the lines that claim job `n` in another index.
     pub(super) fn claim_in(&self, index: &str, run: Run, n: usize, at: Version) -> String {
         update_lines(index, &run.id(n), at, &self.claim)
     }
 
-    /// The lines that end job `n`, whose state has this version.
+    /// Returns the lines that end job `n`, whose state has this version.
     pub(super) fn end(&self, run: Run, n: usize, at: Version) -> String {
         update_lines(&self.jobs_index, &run.id(n), at, &self.end)
     }
@@ -104,12 +104,12 @@ pub(super) fn create_line(index: &str, id: &str) -> String {
     format!(r#"{{"create":{{"_index":"{index}","_id":"{id}"}}}}"#)
 }
 
-/// The id of the body of a job beside its state.
+/// Returns the id of the body of a job beside its state.
 fn body_id(id: &str) -> String {
     format!("{id}-body")
 }
 
-/// Creates the body of a job beside its state.
+/// Returns the line that creates the body of a job beside its state.
 pub(super) fn create_body_line(index: &str, id: &str) -> String {
     let body_id = body_id(id);
     format!(r#"{{"create":{{"_index":"{index}","_id":"{body_id}","routing":"{id}"}}}}"#)
@@ -121,7 +121,7 @@ fn update_lines(index: &str, id: &str, (seq_no, primary_term): Version, change: 
     )
 }
 
-/// The update that makes one state of another.
+/// Returns the update from one state to another.
 fn update(before: &Map<String, Value>, after: &Map<String, Value>) -> anyhow::Result<String> {
     let changed: Map<String, Value> = after
         .iter()
@@ -141,7 +141,7 @@ fn fields(document: Value) -> anyhow::Result<Map<String, Value>> {
 
 #[cfg(test)]
 impl Sample {
-    /// One of these two documents.
+    /// Returns a sample of these two documents.
     pub(super) fn of_documents(state: &str, body: &str) -> Self {
         let waiting: Value = serde_json::from_str(state).unwrap();
         let mut finished = fields(waiting.clone()).unwrap();

@@ -27,23 +27,23 @@ use super::{
     raw::{Raw, cpu_s},
 };
 
-/// Agents that take and end jobs.
+/// Number of agents that take and end jobs.
 const AGENTS: usize = 32;
-/// Jobs that an agent takes at one time.
+/// Number of jobs that an agent takes at one time.
 const EACH: usize = 16;
-/// How long an agent waits for a job, seconds.
+/// Time that an agent waits for a job, seconds.
 const WAIT_S: u32 = 5;
-/// How often somebody looks whether a job has ended.
+/// Interval between checks whether a job has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Shards of the large job.
+/// Number of shards of the large job.
 const LARGE: usize = 200;
-/// Within how many seconds they end.
+/// Time within which they end, seconds.
 const LARGE_ENDS_S: f64 = 0.9;
-/// When a replica dies meanwhile.
+/// Time after which a replica is killed.
 const KILL_AFTER: Duration = Duration::from_millis(450);
-/// How long the large job may take to end.
+/// Time limit for the end of the large job.
 const LARGE_TIME: Duration = Duration::from_secs(30);
-/// The counter of looks at jobs with shards.
+/// Counter of checks of jobs with shards.
 const LOOKS: &str = "fairlead_shard_looks_total ";
 
 /// The submits.
@@ -73,18 +73,18 @@ struct Load<'a> {
     is_sharded: bool,
 }
 
-/// Notes on a sharded job.
+/// Record of a sharded job.
 #[derive(Debug, Default, Clone, Copy)]
 struct Whole {
     left: usize,
     last_end: Option<Instant>,
 }
 
-/// The outcome of one kind of load.
+/// Result of one kind of load.
 #[derive(Debug, Default)]
 struct Came {
     submit_ms: Series,
-    /// From the last end of a shard to the end of its job, seconds.
+    /// Times from the last end of a shard to the end of its job, seconds.
     done_s: Series,
     jobs: usize,
     elasticsearch_s: f64,
@@ -95,7 +95,7 @@ impl ShardedArgs {
         !self.sharded.is_empty()
     }
 
-    /// Measures, and answers a text.
+    /// Measures, and returns a text.
     pub(super) async fn measure(
         &self,
         elasticsearch: &str,
@@ -149,7 +149,7 @@ impl ShardedArgs {
         ))
     }
 
-    /// All shards of a large job end at once, and a replica dies meanwhile.
+    /// Ends all shards of a large job at once, and kills a replica meanwhile.
     async fn kill_while_it_ends(&self, site: &Site, pid: i32) -> anyhow::Result<String> {
         let last = self.sharded.len().saturating_sub(1);
         let alive = Site::new(self.sharded.iter().take(last).cloned().collect())?;
@@ -209,7 +209,7 @@ impl ShardedArgs {
     }
 }
 
-/// Agents take all shards of the large job, and hold them.
+/// Lets agents take all shards of the large job, and hold them.
 async fn take_all(site: &Site) -> anyhow::Result<Vec<Grant>> {
     let mut agents: Vec<Agent> = (0..AGENTS).map(Agent::new).collect();
     let mut held = Vec::new();
@@ -222,7 +222,7 @@ async fn take_all(site: &Site) -> anyhow::Result<Vec<Grant>> {
     Ok(held)
 }
 
-/// The answer of a job once it has ended.
+/// Returns the answer of a job once it has ended.
 async fn over(site: &Site, id: &str) -> anyhow::Result<Value> {
     let begin = now();
     loop {
@@ -264,7 +264,7 @@ impl Load<'_> {
         })
     }
 
-    /// Each request at its time, however long those before it take; how long each took, ms.
+    /// Sends each request at its time, regardless of the duration of the previous ones. Returns the durations, ms.
     async fn submit_all(&self, sizes: &[usize]) -> anyhow::Result<Series> {
         let pace = Pace::new(f64::from(self.args.submits));
         let begin = now();
@@ -300,7 +300,7 @@ impl Load<'_> {
         json!([job])
     }
 
-    /// Takes jobs and ends each when its turn comes, until all have ended.
+    /// Takes jobs, and ends each when its turn comes, until all have ended.
     async fn serve(
         &self,
         mut agent: Agent,
@@ -335,7 +335,7 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// How long after its last shard each job ended, seconds.
+    /// Returns the time from the end of the last shard to the end of each job, seconds.
     async fn watch(
         &self,
         wholes: &Mutex<BTreeMap<String, Whole>>,
@@ -367,7 +367,7 @@ impl Load<'_> {
     }
 }
 
-/// Jobs of the nth request: of five, four have 2 to 10, and one has 50 to 200.
+/// Returns the number of jobs of the nth request. Four of five have 2 to 10, and one has 50 to 200.
 fn size(n: usize) -> usize {
     if n % 5 == 4 {
         50 + n * 37 % 151

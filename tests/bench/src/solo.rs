@@ -19,12 +19,12 @@ use super::{
 use fairlead_cluster::{clock::until, launch::Process};
 use fairlead_reaper::Reaper;
 
-/// How long it may take to be ready.
+/// Time limit until it is ready.
 const START_TIME: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 const AGENTS: usize = 64;
 
-/// A scheduler over a store of its own; it ends with this.
+/// A scheduler with its own store. It ends on drop.
 struct Solo(Process);
 
 impl Drop for Solo {
@@ -35,7 +35,7 @@ impl Drop for Solo {
     }
 }
 
-/// Where it runs.
+/// Place in which it runs.
 pub(super) struct Place<'a> {
     pub(super) dir: PathBuf,
     pub(super) binary: PathBuf,

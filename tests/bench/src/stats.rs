@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use super::{figure::float, raw::Raw};
 
-/// The request that carries writes.
+/// Request that carries writes.
 const BULK: &str = "request /_bulk";
-/// Begins the kinds of writes; the kind of the index follows.
+/// Prefix of the kinds of writes. The kind of the index follows.
 const WRITES: &str = "write ";
 
 /// Work of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Done {
     pub(super) times: u64,
-    /// Of all shards together, as the clock on the wall has it; 0 if it is not measured.
+    /// Wall-clock time over all shards, ms. 0 if it is not measured.
     pub(super) ms: u64,
 }
 
@@ -30,7 +30,7 @@ impl Stats {
         Self([(kind.to_owned(), Done { times, ms })].into())
     }
 
-    /// From the counts of the indices whose names begin with `prefix`, and of the requests to each node.
+    /// Returns the work by the counts of the indices whose names begin with `prefix`, and of the requests to each node.
     fn new(prefix: &str, indices: &Value, http: &Value) -> anyhow::Result<Self> {
         let mut stats = Self::default();
         let indices = indices["indices"].as_object().context("no indices")?;
@@ -97,7 +97,7 @@ impl Stats {
         done.ms += ms.as_u64().unwrap_or_default();
     }
 
-    /// The work since `before`, without kinds that had none.
+    /// Returns the work since `before`, without kinds that had none.
     pub(super) fn since(&self, before: &Self) -> Self {
         let grown = self.0.iter().map(|(kind, after)| {
             let before = before.of(kind);
@@ -116,7 +116,7 @@ impl Stats {
         self.0.keys()
     }
 
-    /// All writes, and the requests that carried them.
+    /// Returns the numbers of all writes, and of the requests that carried them.
     pub(super) fn writes_and_bulks(&self) -> (u64, u64) {
         let writes = self.0.iter().filter(|(kind, _)| kind.starts_with(WRITES));
         let writes = writes.map(|(_, done)| done.times).sum();
@@ -124,7 +124,7 @@ impl Stats {
     }
 }
 
-/// The kind of an index: its name without the prefix and the month.
+/// Returns the kind of an index: its name without the prefix and the month.
 fn kind_of<'a>(prefix: &str, index: &'a str) -> &'a str {
     let rest = index.strip_prefix(prefix).unwrap_or(index);
     rest.trim_end_matches(|c: char| c.is_ascii_digit())
@@ -132,7 +132,7 @@ fn kind_of<'a>(prefix: &str, index: &'a str) -> &'a str {
 }
 
 impl Raw {
-    /// All work so far for the indices whose names begin with `prefix`. Requests are those of all clients.
+    /// Returns all work so far for the indices whose names begin with `prefix`. Requests are those of all clients.
     pub(super) async fn stats(&self, prefix: &str) -> anyhow::Result<Stats> {
         let metrics = "get,search,indexing,bulk,refresh,merge,flush";
         let indices = format!("{prefix}-*/_stats/{metrics}?groups=*&level=indices");
@@ -140,7 +140,7 @@ impl Raw {
         Stats::new(prefix, &indices, &self.get("_nodes/stats/http").await?)
     }
 
-    /// How long these indices have merged so far, ms, and their bytes on disk.
+    /// Returns the merge time of these indices so far, ms, and their bytes on disk.
     pub(super) async fn merged_and_stored(&self, indices: &str) -> anyhow::Result<(f64, f64)> {
         let stats = self.get(&format!("{indices}/_stats/merge,store")).await?;
         let total = &stats["_all"]["total"];

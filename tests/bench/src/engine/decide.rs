@@ -18,11 +18,11 @@ use fairlead_cluster::clock::now;
 const ACCOUNTS: u64 = 300;
 const SHAPES: u64 = 200;
 
-/// What the jobs ask for.
+/// Mix of the jobs' requirements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(super) enum Mix {
-    /// 200 shapes (vm, dc and hw on two architectures, 1 to 64 GB, some tags, some bound to a machine), the nth most
-    /// common 1/n as often as the first; 300 accounts, the nth with 1/n of the first one's jobs.
+    /// 200 shapes (vm, dc and hw on two architectures, 1 to 64 GB, some tags, some bound to a machine). The nth most
+    /// common is 1/n as frequent as the first. The nth of 300 accounts has 1/n of the first one's jobs.
     Common,
     /// The same accounts; every job has a shape of its own by memory, tags or machine.
     Own,
@@ -40,11 +40,11 @@ impl fmt::Display for Mix {
     }
 }
 
-/// A seeded generator.
+/// A seeded random generator.
 struct Seed(u64);
 
 impl Seed {
-    /// The generator of job `n`.
+    /// Returns the generator of job `n`.
     fn of(n: u64) -> Self {
         let mut seed = Self(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         seed.below(1);
@@ -59,28 +59,28 @@ impl Seed {
         (self.0 >> 33) % n.max(1)
     }
 
-    /// 0 most often, the nth 1/n as often.
+    /// Returns a skewed random number below `n`: 0 most often, the nth 1/n as often.
     fn skewed(&mut self, n: u64) -> u64 {
         let span = self.below(n) + 1;
         self.below(span)
     }
 }
 
-/// An engine, its hosts and what they hold.
+/// An engine, its hosts and their jobs.
 pub(super) struct Lab {
     engine: Engine,
-    /// Each with what it holds.
+    /// Hosts, each with its job.
     hosts: Vec<(Offer, Option<JobKey>)>,
     host_count: u64,
     mix: Mix,
     seed: Seed,
     now: u64,
     last_job: u64,
-    /// The jobs of the beginning that later ones are like.
+    /// Jobs at the start that later ones resemble.
     like: HashMap<JobKey, u64>,
     next_offer: u64,
     out: Vec<Decision>,
-    /// How many jobs were given.
+    /// Number of jobs that were given to hosts.
     pub(super) claims: u64,
 }
 
@@ -131,13 +131,13 @@ impl Lab {
         self.engine.on(Millis(self.now), event, &mut self.out);
     }
 
-    /// Another job.
+    /// Returns another job.
     fn job(&mut self) -> JobFacts {
         self.last_job += 1;
         self.facts(self.last_job)
     }
 
-    /// Another job like the `nth`.
+    /// Returns another job like the `nth`.
     fn job_like(&mut self, nth: u64) -> JobFacts {
         self.last_job += 1;
         let key = JobKey(self.last_job);
@@ -165,7 +165,7 @@ impl Lab {
         facts
     }
 
-    /// One decision of a host's; answers how long it took.
+    /// Makes one decision for a host. Returns its duration.
     pub(super) fn decide(&mut self) -> anyhow::Result<Duration> {
         let chosen = self.seed.below(self.host_count);
         let host = self.hosts.get_mut(usize::try_from(chosen)?);
@@ -200,7 +200,7 @@ impl Lab {
         Ok(took)
     }
 
-    /// The claim that was decided succeeds. The job, if one was.
+    /// Commits the claim that was decided. Returns the job, if there was one.
     fn commit(&mut self) -> Option<JobKey> {
         let Some(&Decision::Claim {
             job,
@@ -231,7 +231,7 @@ impl Lab {
 
 fn common(n: u64, account: String, shape: u64, hosts: u64) -> JobFacts {
     let bound = (shape % 10 == 9).then_some(shape % hosts);
-    // What is bound to a machine is of its kind.
+    // A job that is bound to a machine is of the machine's kind.
     let like = bound.unwrap_or(shape / 4);
     let arch = if like % 4 == 3 { "aarch64" } else { "x86_64" };
     let (kind, name) = match like % 3 {
@@ -277,7 +277,7 @@ fn common(n: u64, account: String, shape: u64, hosts: u64) -> JobFacts {
     }
 }
 
-/// Makes a job's shape its own.
+/// Makes a job's shape unique.
 fn own(facts: &mut JobFacts, n: u64) {
     match n % 3 {
         0 => facts.memory_mb = 500 + (n % 100_000) as u32,

@@ -22,18 +22,18 @@ use serde::{Deserialize, Serialize};
 
 /// Time between two submits, ms.
 const SUBMIT_EVERY_MS: u64 = 10;
-/// Submits between two counts.
+/// Number of submits between two counts.
 const SUBMITS_A_COUNT: u64 = 100;
-/// Hosts that ask after each submit.
+/// Number of hosts that ask after each submit.
 const ASKING: u64 = 1;
-/// Hosts.
+/// Number of hosts.
 const HOSTS: u64 = 100;
-/// How long a host waits for an answer, ms.
+/// Time that a host waits for an answer, ms.
 const WAITS_MS: u64 = 2_000;
-/// Seconds that go by when all is submitted.
+/// Seconds that pass after all jobs are submitted.
 pub(super) const SECONDS_AFTER: u64 = 30;
 
-/// What each job has for itself.
+/// Property that is unique for each job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(super) enum Own {
     /// Its account, and with it its queue.
@@ -54,28 +54,28 @@ impl fmt::Display for Own {
     }
 }
 
-/// What a flood came to.
+/// Result of a flood.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Came {
     /// Processor time of the longest event, ms.
     pub(super) longest_ms: f64,
-    /// The most jobs that were cached, by the limit.
+    /// Maximum number of cached jobs, relative to the limit.
     pub(super) cached: f64,
-    /// Jobs given to hosts.
+    /// Number of jobs given to hosts.
     pub(super) claims: u64,
-    /// Events.
+    /// Number of events.
     pub(super) events: u64,
 }
 
-/// A store that is played, an engine, and hosts.
+/// A simulated store, an engine, and hosts.
 pub(super) struct Flood {
     engine: Engine,
     own: Own,
     cache_jobs_max: u32,
     now: u64,
-    /// What waits in the store: the jobs' numbers, in the order of their names.
+    /// Waiting jobs in the store: their numbers, in the order of their names.
     waiting: BTreeMap<FindPlace, u64>,
-    /// The same by number alone.
+    /// Waiting jobs by number alone.
     by_number: BTreeSet<u64>,
     next_offer: u64,
     out: Vec<Decision>,
@@ -105,7 +105,7 @@ impl Flood {
         }
     }
 
-    /// The whole course: jobs come, and then time goes by.
+    /// Runs the whole course: jobs arrive, and then time passes.
     pub(super) fn run(&mut self, jobs: u64, seconds_after: u64) -> Came {
         let part = EVENT_JOBS_MAX as u64;
         for (nth, first) in (0..jobs).step_by(EVENT_JOBS_MAX).enumerate() {
@@ -132,7 +132,7 @@ impl Flood {
         self.came
     }
 
-    /// What comes each second.
+    /// Sends the events of each second.
     fn second(&mut self) {
         self.tell(Event::NewsRead);
         let counts = self.counts();
@@ -140,7 +140,7 @@ impl Flood {
         self.tell(Event::Tick);
     }
 
-    /// One host after the other.
+    /// Lets one host after the other ask.
     fn hosts_ask(&mut self) {
         for _ in 0..ASKING {
             self.next_offer += 1;
@@ -150,7 +150,7 @@ impl Flood {
         }
     }
 
-    /// An event, and all that follows from it.
+    /// Sends an event, and performs all its consequences.
     fn tell(&mut self, event: Event) {
         self.events.push_back(event);
         while let Some(event) = self.events.pop_front() {
@@ -210,7 +210,7 @@ impl Flood {
         }
     }
 
-    /// The numbers behind this one that wait, as a pull gives them.
+    /// Returns the waiting numbers after this one, as a pull does.
     fn pull(&mut self, dimension: Dimension, limit: u32, after: Option<Cursor>) {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let from = after.map_or(Bound::Unbounded, |after| Bound::Excluded(after.key.0));
@@ -245,7 +245,7 @@ impl Flood {
         self.events.push_back(Event::PullEnded { dimension, page });
     }
 
-    /// The jobs of the next pairs, which fit any host.
+    /// Returns the jobs of the next pairs, which fit any host.
     fn find(&mut self, offer: OfferKey, pairs_max: u32, after: Option<&FindPlace>) {
         let most = usize::try_from(pairs_max).unwrap_or(usize::MAX);
         let mut numbers = Vec::new();
@@ -270,14 +270,14 @@ impl Flood {
         });
     }
 
-    /// In parts, as a replica tells of them.
+    /// Tells the engine jobs in batches, as a replica does.
     fn learn(&mut self, jobs: &[JobFacts]) {
         for part in jobs.chunks(EVENT_JOBS_MAX) {
             self.events.push_back(Event::JobsLearned(part.to_vec()));
         }
     }
 
-    /// What a store answers that names no more than it is asked for.
+    /// Returns the counts of a store that names no more values than requested.
     fn counts(&self) -> DimensionCounts {
         let total = self.waiting.len() as u64;
         let most = usize::try_from(NAMES_MAX).unwrap_or(usize::MAX);
@@ -315,7 +315,7 @@ impl Flood {
         }
     }
 
-    /// Queue and account of a job.
+    /// Returns queue and account of a job.
     fn place(&self, n: u64) -> FindPlace {
         let mallory = || "mallory".to_owned();
         match self.own {
@@ -371,7 +371,7 @@ fn reached(job: &JobFacts) -> Reached {
     }
 }
 
-/// A host; every other one is too small for the flood.
+/// Returns a host. Every other one is too small for the flood.
 fn host(n: u64, key: OfferKey, waits_until: u64) -> Offer {
     let memory_mb = if n.is_multiple_of(2) { 8_000 } else { 500 };
     Offer {
@@ -398,7 +398,7 @@ fn host(n: u64, key: OfferKey, waits_until: u64) -> Offer {
     }
 }
 
-/// The processor time of this thread.
+/// Returns the processor time of this thread.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let (seconds, nanos) = (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec));
@@ -409,7 +409,7 @@ fn cpu_time() -> Duration {
 mod tests {
     use super::*;
 
-    /// A small size of what is measured: bounds hold, whatever it takes.
+    /// Checks that bounds hold in a small flood, regardless of its duration.
     #[test]
     fn a_small_flood_of_names_keeps_its_bounds() {
         const CACHE: u32 = 5_000;

@@ -9,19 +9,19 @@ use super::super::{
     sample::{Run, Sample, create_body_line, create_line},
 };
 
-/// Stands for the text of a body.
+/// Placeholder of the text of a body.
 const TEXT: &str = "@text@";
-/// How often an index of bodies is refreshed: nobody searches it.
+/// Refresh interval of an index of bodies, which nobody searches.
 const UNSEARCHED_REFRESH: &str = "30s";
-/// Pieces of it are the text of bodies, bytes.
+/// Length of the text from which the bodies' texts are cut, bytes.
 const TEXT_BYTES: usize = 1 << 20;
 
-/// How a job is stored.
+/// Layout of a stored job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Its state in one index, its body in another.
+    /// State in one index, body in another.
     TwoIndices,
-    /// Both in one index; the body has the same id with an ending.
+    /// Both in one index. The body has the same id with a suffix.
     OneIndex,
     /// Both in one document.
     OneDocument,
@@ -41,11 +41,11 @@ impl Display for Layout {
     }
 }
 
-/// A layout's indices and the lines that write to them.
+/// Indices of a layout, and the lines that write to them.
 #[derive(Debug)]
 pub(super) struct Form {
     pub(super) layout: Layout,
-    /// Where the states are.
+    /// Index of the states.
     pub(super) states: String,
     bodies: String,
     waiting: String,
@@ -55,7 +55,7 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// Makes new indices for this layout, as the scheduler's own are.
+    /// Creates indices for this layout, like those of the scheduler.
     pub(super) async fn make(raw: &Raw, sample: &Sample, layout: Layout) -> anyhow::Result<Self> {
         let jobs = &sample.jobs_index;
         let make = async |name: &str| {
@@ -103,7 +103,7 @@ impl Form {
         }
     }
 
-    /// All its indices, separated by commas.
+    /// Returns all its indices, separated by commas.
     pub(super) fn indices(&self) -> String {
         if self.layout == Layout::TwoIndices {
             format!("{},{}", self.states, self.bodies)
@@ -112,12 +112,12 @@ impl Form {
         }
     }
 
-    /// The lines that create a job that waits.
+    /// Returns the lines that create a waiting job.
     pub(super) fn create(&self, id: &str, text: &str) -> String {
         self.lines(&self.waiting, id, text)
     }
 
-    /// The lines that create a job that has ended.
+    /// Returns the lines that create an ended job.
     pub(super) fn create_ended(&self, id: &str, text: &str) -> String {
         self.lines(&self.ended, id, text)
     }
@@ -137,7 +137,7 @@ impl Form {
         lines
     }
 
-    /// The versions of states among those of all documents.
+    /// Selects the versions of states among those of all documents.
     pub(super) fn of_states(&self, all: Vec<Version>) -> Vec<Version> {
         let documents = if self.layout == Layout::OneDocument {
             1
@@ -147,13 +147,13 @@ impl Form {
         all.into_iter().step_by(documents).collect()
     }
 
-    /// The lines that claim job `n` of a run.
+    /// Returns the lines that claim job `n` of a run.
     pub(super) fn claim(&self, sample: &Sample, run: Run, n: usize, at: Version) -> String {
         sample.claim_in(&self.states, run, n, at)
     }
 }
 
-/// Texts of bodies. They are about as compressible as text is, and each job has its own.
+/// Texts of bodies. They are about as compressible as real text, and each job has its own.
 #[derive(Debug)]
 pub(super) struct Texts {
     all: String,
@@ -161,7 +161,7 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// Each of so many bytes.
+    /// Returns texts of this length.
     pub(super) fn new(bytes: usize) -> Self {
         let mut all = String::new();
         let mut n: u64 = 1;
@@ -172,12 +172,12 @@ impl Texts {
         Self { all, bytes }
     }
 
-    /// How long each is.
+    /// Returns the length of each text, bytes.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// That of the nth job.
+    /// Returns the text of the nth job.
     pub(super) fn of(&self, nth: usize) -> &str {
         // Neighbours are far apart.
         let from = nth.wrapping_mul(611_953) % TEXT_BYTES;

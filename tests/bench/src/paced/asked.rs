@@ -7,7 +7,7 @@ use super::{
     Took,
 };
 
-/// Fewer a claim, and less time, are left out.
+/// Minimum requests and time for each claim. Smaller values are left out of the table.
 const TIMES_MIN: f64 = 0.001;
 const MICROS_MIN: f64 = 0.1;
 
@@ -23,7 +23,7 @@ struct Column {
     rounds: Vec<Took>,
 }
 
-/// A claim's share: how often, and how long, µs.
+/// Share of a claim: number, and duration, µs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Share {
     times: f64,
@@ -46,7 +46,7 @@ impl Share {
 }
 
 impl Column {
-    /// Medians of all rounds.
+    /// Returns the medians of all rounds.
     fn share(&self, kind: &str) -> Share {
         let (mut times, mut micros) = (Series::default(), Series::default());
         for round in &self.rounds {
@@ -75,7 +75,7 @@ impl Asked {
         });
     }
 
-    /// As a table: what each further replica adds is told, too, if one replica alone was measured.
+    /// Returns a table. If one replica alone was measured, it also shows the increase by each further replica.
     pub(in super::super) fn table(&self) -> Table {
         let rounds = self.0.iter().flat_map(|column| &column.rounds);
         let kinds: BTreeSet<&String> = rounds.flat_map(|round| round.asked.kinds()).collect();

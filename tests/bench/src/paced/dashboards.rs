@@ -6,18 +6,18 @@ use anyhow::{Context, ensure};
 use fairlead_cluster::http;
 use tokio::task::JoinSet;
 
-/// How long the first answer may take.
+/// Timeout of the first answer.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
-/// Longer than any measurement.
+/// Duration longer than any measurement.
 const OPEN_FOR: Duration = Duration::from_hours(1);
-/// What a browser takes.
+/// Encodings that a browser accepts.
 const ENCODINGS: &str = "gzip, deflate, br, zstd";
 
-/// Streams that are read as long as this lives.
+/// Streams that are read until this is dropped.
 pub(super) struct Dashboards(JoinSet<()>);
 
 impl Dashboards {
-    /// Opens so many at each replica, and waits for the first event of each.
+    /// Opens `each` streams at each replica, and waits for the first event of each.
     pub(super) async fn open(urls: &[String], each: usize) -> anyhow::Result<Self> {
         let client = http::client(ANSWER_TIME)?;
         let mut streams = JoinSet::new();
@@ -37,7 +37,7 @@ impl Dashboards {
         Ok(Self(streams))
     }
 
-    /// Ends them. Errors: one ended before.
+    /// Ends the streams. Fails if one ended before.
     pub(super) fn close(mut self) -> anyhow::Result<()> {
         ensure!(
             self.0.try_join_next().is_none(),

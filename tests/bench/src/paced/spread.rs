@@ -7,29 +7,29 @@ use super::super::{
     stats::Stats,
 };
 
-/// Of the pace that is wanted, a share that counts as kept.
+/// Minimum share of the requested pace that counts as kept.
 const KEPT: f64 = 0.97;
 
-/// What one measurement took.
+/// Result of one measurement.
 #[derive(Debug)]
 pub(super) struct Took {
-    /// Jobs that were submitted, claimed and ended.
+    /// Number of jobs that were submitted, claimed and ended.
     pub(super) count: usize,
     pub(super) seconds: f64,
-    /// Processor time of Elasticsearch, and of each replica.
+    /// Processor time of Elasticsearch, and of each replica, seconds.
     pub(super) elasticsearch_s: f64,
     pub(super) replicas_s: Vec<f64>,
-    /// Elasticsearch's own counts.
+    /// Counts by Elasticsearch.
     pub(super) asked: Stats,
 }
 
-/// All rounds of one way.
+/// All rounds of one way to spread the agents.
 #[derive(Debug)]
 pub(super) struct Spread {
     what: String,
     has_idle: bool,
     elasticsearch: Figure,
-    /// Of the replicas without agents, beside the one that has all.
+    /// Figure of the replicas without agents, beside the one that has all.
     idle: Option<Figure>,
     all_replicas: Fact,
     replicas: Vec<Fact>,
@@ -38,7 +38,8 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Of so many jobs a second over so many replicas, or all of them to one: then the others are idle.
+    /// Returns the figures for this pace and number of replicas. With `has_idle` one replica has all agents, and the
+    /// others are idle.
     pub(super) fn new(jobs_a_second: u32, replicas: usize, has_idle: bool) -> Self {
         let what = match (replicas, has_idle) {
             (1, _) => "1 replica".to_owned(),
@@ -91,7 +92,7 @@ impl Spread {
         self.replicas.len()
     }
 
-    /// Adds a round, in which Elasticsearch alone used so many seconds for the same writes.
+    /// Adds a round, in which Elasticsearch alone used `alone_s` seconds for the same writes.
     pub(super) fn push(&mut self, took: &Took, alone_s: f64) {
         let each_us = |seconds: f64| 1e6 / rate(took.count, seconds);
         self.elasticsearch
@@ -124,14 +125,14 @@ impl Spread {
     }
 }
 
-/// Rounds with dashboards open, beside the same work without.
+/// Rounds with dashboards open, beside the same work without them.
 #[derive(Debug)]
 pub(super) struct Watched {
     figures: Vec<Figure>,
 }
 
 impl Watched {
-    /// Of so many jobs a second over so many replicas, with so many dashboards at each.
+    /// Returns the figures for this pace and number of replicas, with `dashboards` at each.
     pub(super) fn new(jobs_a_second: u32, replicas: usize, dashboards: usize) -> Self {
         let figure = |nth: usize| {
             let what = format!(
@@ -155,7 +156,7 @@ impl Watched {
         }
     }
 
-    /// Nothing without a measurement.
+    /// Returns the report. It is empty without a measurement.
     pub(super) fn report(self) -> Report {
         let is_measured = |figure: &Figure| !figure.ours.values().is_empty();
         Report {
