@@ -20,8 +20,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Starts one that asks `server`, with more arguments of `fairlead-testbox`. Its jobs run as it does unless
-    /// these say otherwise: tests and jobs meet in folders that are the test's alone.
+    /// Starts an agent of `server`, with more arguments of `fairlead-testbox`. Unless these say otherwise, its jobs run
+    /// as its own user, because tests and jobs share folders of the test.
     pub fn start(server: &str, host: &str, more: &[&str]) -> Self {
         let folder = reaper::folder("fairlead-agent-");
         let log = File::create(folder.path().join("log"))
@@ -61,7 +61,7 @@ impl Agent {
         }
     }
 
-    /// `kill -9`, and reaps it. Its jobs' processes are not reached: they must end by themselves.
+    /// Kills it (`kill -9`), and reaps it. The processes of its jobs are not reached, and must end by themselves.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -69,7 +69,7 @@ impl Agent {
         }
     }
 
-    /// SIGTERM, and waits for its orderly end.
+    /// Sends SIGTERM, and waits for its orderly end.
     pub async fn stop(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = kill_process(Pid::from_child(&child), Signal::TERM);
@@ -97,7 +97,7 @@ impl Agent {
         self.kill();
     }
 
-    /// What it printed so far.
+    /// Returns its output so far.
     pub fn log(&self) -> String {
         let bytes = fs::read(self.folder.path().join("log")).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()

@@ -10,10 +10,10 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::{reaper, settings};
 
-/// The folder of the programs, with the libraries that they need: one test at a time installs them.
+/// Returns the folder of the programs, with the libraries that they need. One test at a time installs them.
 ///
 /// # Panics
-/// When they cannot be installed.
+/// Panics if they cannot be installed.
 pub fn folder() -> PathBuf {
     let folder = settings::project().join("tests/dashboard");
     let lock = File::open(folder.join("package-lock.json"))
@@ -31,7 +31,7 @@ pub fn folder() -> PathBuf {
     folder
 }
 
-/// Node with these words, for the lab at this address.
+/// Returns a command of Node with these arguments, for the lab at this address.
 pub fn node(server: &str, words: &[&str]) -> Command {
     let mut command = Command::new("node");
     command

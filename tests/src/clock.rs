@@ -4,16 +4,17 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::time::MissedTickBehavior;
 
-/// How often a condition is looked at: a look is a request on loopback, and whoever waits longer only waits.
+/// Interval between checks of a condition. A check is a request on loopback, and a longer interval would only add
+/// waiting time.
 pub const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Now, on the monotonic clock.
+/// Returns the time of the monotonic clock.
 #[expect(clippy::disallowed_methods, reason = "the tests' one clock")]
 pub fn now() -> Instant {
     Instant::now()
 }
 
-/// Now, UTC epoch milliseconds.
+/// Returns the UTC time, epoch milliseconds.
 #[expect(clippy::disallowed_methods, reason = "the tests' one clock")]
 pub fn now_ms() -> u128 {
     SystemTime::now()
@@ -21,22 +22,22 @@ pub fn now_ms() -> u128 {
         .map_or(0, |since| since.as_millis())
 }
 
-/// A condition that must come comes within this time, s, however much else the machine does. A condition that holds costs
-/// nothing of it.
+/// Time limit of a condition that must become true, s, on any loaded machine. A condition that holds early costs no
+/// time.
 pub const PATIENCE_S: u64 = 120;
 
-/// Looks again and again until `probe` has something, and returns it.
+/// Calls `probe` repeatedly until it has a value, and returns the value.
 ///
 /// # Panics
-/// When it has not after [`PATIENCE_S`], with `what` was waited for.
+/// Panics after [`PATIENCE_S`], and names `what`.
 pub async fn eventually<T>(what: &str, probe: impl AsyncFnMut() -> Option<T>) -> T {
     until(what, PATIENCE_S, probe).await
 }
 
-/// [`eventually`], for what may take longer, or must come sooner.
+/// Does the same as [`eventually`], with another time limit.
 ///
 /// # Panics
-/// When it has not after `limit_s` seconds, with `what` was waited for.
+/// Panics after `limit_s` seconds, and names `what`.
 pub async fn until<T>(what: &str, limit_s: u64, mut probe: impl AsyncFnMut() -> Option<T>) -> T {
     let deadline = now() + Duration::from_secs(limit_s);
     let mut ticks = tokio::time::interval(LOOK_EVERY);
@@ -51,7 +52,7 @@ pub async fn until<T>(what: &str, limit_s: u64, mut probe: impl AsyncFnMut() -> 
     }
 }
 
-/// A number that no other test of this machine has now: for names and prefixes.
+/// Returns a number that no other test of this machine has now, for names and prefixes.
 pub fn unique() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NEXT: AtomicU32 = AtomicU32::new(0);

@@ -7,20 +7,20 @@ use tempfile::TempDir;
 
 use crate::{Http, Ran, clock, lab::forget_indices, reaper, scheduler::free_ports, settings};
 
-/// A cluster of replicas; at the end nothing of it is left.
+/// A cluster of replicas. Nothing of it is left at the end.
 #[derive(Debug)]
 pub struct Replicas {
     folder: TempDir,
     prefix: String,
-    /// Port of the first; the others have the next ones.
+    /// Port of the first replica. The others have the next ports.
     pub port: u16,
-    /// How many.
+    /// Number of replicas.
     pub count: u16,
 }
 
 impl Replicas {
-    /// Starts `count` in open mode over the Elasticsearch of `ES_URL`, with more arguments of
-    /// `fairlead serve`, and waits until all are ready.
+    /// Starts `count` replicas in open mode over the Elasticsearch of `ES_URL`, with more arguments of `fairlead
+    /// serve`, and waits until all are ready.
     pub async fn up(count: u16, more: &[&str]) -> Self {
         let prefix = format!("t-{}", clock::unique());
         let elasticsearch = settings::elasticsearch().join(",");
@@ -28,7 +28,7 @@ impl Replicas {
         Self::up_on(&prefix, &store, count, more).await
     }
 
-    /// Starts `count` over another Elasticsearch, which the arguments `store` name with the prefix.
+    /// Starts `count` replicas over another Elasticsearch, which the arguments `store` name with the prefix.
     pub async fn up_on(prefix: &str, store: &[&str], count: u16, more: &[&str]) -> Self {
         let replicas = Self {
             folder: reaper::folder("fairlead-replicas-"),
@@ -45,7 +45,7 @@ impl Replicas {
         replicas
     }
 
-    /// Runs `fairlead-cluster` on it, whatever the outcome.
+    /// Runs `fairlead-cluster` on it, with any outcome.
     pub async fn say(&self, words: &[&str]) -> Ran {
         let mut command = Command::new(settings::binary("fairlead-cluster"));
         command
@@ -69,12 +69,12 @@ impl Replicas {
         }
     }
 
-    /// Runs `fairlead-cluster` on it, and returns what it printed.
+    /// Runs `fairlead-cluster` on it, which must succeed, and returns its output.
     pub async fn done(&self, words: &[&str]) -> String {
         self.say(words).await.expect_code(0).to_owned()
     }
 
-    /// How each replica is, in words, and the exit code of `status`.
+    /// Returns the state of each replica, and the exit code of `status`.
     pub async fn status(&self) -> (Vec<String>, i32) {
         let ran = self.say(&["status", "--json"]).await;
         let views: Vec<Value> = serde_json::from_str(&ran.out)
@@ -86,27 +86,27 @@ impl Replicas {
         (words.collect(), ran.code)
     }
 
-    /// Address of replica `number`, from 1.
+    /// Returns the address of replica `number`, from 1.
     pub fn url(&self, number: u16) -> String {
         format!("http://127.0.0.1:{}", self.port + number - 1)
     }
 
-    /// All addresses.
+    /// Returns all addresses.
     pub fn urls(&self) -> Vec<String> {
         (1..=self.count).map(|number| self.url(number)).collect()
     }
 
-    /// Asks replica `number`, as nobody.
+    /// Returns a client of replica `number`, without an account.
     pub fn http(&self, number: u16) -> Http {
         Http::new(&self.url(number))
     }
 
-    /// Prefix of its indices.
+    /// Returns the prefix of its indices.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// Its folder: `data/` is what the replicas share, `logs/` what they printed.
+    /// Returns its folder: `data/` is shared by the replicas, and `logs/` has their output.
     pub fn folder(&self) -> &std::path::Path {
         self.folder.path()
     }

@@ -10,21 +10,21 @@ use crate::{reaper, settings};
 /// A command that has ended.
 #[derive(Debug, Clone)]
 pub struct Ran {
-    /// Its words, for messages.
+    /// Command line, for messages.
     pub asked: String,
-    /// Its exit code; -1 when a signal ended it.
+    /// Exit code. -1: a signal ended it.
     pub code: i32,
-    /// What it printed on standard output.
+    /// Standard output.
     pub out: String,
-    /// What it printed on standard error.
+    /// Standard error.
     pub err: String,
 }
 
 impl Ran {
-    /// Standard output, when the exit code is the expected one.
+    /// Returns standard output. The exit code must be the expected one.
     ///
     /// # Panics
-    /// When it is another one.
+    /// Panics if it is another one.
     pub fn expect_code(&self, code: i32) -> &str {
         assert_eq!(self.code, code, "{}\n{}{}", self.asked, self.out, self.err);
         &self.out

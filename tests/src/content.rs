@@ -8,18 +8,18 @@ use crate::Http;
 /// An input of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
-    /// Its id.
+    /// Id of the input.
     pub id: String,
-    /// The digest of its only chunk.
+    /// Digest of its only chunk.
     pub chunk: String,
-    /// The bytes of that.
+    /// Bytes of the chunk.
     pub bytes: Vec<u8>,
-    /// Its manifest.
+    /// Manifest of the input.
     pub manifest: Vec<u8>,
 }
 
 impl Input {
-    /// A file of this text.
+    /// Returns an input of one file with this text.
     pub fn of(text: &str) -> Self {
         let bytes = text.as_bytes().to_vec();
         let chunk = digest(&bytes);
@@ -37,10 +37,10 @@ impl Input {
         }
     }
 
-    /// Puts it. `of`: who asks, as `&job_id=7&job_token=…`; empty: the account.
+    /// Puts the input. `of` names the job that asks, as `&job_id=7&job_token=…`. Empty: the account asks.
     ///
     /// # Panics
-    /// When any part of it is refused.
+    /// Panics if any part of it is refused.
     pub async fn put(&self, http: &Http, of: &str) {
         self.send_chunk(http, of).await;
         let put = self.end(http, of).await;
@@ -50,7 +50,7 @@ impl Input {
     /// Pins and sends its chunk.
     ///
     /// # Panics
-    /// When that is refused.
+    /// Panics if it is refused.
     pub async fn send_chunk(&self, http: &Http, of: &str) {
         let pin = json!({"put": "by-hand", "chunks": [self.chunk]});
         let pinned = http
@@ -85,7 +85,7 @@ fn said(of: &str) -> &str {
     of.trim_start_matches('&')
 }
 
-/// The hash that names these bytes.
+/// Returns the hash that names these bytes.
 pub fn digest(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }

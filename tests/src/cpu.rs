@@ -4,10 +4,10 @@ use std::{fs, time::Duration};
 
 use crate::Http;
 
-/// Kernel ticks of a second in `/proc`, on every Linux.
+/// Number of kernel ticks in a second in `/proc`, on every Linux.
 const TICKS_S: u64 = 100;
 
-/// What a process has used so far, all its threads together.
+/// Returns the processor time of a process so far, over all its threads.
 pub fn of_process(id: u32) -> Duration {
     let path = format!("/proc/{id}/stat");
     let stat = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -21,7 +21,7 @@ pub fn of_process(id: u32) -> Duration {
     Duration::from_millis(ticks * 1000 / TICKS_S)
 }
 
-/// What all nodes of an Elasticsearch have used so far together.
+/// Returns the processor time of all nodes of an Elasticsearch so far.
 pub async fn of_elasticsearch(http: &Http) -> Duration {
     let path = "/_nodes/stats/process?filter_path=nodes.*.process.cpu.total_in_millis";
     let stats = http.get(path).await.json();

@@ -22,7 +22,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// An open one, on a port of its own.
+    /// Opens a gate on its own port.
     pub async fn open() -> Self {
         let urls = settings::elasticsearch();
         let behind = urls.first().map_or("", String::as_str);
@@ -43,17 +43,17 @@ impl Gate {
         }
     }
 
-    /// Where it is asked.
+    /// Returns its URL.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Lets nothing through any more.
+    /// Holds back everything from now on.
     pub fn hold(&self) {
         self.held.send_replace(true);
     }
 
-    /// Lets everything through again, what came meanwhile first.
+    /// Lets everything through again, beginning with the requests that were held back.
     pub fn release(&self) {
         self.held.send_replace(false);
     }

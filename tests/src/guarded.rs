@@ -6,9 +6,9 @@ use crate::{Http, Scheduler, Store, fairlead};
 
 /// A lab with `--auth`, and its first admin.
 pub struct Guarded {
-    /// Its scheduler.
+    /// Scheduler of the lab.
     pub scheduler: Scheduler,
-    /// The admin.
+    /// Client of the admin.
     pub admin: Http,
 }
 
@@ -19,7 +19,7 @@ impl std::fmt::Debug for Guarded {
 }
 
 impl Guarded {
-    /// Makes the admin in the store, as an operator does, and starts with `--auth` and more arguments.
+    /// Creates the admin in the store, as an operator does, and starts the scheduler with `--auth` and more arguments.
     pub async fn start(store: Store, more: &[&str]) -> Self {
         let mut scheduler = Scheduler::prepared(store, more);
         let token = scheduler.add_account("root", "admin");
@@ -29,7 +29,7 @@ impl Guarded {
         Self { scheduler, admin }
     }
 
-    /// Runs `fairlead` on the store itself; it must succeed.
+    /// Runs `fairlead` directly on the store. It must succeed.
     pub fn command(scheduler: &Scheduler, words: &[&str]) -> String {
         let store = scheduler.store_arguments();
         let words: Vec<&str> = words
@@ -41,7 +41,7 @@ impl Guarded {
         ran.expect_code(0).to_owned()
     }
 
-    /// A new account, and a client with its token.
+    /// Creates an account, and returns a client with its token.
     pub async fn account(&self, name: &str, fields: &Value) -> Http {
         let path = format!("/scheduler/v1/accounts/{name}");
         let account = self.admin.post(&path, fields).await.json();
@@ -49,18 +49,18 @@ impl Guarded {
         self.scheduler.http().with_token(token)
     }
 
-    /// A new testbox account that names these hosts.
+    /// Creates a testbox account that names these hosts.
     pub async fn testbox(&self, name: &str, hosts: &[&str]) -> Http {
         let fields = json!({"role": "testbox", "hosts": hosts});
         self.account(name, &fields).await
     }
 
-    /// A new user.
+    /// Creates a user.
     pub async fn user(&self, name: &str) -> Http {
         self.account(name, &json!({"role": "user"})).await
     }
 
-    /// Nobody.
+    /// Returns a client without a token.
     pub fn nobody(&self) -> Http {
         self.scheduler.http()
     }

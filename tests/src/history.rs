@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use crate::Http;
 
-/// Jobs in one page.
+/// Number of jobs on one page.
 const PAGE: usize = 500;
 
-/// All jobs that there are.
+/// Returns all jobs.
 pub async fn all_jobs(http: &Http) -> Vec<Value> {
     let mut all = Vec::new();
     let mut after = String::new();
@@ -22,12 +22,12 @@ pub async fn all_jobs(http: &Http) -> Vec<Value> {
     }
 }
 
-/// A job's time stamp, UTC epoch ms, once it has one.
+/// Returns a time of a job, UTC epoch ms, once it has one.
 pub fn at(job: &Value, field: &str) -> Option<u64> {
     job[field].as_u64().filter(|&ms| ms > 0)
 }
 
-/// For how long of a window, UTC epoch ms, a testbox had the job, ms.
+/// Returns the time for which a testbox had the job within a window, ms. The window is in UTC epoch ms.
 pub fn busy_ms(job: &Value, from: u64, to: u64) -> u64 {
     let begin = at(job, "dispatch_ms").unwrap_or(to).max(from);
     let end = at(job, "end_ms").unwrap_or(to).min(to);

@@ -10,10 +10,10 @@ use tokio::{
     net::TcpStream,
 };
 
-/// Longer than any long poll of a test.
+/// Timeout of a request, longer than any long poll of a test.
 const REQUEST_LIMIT: Duration = Duration::from_mins(2);
 
-/// One scheduler's address, and who asks.
+/// Client of one scheduler, with an account.
 #[derive(Debug, Clone)]
 pub struct Http {
     client: Client,
@@ -21,19 +21,19 @@ pub struct Http {
     token: Option<String>,
 }
 
-/// An answer, read whole.
+/// An answer that was read completely.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    /// What was asked, for messages.
+    /// Request, for messages.
     pub asked: String,
-    /// The status.
+    /// Status of the answer.
     pub status: u16,
-    /// The body; bytes that are no UTF-8 are replaced.
+    /// Body. Bytes that are not UTF-8 are replaced.
     pub text: String,
 }
 
 impl Http {
-    /// Asks `base`, for example `http://127.0.0.1:3000`, as nobody.
+    /// Returns a client of `base`, for example `http://127.0.0.1:3000`, without an account.
     pub fn new(base: &str) -> Self {
         let client = Client::builder()
             .no_proxy()
@@ -47,7 +47,7 @@ impl Http {
         }
     }
 
-    /// The same, with a bearer token.
+    /// Returns the client with a bearer token.
     #[must_use]
     pub fn with_token(&self, token: &str) -> Self {
         Self {
@@ -56,17 +56,17 @@ impl Http {
         }
     }
 
-    /// Its bearer token, if it has one.
+    /// Returns its bearer token, if it has one.
     pub fn token(&self) -> Option<&str> {
         self.token.as_deref()
     }
 
-    /// The address asked.
+    /// Returns its base URL.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// Any request. `Err` when there is no answer.
+    /// Sends any request. Fails if there is no answer.
     pub async fn try_send(
         &self,
         method: Method,
@@ -94,18 +94,18 @@ impl Http {
         })
     }
 
-    /// Any request.
+    /// Sends any request.
     ///
     /// # Panics
-    /// When there is no answer.
+    /// Panics if there is no answer.
     pub async fn send(&self, method: Method, path: &str, kind: &str, body: Vec<u8>) -> Reply {
         self.try_send(method, path, kind, body)
             .await
             .unwrap_or_else(|error| panic!("no answer: {error}"))
     }
 
-    /// Sends these bytes on a connection of their own, and returns what comes back until it is closed. What
-    /// the client library would mend or refuse goes out as it is.
+    /// Sends these bytes on a new connection, and returns the answer until the connection is closed. Bytes that a
+    /// client library would correct or refuse are sent unchanged.
     pub async fn raw(&self, bytes: &str) -> String {
         let address = self.base.trim_start_matches("http://");
         let mut answer = Vec::new();
@@ -122,15 +122,15 @@ impl Http {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// GET.
+    /// Sends a GET.
     pub async fn get(&self, path: &str) -> Reply {
         self.send(Method::GET, path, "", Vec::new()).await
     }
 
-    /// GET with these headers; the answer is not read yet, and no time limit holds for it.
+    /// Sends a GET with these headers. The answer is not read yet, and has no time limit.
     ///
     /// # Panics
-    /// When there is no answer.
+    /// Panics if there is no answer.
     pub async fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> reqwest::Response {
         let client = Client::builder().no_proxy().build();
         let client = client.unwrap_or_else(|error| panic!("an HTTP client: {error}"));
@@ -142,17 +142,17 @@ impl Http {
         answer.unwrap_or_else(|error| panic!("no answer: {error:?}"))
     }
 
-    /// POST of JSON.
+    /// Sends a POST of JSON.
     pub async fn post(&self, path: &str, body: &Value) -> Reply {
         let body = body.to_string().into_bytes();
         self.send(Method::POST, path, "application/json", body)
             .await
     }
 
-    /// Submits, and returns the ids of the jobs.
+    /// Submits jobs, and returns their ids.
     ///
     /// # Panics
-    /// When any of them is refused.
+    /// Panics if any of them is refused.
     pub async fn submit(&self, jobs: &Value) -> Vec<String> {
         let items = self.submit_items(jobs).await;
         for item in &items {
@@ -161,7 +161,7 @@ impl Http {
         items.into_iter().map(|item| item.job_id).collect()
     }
 
-    /// Submits, and returns what became of each job; the status must go with them.
+    /// Submits jobs, and returns the result of each. The status must match the results.
     pub async fn submit_items(&self, jobs: &Value) -> Vec<SubmitItem> {
         let reply = self.post("/scheduler/v1/jobs/submit", jobs).await;
         let items: Vec<SubmitItem> = serde_json::from_str(&reply.text)
@@ -176,12 +176,12 @@ impl Http {
         items
     }
 
-    /// One job, flat.
+    /// Returns one job, flat.
     pub async fn job(&self, id: &str) -> Value {
         self.get(&format!("/scheduler/v1/jobs/{id}")).await.json()
     }
 
-    /// One field of a job, as text.
+    /// Returns one field of a job, as text.
     pub async fn field(&self, id: &str, field: &str) -> String {
         match &self.job(id).await[field] {
             Value::String(text) => text.clone(),
@@ -191,29 +191,30 @@ impl Http {
 }
 
 impl Reply {
-    /// The JSON of a 200.
+    /// Returns the JSON of a 200.
     ///
     /// # Panics
-    /// When it is another answer.
+    /// Panics if it is another answer.
     pub fn json(&self) -> Value {
         assert_eq!(self.status, 200, "{}: {}", self.asked, self.text);
         serde_json::from_str(&self.text)
             .unwrap_or_else(|error| panic!("{}: {error} in {}", self.asked, self.text))
     }
 
-    /// The refusal that it must be: this status, and a body with code, message and hint.
+    /// Returns the refusal that the answer must be: this status, and a body with code, message and hint.
     ///
     /// # Panics
-    /// When it is another answer.
+    /// Panics if it is another answer.
     pub fn refused(&self, status: u16) -> ErrorBody {
         assert_eq!(self.status, status, "{}: {}", self.asked, self.text);
         self.error_body()
     }
 
-    /// A refusal with any 4xx status; of a submit, that of its first job (all must be refused).
+    /// Returns a refusal with any 4xx status. For a submit, all jobs must be refused, and the result is that of the
+    /// first.
     ///
     /// # Panics
-    /// When it is another answer, or says too little.
+    /// Panics if it is another answer, or lacks a part.
     pub fn refusal(&self) -> ErrorBody {
         let refused = (400..500).contains(&self.status);
         assert!(refused, "{}: {} {}", self.asked, self.status, self.text);
@@ -245,10 +246,10 @@ impl Reply {
     }
 }
 
-/// A header of an answer that is not read yet; empty when it has none of this name.
+/// Returns a header of an answer that is not read yet. Empty: no such header.
 ///
 /// # Panics
-/// When it is no text.
+/// Panics if it is not text.
 pub fn header(response: &reqwest::Response, name: &str) -> String {
     let value = response.headers().get(name);
     value.map_or_else(String::new, |value| {

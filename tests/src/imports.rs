@@ -14,10 +14,10 @@ use std::{
 
 use crate::settings;
 
-/// The modules of a crate by path (`hosts/fence`), each with those that it imports.
+/// Modules of a crate by path (`hosts/fence`), each with the modules that it imports.
 pub type Imports = BTreeMap<String, BTreeSet<String>>;
 
-/// The code of each module, without comments and tests.
+/// Returns the code of each module, without comments and tests.
 pub fn modules(folder: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -45,7 +45,8 @@ pub fn modules(folder: &Path) -> BTreeMap<String, String> {
     found
 }
 
-/// What is compiled outside of tests: rustfmt puts an attribute on the line before what it is for, and unit tests last.
+/// Returns the code outside of tests. It relies on rustfmt: an attribute stands on the line before its item, and unit
+/// tests come last.
 fn code_of(text: &str) -> String {
     let mut lines = text.lines().peekable();
     let mut code = Vec::new();
@@ -63,7 +64,7 @@ fn code_of(text: &str) -> String {
     code.join("\n")
 }
 
-/// Reads the paths of a `use` tree, or one path: `a::{b, c::D}` are `a::b` and `a::c::D`.
+/// Parser of a `use` tree or of one path: `a::{b, c::D}` gives `a::b` and `a::c::D`.
 struct Tree<'t> {
     rest: &'t str,
     paths: Vec<Vec<String>>,
@@ -125,7 +126,7 @@ impl<'t> Tree<'t> {
     }
 }
 
-/// All paths from the crate's root that a module names.
+/// Returns all paths from the crate's root that a module names.
 fn named(module: &str, code: &str, children: &BTreeSet<&str>) -> Vec<Vec<String>> {
     let own: Vec<String> = module.split('/').map(str::to_owned).collect();
     let own = if module == "lib" || module == "main" {
@@ -175,7 +176,7 @@ fn named(module: &str, code: &str, children: &BTreeSet<&str>) -> Vec<Vec<String>
     all
 }
 
-/// Who imports whom.
+/// Returns the imports of each module of a crate.
 pub fn imports(folder: &Path) -> Imports {
     let modules = modules(folder);
     let root = if modules.contains_key("lib") {
@@ -205,7 +206,7 @@ pub fn imports(folder: &Path) -> Imports {
         }
         None
     };
-    // What the root exports stands for where it comes from.
+    // An export of the root stands for the module that it comes from.
     let mut exported = BTreeMap::new();
     for path in named(root, &modules[root], &children_of(root)) {
         if let (Some(module), Some(last)) = (resolve(&path), path.last()) {
@@ -227,7 +228,7 @@ pub fn imports(folder: &Path) -> Imports {
     all
 }
 
-/// Blocks of methods of `Core`: where each begins and ends in the code.
+/// Returns the blocks of methods of `Core`, as start and end in the code.
 fn blocks_of_core(code: &str) -> Vec<(usize, usize)> {
     let begins = code.match_indices("impl Core {\n");
     begins
@@ -239,7 +240,7 @@ fn blocks_of_core(code: &str) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// The module that defines each method of `Core`: names are unique, since all are of one type.
+/// Returns the module that defines each method of `Core`. Names are unique, because all methods are of one type.
 pub fn methods_of_core(modules: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut methods = BTreeMap::new();
     for (module, code) in modules {
@@ -260,8 +261,8 @@ pub fn methods_of_core(modules: &BTreeMap<String, String>) -> BTreeMap<String, S
     methods
 }
 
-/// Which modules define the methods of `Core` that a module calls: `core.name(`, `Core::name`, and in methods of `Core`
-/// `self.name(`.
+/// Returns the modules that define the methods of `Core` which a module calls. Calls have the form `core.name(`,
+/// `Core::name`, and in methods of `Core` `self.name(`.
 pub fn calls_of_core(code: &str, methods: &BTreeMap<String, String>) -> BTreeSet<String> {
     let blocks = blocks_of_core(code);
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
@@ -292,7 +293,7 @@ pub fn calls_of_core(code: &str, methods: &BTreeMap<String, String>) -> BTreeSet
     called
 }
 
-/// Imports of the scheduler, and calls of methods of `Core`.
+/// Returns the imports of the scheduler, and the calls of methods of `Core`.
 pub fn scheduler() -> Imports {
     let folder = settings::project().join("src/scheduler/src");
     let modules = modules(&folder);
@@ -308,7 +309,7 @@ pub fn scheduler() -> Imports {
     all
 }
 
-/// Everything that a module reaches by imports.
+/// Returns all modules that a module reaches by imports.
 fn reached(imports: &Imports, from: &str) -> BTreeSet<String> {
     let mut seen = BTreeSet::new();
     let mut next = vec![from.to_owned()];
@@ -322,7 +323,7 @@ fn reached(imports: &Imports, from: &str) -> BTreeSet<String> {
     seen
 }
 
-/// Sets of modules that reach each other.
+/// Returns the sets of modules that reach each other.
 pub fn circles(imports: &Imports) -> BTreeSet<Vec<String>> {
     let reach: BTreeMap<&String, BTreeSet<String>> = imports
         .keys()

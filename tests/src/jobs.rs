@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// A job of `account` that any vm/dc host with 1 GB takes.
+/// Returns a job of `account` that any vm/dc host with 1 GB takes.
 pub fn dc(account: &str) -> Value {
     json!({
         "suite": "black-box",
@@ -13,7 +13,7 @@ pub fn dc(account: &str) -> Value {
     })
 }
 
-/// A job of `account` that any hw machine takes.
+/// Returns a job of `account` that any hw machine takes.
 pub fn hw(account: &str) -> Value {
     with(
         dc(account),
@@ -21,7 +21,7 @@ pub fn hw(account: &str) -> Value {
     )
 }
 
-/// The same job with other fields; null takes one away.
+/// Returns the job with other fields. Null removes a field.
 pub fn with(job: Value, fields: &Value) -> Value {
     let Value::Object(mut job) = job else {
         return job;
@@ -36,7 +36,7 @@ pub fn with(job: Value, fields: &Value) -> Value {
     Value::Object(job)
 }
 
-/// `n` equal jobs in a list.
+/// Returns a list of `n` equal jobs.
 pub fn times(n: usize, job: &Value) -> Value {
     Value::Array(vec![job.clone(); n])
 }

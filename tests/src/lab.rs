@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::{Gate, Http, Scheduler, Store, clock, reaper, settings};
 
-/// What schedulers share. Clones are the same lab.
+/// State that schedulers share. Clones are the same lab.
 #[derive(Debug, Clone)]
 pub struct Lab(Arc<Shared>);
 
@@ -15,7 +15,7 @@ pub struct Lab(Arc<Shared>);
 struct Shared {
     store: Store,
     prefix: String,
-    /// Its data folder: replicas share one.
+    /// Data folder of the lab, shared by its replicas.
     data: TempDir,
 }
 
@@ -26,7 +26,7 @@ impl Default for Lab {
 }
 
 impl Lab {
-    /// One on Elasticsearch, with nothing in it.
+    /// Creates an empty lab on Elasticsearch.
     pub fn new() -> Self {
         Self::on(Store::Elasticsearch)
     }
@@ -45,12 +45,12 @@ impl Lab {
         self.0.store
     }
 
-    /// Its data folder.
+    /// Returns its data folder.
     pub fn data(&self) -> PathBuf {
         self.0.data.path().join("data")
     }
 
-    /// Prefix of its indices.
+    /// Returns the prefix of its indices.
     pub fn prefix(&self) -> &str {
         &self.0.prefix
     }
@@ -62,7 +62,7 @@ impl Lab {
         scheduler
     }
 
-    /// The same, with variables in its environment.
+    /// Starts a scheduler with variables in its environment.
     pub async fn scheduler_within(&self, variables: &[(String, String)]) -> Scheduler {
         let mut scheduler = Scheduler::prepare(self, &settings::elasticsearch(), &[]);
         scheduler.variables = variables.to_vec();
@@ -70,7 +70,7 @@ impl Lab {
         scheduler
     }
 
-    /// The same, with Elasticsearch behind a gate.
+    /// Starts a scheduler with Elasticsearch behind a gate.
     pub async fn scheduler_behind(&self, gate: &Gate, more: &[&str]) -> Scheduler {
         let mut scheduler = Scheduler::begin(self, &[gate.url().to_owned()], more);
         scheduler.answers().await;
@@ -100,7 +100,7 @@ impl Drop for Shared {
     }
 }
 
-/// Deletes all indices and templates of a prefix. What fails stays: the cluster is thrown away anyway.
+/// Deletes all indices and templates of a prefix. Failures are ignored, because the cluster is thrown away anyway.
 pub(crate) fn forget_indices(prefix: &str) {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
         .enable_all()

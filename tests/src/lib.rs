@@ -56,7 +56,7 @@ pub use site::Site;
 pub use terminal::{Terminal, on_terminal};
 pub use testbox::Testbox;
 
-/// Makes two tests of one `async fn name(store: Store)`: `name::embedded` and `name::elasticsearch`.
+/// Creates two tests from one `async fn name(store: Store)`: `name::embedded` and `name::elasticsearch`.
 #[macro_export]
 macro_rules! on_both_stores {
     ($($name:ident),+ $(,)?) => {$(

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::Http;
 
-/// The numbers of one replica, by name with labels: `fairlead_claims_total{outcome="conflict"}`.
+/// Metrics of one replica, by name with labels: `fairlead_claims_total{outcome="conflict"}`.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics(BTreeMap<String, f64>);
 
 impl Metrics {
-    /// Asks a replica.
+    /// Reads the metrics of a replica.
     pub async fn of(http: &Http) -> Self {
         let reply = http.get("/metrics").await;
         assert_eq!(reply.status, 200, "{}", reply.text);
@@ -21,7 +21,7 @@ impl Metrics {
         Self(lines.filter_map(read).collect())
     }
 
-    /// One number; 0 when it was never counted.
+    /// Returns one metric. 0: it was never counted.
     pub fn get(&self, name: &str) -> f64 {
         self.0.get(name).copied().unwrap_or(0.0)
     }

@@ -6,7 +6,7 @@ use crate::{
     Agent, Http, Ran, Scheduler, Store, Terminal, eventually, fairlead, on_terminal, reaper,
 };
 
-/// A matrix of four jobs; those with two threads fail.
+/// A matrix of four jobs. Those with two threads fail.
 const MATRIX: &str = "\
 suite: matrix
 testbox: dc
@@ -18,19 +18,19 @@ script: |
   test \"$nr_threads\" = 1
 ";
 
-/// Somebody with a lab, who submits as `alice`.
+/// A user with a lab, who submits as `alice`.
 #[derive(Debug)]
 pub struct Person {
-    /// Where the commands run; `matrix.yaml` is in it.
+    /// Folder of the commands. It contains `matrix.yaml`.
     pub folder: TempDir,
-    /// The lab.
+    /// Scheduler of the lab.
     pub scheduler: Scheduler,
-    /// The same as plain HTTP.
+    /// HTTP client of the scheduler.
     pub http: Http,
 }
 
 impl Person {
-    /// A lab without hosts.
+    /// Creates a lab without hosts.
     pub async fn new(store: Store) -> Self {
         let folder = reaper::folder("fairlead-daily-");
         let scheduler = Scheduler::start(store).await;
@@ -44,7 +44,7 @@ impl Person {
         }
     }
 
-    /// A host, `server-1`, that takes jobs from now on.
+    /// Starts the host `server-1`, which takes jobs from now on.
     pub fn agent(&self) -> Agent {
         let more = ["--kind", "dc", "--memory", "1g"];
         Agent::start(&self.scheduler.url(), "server-1", &more)
@@ -83,7 +83,7 @@ impl Person {
         (submit, ids)
     }
 
-    /// The ids that a list has.
+    /// Returns the ids in a list.
     pub fn ids(&self, words: &[&str]) -> Vec<String> {
         let mut all = words.to_vec();
         all.push("--parsable");

@@ -5,17 +5,17 @@ use std::ffi::OsString;
 use fairlead_reaper::Reaper;
 use tempfile::TempDir;
 
-/// The variable that each command of a test has.
+/// Returns the variable for each command of a test.
 pub fn variable() -> (&'static str, OsString) {
     Reaper::of_process().variable()
 }
 
-/// The name of a process that hides its environment.
+/// Returns the name for a process that hides its environment.
 pub fn named(program: &str) -> String {
     format!("{program} {}", Reaper::of_process().mark())
 }
 
-/// A temporary folder whose name begins so.
+/// Creates a temporary folder whose name begins with this prefix.
 pub fn folder(prefix: &str) -> TempDir {
     let folder =
         TempDir::with_prefix(prefix).unwrap_or_else(|error| panic!("a temporary folder: {error}"));

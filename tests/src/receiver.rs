@@ -12,30 +12,30 @@ use tokio::{
     task::JoinSet,
 };
 
-/// Longest request that is read, bytes.
+/// Maximum length of a request that is read, bytes.
 const REQUEST_MAX: usize = 1 << 20;
 
 /// One message.
 #[derive(Debug, Clone)]
 pub struct Sent {
-    /// The head as it came, lower case.
+    /// Head of the request, in lower case.
     pub head: String,
-    /// The body.
+    /// Body of the request.
     pub body: String,
 }
 
 impl Sent {
-    /// A header; empty: there is none.
+    /// Returns a header. Empty: none.
     pub fn header(&self, name: &str) -> &str {
         let lines = self.head.lines();
         let mut values = lines.filter_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
         values.next().unwrap_or_default()
     }
 
-    /// The body as JSON.
+    /// Returns the body as JSON.
     ///
     /// # Panics
-    /// When it is none.
+    /// Panics if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error} in {}", self.body))
     }
@@ -50,17 +50,17 @@ struct State {
 /// A receiver on a free port of loopback.
 #[derive(Debug)]
 pub struct Receiver {
-    /// Its address.
+    /// URL of the receiver.
     pub url: String,
     state: Arc<Mutex<State>>,
     _accepting: JoinSet<()>,
 }
 
 impl Receiver {
-    /// Starts it. It answers these statuses in turn, then 204.
+    /// Starts a receiver. It answers these statuses in turn, then 204.
     ///
     /// # Panics
-    /// When no port is free.
+    /// Panics if no port is free.
     pub async fn start(answers: &[u16]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.unwrap_or_else(|error| panic!("no port: {error}"));
@@ -78,7 +78,7 @@ impl Receiver {
         }
     }
 
-    /// What it was sent, in order.
+    /// Returns the received messages, in order.
     pub fn sent(&self) -> Vec<Sent> {
         locked(&self.state).sent.clone()
     }
@@ -116,11 +116,11 @@ async fn take(mut stream: TcpStream, state: Arc<Mutex<State>>) {
         state.answers.pop_front().unwrap_or(204)
     };
     let answer = format!("HTTP/1.1 {status} X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
-    // Whoever does not read it asks again.
+    // A client that does not read it asks again.
     drop(stream.write_all(answer.as_bytes()).await);
 }
 
-/// A request that is all there.
+/// Returns a request once it is complete.
 fn whole(bytes: &[u8]) -> Option<Sent> {
     let text = String::from_utf8_lossy(bytes);
     let (head, body) = text.split_once("\r\n\r\n")?;

@@ -10,14 +10,14 @@ use crate::{Http, Lab, Scheduler, Store, settings};
 /// A recorded lab that goes on.
 #[derive(Debug)]
 pub struct Recorded {
-    /// The present version over what was stored.
+    /// Scheduler of the present version, over the stored data.
     pub scheduler: Scheduler,
-    /// `lab.json`: tokens, job ids, the agent's words.
+    /// Contents of `lab.json`: tokens, job ids, messages of the agent.
     pub lab: Value,
 }
 
 impl Recorded {
-    /// Starts the present version with `--auth` on what version `name` left in this store.
+    /// Starts the present version with `--auth` on the data that version `name` left in this store.
     pub async fn start(name: &str, store: Store) -> Self {
         let of_store = match store {
             Store::Embedded => "embedded",
@@ -39,13 +39,13 @@ impl Recorded {
         }
     }
 
-    /// A client of one of its accounts.
+    /// Returns a client of one of its accounts.
     pub fn client(&self, account: &str) -> Http {
         let token = self.lab["tokens"][account].as_str().unwrap_or_default();
         self.scheduler.http().with_token(token)
     }
 
-    /// The id of one of its jobs.
+    /// Returns the id of one of its jobs.
     pub fn id(&self, job: &str) -> &str {
         let id = self.lab["ids"][job].as_str();
         id.unwrap_or_else(|| panic!("no job {job} was recorded"))
@@ -65,10 +65,10 @@ fn read(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Copies a folder with all that is in it.
+/// Copies a folder with its contents.
 ///
 /// # Panics
-/// When something cannot be read or written.
+/// Panics if something cannot be read or written.
 pub fn copy(from: &Path, to: &Path) {
     let failed = |error: std::io::Error| -> ! { panic!("{}: {error}", from.display()) };
     fs::create_dir_all(to).unwrap_or_else(|error| failed(error));
@@ -83,7 +83,7 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Makes the recorded indices anew under a prefix of their own.
+/// Creates the recorded indices under their own prefix.
 async fn fill(http: &Http, prefix: &str, recorded: &Value) {
     let text = recorded.to_string().replace("PREFIX", prefix);
     let recorded: Value =

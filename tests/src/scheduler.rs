@@ -24,7 +24,7 @@ use tempfile::TempDir;
 
 use crate::{Http, Lab, cpu, eventually, fairlead, reaper, settings};
 
-/// Which store a scheduler works on.
+/// Store of a scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Store {
     /// SQLite in the data folder.
@@ -39,7 +39,7 @@ pub struct Scheduler {
     child: Option<Child>,
     folder: TempDir,
     port: u16,
-    /// Goes after the process: the last of a lab takes the indices with it.
+    /// Lab of the scheduler. It is dropped after the process, because the last process of a lab removes the indices.
     lab: Lab,
     elasticsearch: String,
     more: Vec<String>,
@@ -47,19 +47,19 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Starts one in open mode with default settings, and waits until it answers.
+    /// Starts a scheduler in open mode with default settings, and waits until it answers.
     pub async fn start(store: Store) -> Self {
         Self::start_with(store, &[]).await
     }
 
-    /// Starts one with more arguments of `fairlead serve`.
+    /// Starts a scheduler with more arguments of `fairlead serve`.
     pub async fn start_with(store: Store, more: &[&str]) -> Self {
         let mut scheduler = Self::prepared(store, more);
         scheduler.restart().await;
         scheduler
     }
 
-    /// One that does not run yet: [`Self::restart`] starts it.
+    /// Returns a scheduler that does not run yet. [`Self::restart`] starts it.
     pub fn prepared(store: Store, more: &[&str]) -> Self {
         let urls = match store {
             Store::Embedded => Vec::new(),
@@ -68,7 +68,7 @@ impl Scheduler {
         Self::prepare(&Lab::on(store), &urls, more)
     }
 
-    /// Starts one on the embedded store, with variables in its environment.
+    /// Starts a scheduler on the embedded store, with variables in its environment.
     pub async fn start_within(variables: &[(String, String)], more: &[&str]) -> Self {
         let mut scheduler = Self::prepared(Store::Embedded, more);
         scheduler.variables = variables.to_vec();
@@ -76,7 +76,7 @@ impl Scheduler {
         scheduler
     }
 
-    /// Starts one in a lab, with Elasticsearch at `urls`, and waits for nothing.
+    /// Starts a scheduler in a lab, with Elasticsearch at `urls`, without waiting for it.
     pub(crate) fn begin(lab: &Lab, urls: &[String], more: &[&str]) -> Self {
         let mut scheduler = Self::prepare(lab, urls, more);
         scheduler.launch();
@@ -95,7 +95,7 @@ impl Scheduler {
         }
     }
 
-    /// Starts it again after a kill or stop: same address, data and prefix. Waits until it answers.
+    /// Starts it again after a kill or stop, with the same address, data and prefix. Waits until it answers.
     pub async fn restart(&mut self) {
         self.launch();
         self.answers().await;
@@ -118,7 +118,7 @@ impl Scheduler {
         .await;
     }
 
-    /// Starts it, and waits for nothing.
+    /// Starts it without waiting for it.
     pub fn launch(&mut self) {
         assert!(self.child.is_none(), "it runs already");
         let log = File::options()
@@ -148,7 +148,7 @@ impl Scheduler {
         self.child = Some(child);
     }
 
-    /// The arguments that name its data: `--data`, and for Elasticsearch its URLs and prefix.
+    /// Returns the arguments that name its data: `--data`, and for Elasticsearch its URLs and prefix.
     pub fn store_arguments(&self) -> Vec<String> {
         let data = self.data();
         let mut words = vec!["--data".to_owned(), data.to_string_lossy().into_owned()];
@@ -159,7 +159,8 @@ impl Scheduler {
         words
     }
 
-    /// Makes an account directly in the store, and returns its token. It must not run: an embedded store is one process's.
+    /// Creates an account directly in the store, and returns its token. The scheduler must not run, because an embedded
+    /// store belongs to one process.
     pub fn add_account(&self, name: &str, role: &str) -> String {
         assert!(self.child.is_none(), "it runs");
         let store = self.store_arguments();
@@ -170,7 +171,7 @@ impl Scheduler {
         made.out.lines().last().unwrap_or_default().to_owned()
     }
 
-    /// `kill -9`, and reaps it.
+    /// Kills it (`kill -9`), and reaps it.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -178,12 +179,12 @@ impl Scheduler {
         }
     }
 
-    /// SIGSTOP: it stays, and does nothing until [`Self::resume`].
+    /// Stops it with SIGSTOP. It does nothing until [`Self::resume`].
     pub fn pause(&self) {
         self.signal(Signal::STOP);
     }
 
-    /// SIGCONT.
+    /// Resumes it with SIGCONT.
     pub fn resume(&self) {
         self.signal(Signal::CONT);
     }
@@ -198,17 +199,17 @@ impl Scheduler {
             .unwrap_or_else(|| panic!("it does not run"))
     }
 
-    /// Its process's number.
+    /// Returns the id of its process.
     pub fn id(&self) -> u32 {
         self.child().id()
     }
 
-    /// The processor time that it has used since its last start.
+    /// Returns the processor time since its last start.
     pub fn cpu(&self) -> Duration {
         cpu::of_process(self.child().id())
     }
 
-    /// SIGTERM, and waits for its orderly end.
+    /// Sends SIGTERM, and waits for its orderly end.
     pub async fn stop(&mut self) -> ExitStatus {
         self.signal(Signal::TERM);
         self.ends().await
@@ -226,32 +227,32 @@ impl Scheduler {
         .await
     }
 
-    /// One more argument of `fairlead serve` from its next start on.
+    /// Adds an argument of `fairlead serve` for its next starts.
     pub fn add_argument(&mut self, word: &str) {
         self.more.push(word.to_owned());
     }
 
-    /// Asks it, as nobody.
+    /// Returns a client without an account.
     pub fn http(&self) -> Http {
         Http::new(&self.url())
     }
 
-    /// `http://127.0.0.1:port`.
+    /// Returns its URL: `http://127.0.0.1:port`.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Prefix of its indices.
+    /// Returns the prefix of its indices.
     pub fn prefix(&self) -> &str {
         self.lab.prefix()
     }
 
-    /// Its data folder, which it shares with the others of its lab.
+    /// Returns its data folder, which it shares with the others of its lab.
     pub fn data(&self) -> PathBuf {
         self.lab.data()
     }
 
-    /// Those files of the data folder in which this text stands, as of a secret none should.
+    /// Returns the files of the data folder that contain this text. No file should contain a secret.
     pub fn files_with(&self, text: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut folders = vec![self.data()];
@@ -270,12 +271,12 @@ impl Scheduler {
         found
     }
 
-    /// Its folder: `log` is what it printed.
+    /// Returns its folder. The file `log` has its output.
     pub fn folder(&self) -> &std::path::Path {
         self.folder.path()
     }
 
-    /// What it printed so far, over all its starts.
+    /// Returns its output so far, over all its starts.
     pub fn log(&self) -> String {
         let bytes = fs::read(self.folder.path().join("log")).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -300,7 +301,7 @@ impl Drop for Scheduler {
     }
 }
 
-/// The first of `n` free ports that follow each other.
+/// Returns the first of `n` consecutive free ports.
 pub fn free_ports(n: u16) -> u16 {
     for _ in 0..1000 {
         let first = free_port();
@@ -311,8 +312,8 @@ pub fn free_ports(n: u16) -> u16 {
     panic!("no {n} free ports in a row");
 }
 
-/// A port of loopback that no other test gets, below the range that the system hands out by itself: so nothing takes
-/// it while a scheduler is down.
+/// Returns a loopback port that no other test gets. It is below the system's automatic range, so that nothing takes it
+/// while a scheduler is down.
 pub fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     const FIRST: u16 = 10_000;
@@ -328,8 +329,9 @@ pub fn free_port() -> u16 {
     panic!("no free port from {FIRST} to {}", FIRST + RANGE);
 }
 
-/// Takes a port for this process, until it ends. False: another test has it, or something listens there. Tests of other
-/// processes look at the same time, and who gets a port uses it later: so the port has a name that only one process holds.
+/// Reserves a port for this process until its end. Returns false if another test has it, or if something listens there.
+/// Tests of other processes search at the same time, and use their ports later. So each port has a name that only one
+/// process can hold.
 fn is_ours(port: u16) -> bool {
     static HELD: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
     let name = SocketAddr::from_abstract_name(format!("fairlead-test-port-{port}"));

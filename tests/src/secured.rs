@@ -8,15 +8,15 @@ use tempfile::TempDir;
 
 use crate::{Ran, Scheduler, Server, Store, clock, command, reaper, settings};
 
-/// A role that may set up and run, of prefix `fairlead`.
+/// Role that may set up and run a lab of prefix `fairlead`.
 const ROLE: &str = include_str!("../../scheduler-cluster/deploy/elasticsearch-role.json");
-/// One that may only run what another has set up.
+/// Role that may only run a lab that another user has set up.
 const RUN_ROLE: &str = include_str!("../../scheduler-cluster/deploy/elasticsearch-role-run.json");
 
-/// How long a scheduler that must not start may take to say so.
+/// Time for a scheduler that must not start to report it.
 const REFUSAL_LIMIT: Duration = Duration::from_mins(1);
 
-/// The server, and who may do anything there.
+/// The server, and its superuser.
 #[derive(Debug)]
 pub struct Secured {
     server: Server,
@@ -25,22 +25,22 @@ pub struct Secured {
     client: Client,
 }
 
-/// Somebody who logs in with a role over indices of one prefix.
+/// A user who logs in with a role over indices of one prefix.
 #[derive(Debug)]
 pub struct Login<'a> {
     server: &'a Secured,
-    /// Begins the names of the indices.
+    /// Prefix of the names of the indices.
     pub prefix: String,
-    /// The user's name; empty for an API key.
+    /// Name of the user. Empty: an API key.
     pub user: String,
-    /// Files with secrets.
+    /// Folder of the files with secrets.
     folder: TempDir,
-    /// The arguments that log in.
+    /// Arguments of the login.
     words: Vec<String>,
 }
 
 impl Secured {
-    /// The one of this process; the first that asks starts it.
+    /// Returns the server of this process. The first call starts it.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Secured> = OnceLock::new();
         SHARED.get_or_init(Self::start)
@@ -65,16 +65,16 @@ impl Secured {
         }
     }
 
-    /// A file of the authority's certificate.
+    /// Returns a file with the authority's certificate.
     pub fn authority(&self) -> String {
         let path = self.server.path("tls/ca.crt");
         path.to_string_lossy().into_owned()
     }
 
-    /// Asks as one who may do anything.
+    /// Sends a request as the superuser.
     ///
     /// # Panics
-    /// When it is not answered with success.
+    /// Panics if the answer is not a success.
     pub async fn ask(&self, method: Method, path: &str, body: &Value) -> Value {
         let asked = format!("{method} {path} {body}");
         let request = self.client.request(method, format!("{}{path}", self.url));
@@ -90,13 +90,13 @@ impl Secured {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{asked}: {error} in {text}"))
     }
 
-    /// A user with the role that sets up and runs, and indices of its own.
+    /// Creates a user with the role that sets up and runs, and with its own indices.
     pub async fn user(&self) -> Login<'_> {
         self.user_of(&format!("t-{}", clock::unique()), &role())
             .await
     }
 
-    /// A user with this role over indices of this prefix.
+    /// Creates a user with this role over indices of this prefix.
     pub async fn user_of(&self, prefix: &str, role: &Value) -> Login<'_> {
         let name = clock::unique();
         let role = with_prefix(role, prefix);
@@ -115,12 +115,12 @@ impl Secured {
         login
     }
 
-    /// Somebody without a login.
+    /// Returns a login without credentials.
     pub fn nobody(&self) -> Login<'_> {
         Login::new(self, "t-nobody")
     }
 
-    /// An API key with the role that sets up and runs, and indices of its own.
+    /// Creates an API key with the role that sets up and runs, and with its own indices.
     pub async fn key(&self) -> Login<'_> {
         let name = clock::unique();
         let prefix = format!("t-{name}");
@@ -134,18 +134,18 @@ impl Secured {
     }
 }
 
-/// The role that sets up and runs.
+/// Returns the role that sets up and runs.
 pub fn role() -> Value {
     serde_json::from_str(ROLE).unwrap_or_else(|error| panic!("elasticsearch-role.json: {error}"))
 }
 
-/// The role that runs what another has set up.
+/// Returns the role that runs a lab that another user has set up.
 pub fn run_role() -> Value {
     serde_json::from_str(RUN_ROLE)
         .unwrap_or_else(|error| panic!("elasticsearch-role-run.json: {error}"))
 }
 
-/// A role as the guide makes it for another prefix.
+/// Returns a role for another prefix, as the guide creates it.
 fn with_prefix(role: &Value, prefix: &str) -> Value {
     let text = role
         .to_string()
@@ -164,7 +164,7 @@ impl<'a> Login<'a> {
         }
     }
 
-    /// Gives a secret by a file, and another one when it is given again.
+    /// Passes a secret by a file. A second call replaces it.
     pub fn secret(&mut self, flag: &str, secret: &str) {
         let path = self.folder.path().join(flag.trim_start_matches('-'));
         fs::write(&path, format!("{secret}\n"))
@@ -175,7 +175,7 @@ impl<'a> Login<'a> {
         }
     }
 
-    /// All arguments that name the store and log in.
+    /// Returns all arguments that name the store and log in.
     pub fn words(&self) -> Vec<&str> {
         let mut words = vec!["--elasticsearch", &self.server.url];
         words.extend(["--index-prefix", &self.prefix]);
@@ -183,7 +183,7 @@ impl<'a> Login<'a> {
         words
     }
 
-    /// A scheduler that logs in so. All of its store is named by its arguments; nothing is to be cleared away.
+    /// Starts a scheduler with this login. Its arguments name all of its store, so nothing must be cleaned up.
     pub async fn scheduler(&self, more: &[&str]) -> Scheduler {
         let authority = self.server.authority();
         let mut words = self.words();
@@ -192,7 +192,7 @@ impl<'a> Login<'a> {
         Scheduler::start_with(Store::Embedded, &words).await
     }
 
-    /// What a scheduler says that cannot start so, with these arguments besides.
+    /// Returns the message of a scheduler that cannot start with this login and these arguments.
     pub async fn refusal(&self, more: &[&str]) -> String {
         let mut command = tokio::process::Command::new(settings::binary("fairlead"));
         command
@@ -214,7 +214,7 @@ impl<'a> Login<'a> {
         text
     }
 
-    /// Runs `fairlead` with the store and login behind its words, and with more variables.
+    /// Runs `fairlead` with the arguments of store and login, and with more variables.
     pub fn fairlead(&self, variables: &[(&str, &str)], words: &[&str]) -> Ran {
         let authority = self.server.authority();
         let mut all = words.to_vec();

@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 use crate::{Http, Scheduler, Store, clock, scheduler::free_ports, settings};
 
-/// Its nodes.
+/// Nodes of the server.
 #[derive(Debug)]
 pub struct Server {
-    /// Of each node.
+    /// URLs of its nodes.
     pub urls: Vec<String>,
     folder: PathBuf,
     port: String,
@@ -26,7 +26,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts one, with more arguments of `scripts/elasticsearch start`.
+    /// Starts a server, with more arguments of `scripts/elasticsearch start`.
     pub fn start(words: &[&str]) -> Self {
         let folder = std::env::temp_dir().join(format!("fairlead-server-{}", clock::unique()));
         let made = fs::create_dir(&folder)
@@ -50,7 +50,7 @@ impl Server {
         server
     }
 
-    /// Starts what of it does not run, and waits until it answers.
+    /// Starts the nodes that do not run, and waits until the server answers.
     pub fn revive(&mut self) {
         let words = self.words.iter().map(String::as_str);
         let words: Vec<&str> = ["start", "--port", &self.port]
@@ -61,7 +61,7 @@ impl Server {
         self.urls = urls.trim().split(',').map(str::to_owned).collect();
     }
 
-    /// `kill -9` of a node; the first is 1.
+    /// Kills a node (`kill -9`). The first is 1.
     pub fn kill(&self, node: usize) {
         self.say(&["kill", &node.to_string()]);
     }
@@ -80,18 +80,18 @@ impl Server {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// A file in its folder.
+    /// Returns the path of a file in its folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// What a file in its folder holds.
+    /// Returns the content of a file in its folder.
     pub fn read(&self, name: &str) -> String {
         let path = self.path(name);
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// Asks one of its nodes, which must answer with success; the first is 1.
+    /// Asks one of its nodes, which must answer with success. The first is 1.
     pub async fn get(&self, node: usize, path: &str) -> String {
         let url = self.urls.get(node.saturating_sub(1));
         let http = Http::new(url.unwrap_or_else(|| panic!("there is no node {node}")));
@@ -100,7 +100,7 @@ impl Server {
         reply.text
     }
 
-    /// Changes settings of all of it while it runs; null is the default again.
+    /// Changes settings of the whole running server. Null restores the default.
     pub async fn set(&self, settings: &Value) {
         let http = Http::new(self.urls.first().map_or("", String::as_str));
         let settings = json!({"persistent": settings}).to_string().into_bytes();
@@ -110,7 +110,7 @@ impl Server {
         assert_eq!(reply.status, 200, "{}: {}", reply.asked, reply.text);
     }
 
-    /// A scheduler over all its nodes, with an index prefix of its own. Nothing is to be cleared away.
+    /// Starts a scheduler over all its nodes, with its own index prefix. Nothing must be cleaned up.
     pub async fn scheduler(&self, more: &[&str]) -> Scheduler {
         let (urls, prefix) = (self.urls.join(","), format!("t-{}", clock::unique()));
         let mut words = vec!["--elasticsearch", &urls, "--index-prefix", &prefix];

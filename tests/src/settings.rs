@@ -10,7 +10,7 @@ fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// A binary of the workspace, from the folder that this test was built into.
+/// Returns a binary of the workspace, from the folder that this test was built into.
 pub fn binary(name: &str) -> PathBuf {
     let this = env::current_exe().unwrap_or_else(|error| panic!("own path: {error}"));
     let path = this
@@ -27,7 +27,7 @@ pub fn binary(name: &str) -> PathBuf {
     path
 }
 
-/// URLs of the Elasticsearch to test on.
+/// Returns the URLs of the Elasticsearch for tests.
 pub fn elasticsearch() -> Vec<String> {
     let urls = variable("ES_URL").unwrap_or_else(|| {
         panic!(
@@ -44,18 +44,18 @@ pub fn elasticsearch() -> Vec<String> {
         .collect()
 }
 
-/// The folder of real job files, where there is one.
+/// Returns the folder of real job files, if there is one.
 pub fn corpus() -> Option<PathBuf> {
     variable("FAIRLEAD_CORPUS").map(PathBuf::from)
 }
 
-/// The workspace's root.
+/// Returns the workspace's root.
 pub fn project() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.parent().map_or_else(|| here.clone(), PathBuf::from)
 }
 
-/// Where programs are.
+/// Returns the folders of the search path.
 pub fn search_path() -> Vec<PathBuf> {
     variable("PATH").map_or_else(Vec::new, |path| env::split_paths(&path).collect())
 }

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::{reaper, settings};
 
-/// The provider `local`, and all machines that it made.
+/// The provider `local`, and all machines that it created.
 #[derive(Debug)]
 pub struct Site {
     folder: TempDir,
@@ -24,7 +24,7 @@ impl Default for Site {
 }
 
 impl Site {
-    /// Without machines.
+    /// Creates a site without machines.
     pub fn new() -> Self {
         let folder = reaper::folder("fairlead-site-");
         let site = Self { folder };
@@ -53,7 +53,7 @@ impl Site {
         site
     }
 
-    /// Writes a program into a folder of it.
+    /// Writes a program into a folder of the site.
     pub fn script(&self, name: &str, text: &str) {
         let path = self.folder.path().join(name);
         if let Some(parent) = path.parent() {
@@ -66,27 +66,27 @@ impl Site {
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 
-    /// The folder for `--providers`.
+    /// Returns the folder for `--providers`.
     pub fn providers(&self) -> String {
         self.folder.path().join("providers").display().to_string()
     }
 
-    /// Its machines ask these schedulers.
+    /// Sets the schedulers that its machines ask.
     pub fn serve(&self, urls: &[String]) {
         self.write("servers", &urls.join(","));
     }
 
-    /// Each call that makes machines begins with a pause, seconds.
+    /// Sets the pause before each call that creates machines, seconds.
     pub fn pauses(&self, seconds: u32) {
         self.write("pause", &seconds.to_string());
     }
 
-    /// Whether the provider was called so.
+    /// Returns true if the provider got such a call.
     pub fn was_called(&self, what: &str) -> bool {
         self.folder.path().join(format!("calls-{what}")).exists()
     }
 
-    /// The name of the host at each start of an agent.
+    /// Returns the name of the host at each start of an agent.
     pub fn started(&self) -> Vec<String> {
         let text = fs::read_to_string(self.folder.path().join("started")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()

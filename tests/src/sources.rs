@@ -7,13 +7,13 @@ use crate::settings::project;
 /// A text file.
 #[derive(Debug)]
 pub struct Source {
-    /// Its path below the workspace's root.
+    /// Path below the workspace's root.
     pub path: String,
-    /// Its content.
+    /// Content of the file.
     pub text: String,
 }
 
-/// All text files of the project with one of these endings, sorted by path.
+/// Returns all text files of the project with one of these endings, sorted by path.
 pub fn sources(endings: &[&str]) -> Vec<Source> {
     let root = project();
     let mut found = Vec::new();

@@ -18,11 +18,11 @@ use rustix::{
 
 use crate::{Ran, reaper, settings};
 
-/// Runs `fairlead` on a terminal of so many columns (0: it does not know), on which somebody types `typed`, and waits for
-/// its end. What it printed, on standard output and error, is in `out`.
+/// Runs `fairlead` on a terminal with this number of columns (0: unknown), with `typed` as input, and waits for its
+/// end. `out` has its standard output and error.
 ///
 /// # Panics
-/// When there are no pseudo-terminals, or no program.
+/// Panics if there are no pseudo-terminals, or no program.
 pub fn on_terminal(
     folder: &Path,
     variables: &[(&str, &str)],
@@ -47,7 +47,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Starts it on a terminal of 24 rows and so many columns.
+    /// Starts it on a terminal with 24 rows and this number of columns.
     pub fn start(folder: &Path, variables: &[(&str, &str)], words: &[&str], columns: u16) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)
             .unwrap_or_else(|error| panic!("a pseudo-terminal: {error}"));
@@ -106,19 +106,19 @@ impl Terminal {
             .unwrap_or_else(|error| panic!("typing: {error}"));
     }
 
-    /// What was printed so far.
+    /// Returns the output so far.
     pub fn printed(&self) -> String {
         let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&printed).into_owned()
     }
 
-    /// Forgets what was printed so far.
+    /// Discards the output so far.
     pub fn forget(&self) {
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         printed.clear();
     }
 
-    /// Gives the terminal another width, and tells the program.
+    /// Gives the terminal another width, and notifies the program.
     pub fn resize(&self, columns: u16) {
         self.slave.iter().for_each(|slave| resize(slave, columns));
         self.signal(Signal::WINCH);
@@ -130,7 +130,7 @@ impl Terminal {
             .unwrap_or_else(|error| panic!("{signal:?}: {error}"));
     }
 
-    /// Whether it is stopped, as by Ctrl-Z.
+    /// Returns true if it is stopped, as by Ctrl-Z.
     pub fn is_stopped(&self) -> bool {
         let path = format!("/proc/{}/stat", self.child.id());
         let stat = std::fs::read_to_string(path).unwrap_or_default();
@@ -139,13 +139,14 @@ impl Terminal {
             .is_some_and(|rest| rest.starts_with('T'))
     }
 
-    /// Whether keys are shown, are given line by line, and are signals: as a shell wants a terminal.
+    /// Returns true if the terminal echoes keys, passes them line by line, and turns them into signals, as a shell
+    /// needs it.
     pub fn is_as_before(&self) -> bool {
         let wanted = LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
         self.modes().contains(wanted)
     }
 
-    /// How its keys are read.
+    /// Returns the input modes of the terminal.
     pub fn modes(&self) -> LocalModes {
         let modes = tcgetattr(&self.master);
         modes

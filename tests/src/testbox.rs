@@ -8,27 +8,27 @@ use serde_json::{Value, json};
 
 use crate::{Http, Reply, clock};
 
-/// A job that must come comes within this time, s: the longest request.
+/// Time within which an expected job arrives, s: the longest request.
 const COMES_WITHIN_S: u32 = 60;
 
-/// A testbox played by hand. What it was granted it holds until it reported the end, or drops it.
+/// A testbox controlled by the test. It holds its granted jobs until it reports the end or drops them.
 #[derive(Debug, Clone)]
 pub struct Testbox {
     http: Http,
-    /// Its host name.
+    /// Name of the host.
     pub host: String,
-    /// The next request, as it will be sent (number, `free_memory_mb` and `running` are kept up to date).
+    /// The next request as it will be sent. Number, `free_memory_mb` and `running` are kept up to date.
     pub offer: ConsumeRequest,
     held: Vec<Grant>,
 }
 
 impl Testbox {
-    /// A vm/dc host with so much memory, MB.
+    /// Returns a vm/dc host with this memory, MB.
     pub fn dc(http: &Http, host: &str, memory_mb: u32) -> Self {
         Self::new(http, host, &["vm", "dc"], memory_mb)
     }
 
-    /// A machine for hw jobs, of 16 GB.
+    /// Returns a machine for hw jobs, with 16 GB.
     pub fn hw(http: &Http, host: &str) -> Self {
         Self::new(http, host, &["hw"], 16 << 10)
     }
@@ -65,14 +65,14 @@ impl Testbox {
         }
     }
 
-    /// A new session, as after a reboot: what it held is forgotten.
+    /// Starts a new session, as after a reboot, and forgets its jobs.
     pub fn reboot(&mut self) {
         self.offer.session = clock::unique();
         self.offer.request = 0;
         self.held.clear();
     }
 
-    /// It says from now on that so much of its memory is in use, percent, and that it is loaded.
+    /// Reports a load from now on: the used memory, percent, and that it is loaded.
     pub fn is_loaded(&mut self, used_percent: u32) {
         let total_mb = self.offer.memory_mb;
         self.offer.load = Some(HostLoad {
@@ -89,12 +89,12 @@ impl Testbox {
         self.http = http.clone();
     }
 
-    /// The jobs that it holds.
+    /// Returns the jobs that it holds.
     pub fn held(&self) -> &[Grant] {
         &self.held
     }
 
-    /// Asks for work for up to `wait_s` seconds, and holds what it got.
+    /// Asks for work for up to `wait_s` seconds, and holds the jobs that it got.
     pub async fn ask(&mut self, wait_s: u32) -> Vec<Grant> {
         self.next_request(wait_s);
         let answer = self.ask_again().await;
@@ -102,15 +102,15 @@ impl Testbox {
         answer.jobs
     }
 
-    /// Asks for work that must come, for as long as a busy machine may take, and holds it.
+    /// Asks for work that must arrive, with the time limit for a busy machine, and holds it.
     pub async fn take_all(&mut self) -> Vec<Grant> {
         self.ask(COMES_WITHIN_S).await
     }
 
-    /// The same for one job.
+    /// Asks for one job that must arrive, and holds it.
     ///
     /// # Panics
-    /// When none came.
+    /// Panics if none arrives.
     pub async fn take(&mut self) -> Grant {
         let came = self.take_all().await.into_iter().next();
         came.unwrap_or_else(|| panic!("no job came to {} in {COMES_WITHIN_S} s", self.host))
@@ -127,14 +127,14 @@ impl Testbox {
         self.offer.running = self.running();
     }
 
-    /// Sends the prepared request, as after a broken connection; holds nothing by itself.
+    /// Sends the prepared request, as after a broken connection. It does not hold the granted jobs.
     pub async fn ask_again(&self) -> ConsumeAnswer {
         let reply = self.send().await;
         serde_json::from_value(reply.json())
             .unwrap_or_else(|error| panic!("{error} in {}", reply.text))
     }
 
-    /// Sends the prepared request, whatever the answer.
+    /// Sends the prepared request, and returns any answer.
     pub async fn send(&self) -> Reply {
         let path = format!("/scheduler/v1/testboxes/{}/consume", self.host);
         self.http.post(&path, &json!(self.offer)).await
@@ -151,7 +151,7 @@ impl Testbox {
         ids.map(str::to_owned).collect()
     }
 
-    /// Renews its leases, whatever the answer, and if there is none.
+    /// Renews its leases. Returns any answer, or the reason why there is none.
     pub async fn try_heartbeat(&self) -> Result<Reply, String> {
         let request = HeartbeatRequest {
             session: self.offer.session.clone(),
@@ -176,7 +176,7 @@ impl Testbox {
         self.held.iter().map(held).collect()
     }
 
-    /// Reports about a job with its token and attempt, and with `more` of the query.
+    /// Reports about a job with its token and attempt, and with `more` parameters.
     pub async fn report(&self, grant: &Grant, more: &str) -> Reply {
         let path = format!(
             "/scheduler/v1/jobs/{}/update?job_token={}&attempt={}&{more}",
@@ -185,20 +185,20 @@ impl Testbox {
         self.http.post(&path, &Value::Null).await
     }
 
-    /// Reports that a job runs, then that it ended well, and holds it no more.
+    /// Reports that a job runs, then that it ended successfully, and no longer holds it.
     ///
     /// # Panics
-    /// When a report is refused.
+    /// Panics if a report is refused.
     pub async fn finish(&mut self, grant: &Grant) {
         let reply = self.report(grant, "job_stage=running").await;
         assert_eq!(reply.status, 200, "{}: {}", reply.asked, reply.text);
         self.finish_running(grant).await;
     }
 
-    /// Reports that a job, which runs, ended well, and holds it no more.
+    /// Reports that a running job ended successfully, and no longer holds it.
     ///
     /// # Panics
-    /// When the report is refused.
+    /// Panics if the report is refused.
     pub async fn finish_running(&mut self, grant: &Grant) {
         let end = "job_stage=finish&job_health=success&exit_code=0&job_data_readiness=complete";
         let reply = self.report(grant, end).await;
@@ -206,13 +206,13 @@ impl Testbox {
         self.drop_job(&grant.job_id);
     }
 
-    /// Forgets a job without a word to anybody.
+    /// Forgets a job without a report.
     pub fn drop_job(&mut self, job_id: &str) {
         self.held.retain(|grant| grant.job_id != job_id);
     }
 
-    /// Runs one job after the other, and returns their ids in order. It waits for the first as [`take_all`](Self::take_all)
-    /// does, and ends when `wait_s` seconds bring no other.
+    /// Runs one job after the other, and returns their ids in order. It waits for the first like
+    /// [`take_all`](Self::take_all), and ends when `wait_s` seconds bring no other.
     pub async fn run_all(&mut self, wait_s: u32) -> Vec<String> {
         let mut ran = Vec::new();
         let mut next = self.run_next(COMES_WITHIN_S).await;
@@ -223,7 +223,7 @@ impl Testbox {
         ran
     }
 
-    /// Asks for work for up to `wait_s` seconds, and finishes what came. The ids in order.
+    /// Asks for work for up to `wait_s` seconds, and finishes the jobs that arrived. Returns the ids in order.
     pub async fn run_next(&mut self, wait_s: u32) -> Vec<String> {
         let grants = self.ask(wait_s).await;
         for grant in &grants {

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// A name that leads to this machine in this browser, as an attacker's name server would have it.
 pub const REBOUND: &str = "evil.example";
 
-/// A browser that shows one page; it ends when dropped.
+/// A browser that shows one page. It ends on drop.
 #[derive(Debug)]
 pub struct Browser {
     child: Child,
@@ -67,7 +67,7 @@ impl Browser {
         }
     }
 
-    /// What the browser shows at an address, as HTML.
+    /// Returns the page at an address as the browser shows it, as HTML.
     pub fn read(address: &str) -> String {
         let profile = profile();
         let shown = command(&profile).arg("--dump-dom").arg(address).output();

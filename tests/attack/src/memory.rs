@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// A figure of `/proc/PID/status`, bytes.
+/// Returns a value of `/proc/PID/status`, bytes.
 fn status_bytes(pid: u32, name: &str) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with(name));
@@ -10,17 +10,17 @@ fn status_bytes(pid: u32, name: &str) -> u64 {
     kilobytes.unwrap_or_else(|| panic!("no {name} of process {pid}")) << 10
 }
 
-/// What it uses now.
+/// Returns the present memory use, bytes.
 pub fn now_bytes(pid: u32) -> u64 {
     status_bytes(pid, "VmRSS:")
 }
 
-/// The most that it ever used.
+/// Returns the peak memory use, bytes.
 pub fn peak_bytes(pid: u32) -> u64 {
     status_bytes(pid, "VmHWM:")
 }
 
-/// A job file of 50 KB, most of it a script, that stands for so many jobs: 100 to 10,000.
+/// Returns a job file of 50 KB, most of it a script, that expands to this number of jobs: 100 to 10,000.
 pub fn yaml_bomb(jobs: usize) -> Vec<u8> {
     let script = "x".repeat(50 << 10);
     let list = |n: usize| {
@@ -37,7 +37,7 @@ pub fn yaml_bomb(jobs: usize) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Sixteen megabytes of JSON, which are eight million values.
+/// Returns sixteen megabytes of JSON with eight million values.
 pub fn wide_array() -> Vec<u8> {
     let mut body = b"[".to_vec();
     body.extend(b"0,".repeat((8 << 20) - 2));
@@ -45,7 +45,7 @@ pub fn wide_array() -> Vec<u8> {
     body
 }
 
-/// Sixteen megabytes of JSON: jobs that are small as text and large as values.
+/// Returns sixteen megabytes of JSON with jobs that are small as text and large as values.
 pub fn wide_jobs() -> Vec<u8> {
     let job = format!("{{\"suite\":\"x\",\"wide\":[{}0]}}", "0,".repeat(800));
     let jobs = vec![job; 9_000];

@@ -3,17 +3,17 @@
 use fairlead_tests::{Http, jobs, until};
 use serde_json::{Value, json};
 
-/// Jobs of one request: as many as a script would send.
+/// Number of jobs in one request, as a script would send.
 const REQUEST_JOBS: usize = 500;
 
-/// What is new in each job.
+/// Property that is new in each job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flood {
-    /// Its queue; all are of one account. They need more memory than the host has.
+    /// Queue. All jobs are of one account, and need more memory than the host has.
     Queues,
-    /// Its account. They need more memory than the host has.
+    /// Account. The jobs need more memory than the host has.
     Accounts,
-    /// The machine that it wants.
+    /// Requested machine.
     Testboxes,
 }
 
@@ -30,13 +30,13 @@ impl Flood {
     }
 }
 
-/// A job that no host of the tests is large enough for.
+/// Returns a job that is too large for every host of the tests.
 fn large(account: &str, fields: &Value) -> Value {
     let job = jobs::with(jobs::dc(account), &json!({"need_memory": "100g"}));
     jobs::with(job, fields)
 }
 
-/// Submits so many jobs; that may take no longer than `limit_s`.
+/// Submits this number of jobs, which must be done within `limit_s`.
 pub async fn flood(http: &Http, kind: Flood, jobs: usize, limit_s: u64) {
     let mut sent = 0;
     until("the flood is in", limit_s, async || {

@@ -9,10 +9,10 @@ use tokio::{
     task::JoinSet,
 };
 
-/// Longest request that is read, bytes.
+/// Maximum length of a request that is read, bytes.
 const REQUEST_MAX: usize = 16 << 10;
 
-/// A running site; it ends when dropped.
+/// A running site. It ends on drop.
 #[derive(Debug)]
 pub struct Site {
     port: u16,
@@ -21,7 +21,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Serves this page at `/`, and nothing anywhere else.
+    /// Serves this page at `/`, and nothing else.
     pub async fn serve(page: &str) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0))
             .await
@@ -38,12 +38,12 @@ impl Site {
         }
     }
 
-    /// Its address under a name of this machine.
+    /// Returns its address under a name of this machine.
     pub fn url(&self, name: &str) -> String {
         format!("http://{name}:{}/", self.port)
     }
 
-    /// Whether it was asked for this path.
+    /// Returns true if this path was requested.
     pub fn was_asked(&self, path: &str) -> bool {
         let asked = self.asked.lock();
         asked.iter().any(|known| known == path)

@@ -3,15 +3,15 @@
 use fairlead_tests::{Http, Reply};
 use reqwest::Method;
 
-/// A POST without a body.
+/// Sends a POST without a body.
 pub async fn post(http: &Http, path: &str) -> Reply {
     http.send(Method::POST, path, "", Vec::new()).await
 }
 
-/// A POST with a job's token in its header.
+/// Sends a POST with a job's token in its header.
 ///
 /// # Errors
-/// There was no answer.
+/// Fails if there is no answer.
 pub async fn post_with_job_token(
     base: &str,
     path: &str,

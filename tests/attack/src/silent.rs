@@ -4,23 +4,23 @@ use std::io;
 
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 
-/// What is sent before the silence.
+/// Bytes that are sent before the silence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Silence {
-    /// Nothing at all.
+    /// Nothing.
     FromTheStart,
-    /// Part of a head.
+    /// A part of a head.
     InHead,
-    /// A head and part of its body.
+    /// A head and a part of its body.
     InBody,
-    /// Part of HTTP/2's first words.
+    /// A part of the HTTP/2 preface.
     InPreface,
-    /// HTTP/2's first words and settings, and no request.
+    /// The HTTP/2 preface and settings, without a request.
     AfterPreface,
 }
 
 impl Silence {
-    /// All of them.
+    /// All cases.
     pub const ALL: [Self; 5] = [
         Self::FromTheStart,
         Self::InHead,
@@ -61,18 +61,18 @@ impl Line {
         Self::open(address, how.words()).await
     }
 
-    /// Sends more.
+    /// Sends more bytes.
     pub async fn say(&mut self, bytes: &[u8]) {
         let _ = self.0.write_all(bytes).await;
     }
 
-    /// What came since the last look, if anything; `None`: the other side closed the connection.
+    /// Returns the bytes received since the last call. `None`: the other side closed the connection.
     pub fn heard(&self) -> Option<Vec<u8>> {
         let mut all = Vec::new();
         let mut piece = [0; 4096];
         loop {
             match self.0.try_read(&mut piece) {
-                // What came before the end is told first.
+                // Bytes received before the end are returned first.
                 Ok(0) => return Some(all).filter(|all| !all.is_empty()),
                 Ok(read) => all.extend_from_slice(piece.get(..read).unwrap_or_default()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(all),
@@ -82,7 +82,7 @@ impl Line {
     }
 }
 
-/// A long poll of a testbox: the whole request, as its agent would send it.
+/// Returns a long poll of a testbox: the whole request, as its agent would send it.
 pub fn poll(host: &str, token: Option<&str>, wait_s: u32) -> Vec<u8> {
     let body = serde_json::json!({
         "session": format!("s-{host}"), "request": 1, "kinds": ["dc"], "arch": "riscv64",

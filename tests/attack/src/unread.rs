@@ -19,12 +19,12 @@ const ACK: u8 = 1;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const HEAD_BYTES: usize = 9;
-/// The identifier of the setting of a stream's first window.
+/// Identifier of the setting of a stream's initial window.
 const INITIAL_WINDOW: u16 = 4;
-/// A head with status 200, as HPACK has it.
+/// A head with status 200 in HPACK.
 const GOOD: u8 = 0x88;
 
-/// A connection. It lives: it answers each ping. Dropped, it is closed.
+/// A connection that answers each ping. It is closed on drop.
 #[derive(Debug)]
 pub struct Unread {
     stream: Arc<Mutex<TcpStream>>,
@@ -41,7 +41,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A text of HPACK, not compressed.
+/// Appends a text in HPACK, not compressed.
 fn text(value: &str, block: &mut Vec<u8>) {
     let mut length = value.len();
     if length < 127 {
@@ -89,7 +89,7 @@ impl Unread {
         let _ = self.stream.lock().write_all(bytes);
     }
 
-    /// Asks for a path, with the token of an account if there is one.
+    /// Requests a path, with the token of an account if there is one.
     pub fn get(&mut self, path: &str, token: Option<&str>) {
         let bearer = token.map(|token| format!("Bearer {token}"));
         let mut block = Vec::new();
@@ -110,12 +110,12 @@ impl Unread {
         self.next += 2;
     }
 
-    /// How many requests were answered, by the heads that came.
+    /// Returns the number of answered requests, by the received heads.
     pub fn answered(&self) -> usize {
         self.answered.load(Ordering::Relaxed)
     }
 
-    /// How many of them have status 200.
+    /// Returns the number of answers with status 200.
     pub fn good(&self) -> usize {
         self.good.load(Ordering::Relaxed)
     }

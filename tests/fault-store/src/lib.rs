@@ -16,7 +16,7 @@ use fairlead_store::{
     StoredJob, Usage, Version,
 };
 
-/// Which calls a fault waits for.
+/// Kind of calls that a fault waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
     /// `submit`.
@@ -35,33 +35,33 @@ pub enum On {
     Any,
 }
 
-/// What goes wrong.
+/// Kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// A write is not done; each item is told that another one was faster.
+    /// A write is not carried out. Each item reports that another write was faster.
     Conflict,
-    /// A write is done; nobody is told.
+    /// A write is carried out, without an answer.
     CommitWithoutAnswer,
-    /// A write is done; each item is told that another one was faster (a store that retries inside).
+    /// A write is carried out. Each item reports that another write was faster, as from a store that retries inside.
     CommitAsConflict,
-    /// A write is not done; nobody is told so.
+    /// A write is not carried out, without an answer.
     LostWithoutAnswer,
-    /// A read fails; a write is certainly not done.
+    /// A read fails. A write is certainly not carried out.
     Unavailable,
-    /// The request is refused: a read fails, a write is not done.
+    /// The request is refused. A read fails, and a write is not carried out.
     Refused,
-    /// A search answers what it answered the last time that it was asked the same (the first time: as now).
+    /// A search repeats its answer to the last equal question. The first time it answers normally.
     Stale,
 }
 
-/// `times` calls of a kind that meet a fault.
+/// A number of calls of a kind that meet a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// Which calls.
+    /// Kind of calls.
     pub on: On,
-    /// What happens to them.
+    /// Fault that they meet.
     pub fault: Fault,
-    /// To how many of them.
+    /// Number of calls.
     pub times: u32,
 }
 
@@ -75,7 +75,7 @@ pub struct FaultStore {
     wall_ms: Mutex<Option<u64>>,
 }
 
-/// The last answers of searches.
+/// Last answers of searches.
 #[derive(Debug, Default)]
 struct Last {
     counts: Option<Counts>,
@@ -86,7 +86,8 @@ struct Last {
 }
 
 impl FaultStore {
-    /// `plan` is used from its front; a step waits for its calls while later steps may already have theirs.
+    /// Creates a store that follows `plan` from its front. A step waits for its calls, while later steps may already
+    /// have theirs.
     pub fn new(inner: Arc<dyn JobStore>, plan: impl IntoIterator<Item = Step>) -> Self {
         Self {
             inner,
@@ -97,23 +98,23 @@ impl FaultStore {
         }
     }
 
-    /// Reads in real time show this state of its job from now on, as a node does that was cut off: nobody acknowledged it.
-    /// `None`: it has vanished.
+    /// Makes reads in real time show this state of its job from now on, as on a node that was cut off. Nobody
+    /// acknowledged the state. `None`: it has vanished.
     pub fn show(&self, unacknowledged: Option<StoredJob>) {
         *self.shown.lock() = unacknowledged;
     }
 
-    /// It says this time from now on, UTC epoch ms.
+    /// Sets the reported time, UTC epoch ms.
     pub fn tells_time(&self, wall_ms: u64) {
         *self.wall_ms.lock() = Some(wall_ms);
     }
 
-    /// Adds to the plan.
+    /// Adds a step to the plan.
     pub fn then(&self, step: Step) {
         self.plan.lock().push_back(step);
     }
 
-    /// What of the plan did not happen yet.
+    /// Returns the steps that have not happened yet.
     pub fn left(&self) -> Vec<Step> {
         self.plan.lock().iter().copied().collect()
     }
@@ -132,7 +133,7 @@ impl FaultStore {
         Some(fault)
     }
 
-    /// A read that is not a search: it fails or it does not.
+    /// Applies the fault of a read that is not a search.
     fn read_fault(&self) -> Result<(), StoreError> {
         match self.next(&[On::Get]) {
             Some(fault) => Err(failed(fault)),
@@ -140,7 +141,7 @@ impl FaultStore {
         }
     }
 
-    /// Whether the search must answer as the last time.
+    /// Returns true if the search must repeat its last answer.
     fn search_is_stale(&self) -> Result<bool, StoreError> {
         match self.next(&[On::Search]) {
             None => Ok(false),
@@ -192,7 +193,7 @@ fn failed(fault: Fault) -> StoreError {
     }
 }
 
-/// The last answer to `question`, or else `fresh`, which is kept either way when it is not stale.
+/// Returns the last answer to `question` if the search is stale, and otherwise `fresh`, which is kept.
 fn answer<Q: PartialEq + Clone, A: Clone>(
     kept: &mut Vec<(Q, A)>,
     question: &Q,

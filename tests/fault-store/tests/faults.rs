@@ -12,7 +12,7 @@ use fairlead_fault_store::{Fault, FaultStore, On, Step};
 use fairlead_job::Stage;
 use fairlead_store::{EmbeddedStore, ItemError, JobStore, Patch, Search, StoreError};
 
-/// Without a fault it must pass all that the store below passes.
+/// Checks that without a fault it passes everything that the inner store passes.
 async fn with_store(case: impl AsyncFnOnce(&dyn JobStore)) {
     let dir = tempfile::tempdir().unwrap();
     let store = EmbeddedStore::open(dir.path()).unwrap();

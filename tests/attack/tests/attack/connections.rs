@@ -6,9 +6,9 @@ use fairlead_attack::silent::{Line, Silence, poll};
 use fairlead_tests::{Scheduler, Store, Testbox, clock, eventually, jobs, until};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Within so long a connection that says nothing is gone, seconds.
+/// Time within which a silent connection is closed, seconds.
 const GONE_S: u64 = 50;
-/// Connections of each kind.
+/// Number of connections of each kind.
 const SILENT_EACH: usize = 60;
 const POLLS: usize = 300;
 
@@ -63,7 +63,7 @@ async fn silent_connections_go_and_long_polls_stay() {
     .await;
 }
 
-/// Of an upload that comes in pieces each of which takes its time.
+/// Tests an upload in pieces, each of which takes its time.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upload_that_goes_on_is_taken_and_one_that_stops_is_not() {
     let scheduler = Scheduler::start(Store::Embedded).await;

@@ -6,7 +6,8 @@ use fairlead_tests::{Http, Scheduler, Store, Testbox, eventually, jobs};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// Submits a job in all ways that need no permission, asks for work as two kinds of machines, and says that it is done.
+/// Returns a page that submits a job in all ways without a permission. It also asks for work as two kinds of machines,
+/// and reports the end.
 fn page(target: &str) -> String {
     let job =
         json!({"suite": "evil", "testbox": "dc", "script": "id > owned", "my_account": "evil"});
@@ -88,7 +89,8 @@ fn status(answer: &str) -> &str {
     answer.split(' ').nth(1).unwrap_or_default()
 }
 
-/// Names are known by the machine, by `--advertise` and by `--host-name`; no name and any address are good, too.
+/// The machine, `--advertise` and `--host-name` give valid names. Requests without a name or with any address are
+/// valid, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_names_of_an_open_lab_are_the_ones_it_was_told() {
     let words = [
@@ -130,7 +132,7 @@ async fn the_names_of_an_open_lab_are_the_ones_it_was_told() {
     assert_eq!(status(&http.raw(&by_target).await), "403");
 }
 
-/// What real clients of compass-ci send stays good.
+/// Checks that requests of real compass-ci clients stay valid.
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_that_are_no_pages_are_free() {
     let scheduler = Scheduler::start(Store::Embedded).await;

@@ -7,12 +7,12 @@ use fairlead_tests::{Guarded, Http, Store, Testbox, header, jobs};
 use serde_json::Value;
 
 const HOSTS: usize = 180;
-/// What they may cost, bytes.
+/// Memory limit of the hosts, bytes.
 const HOSTS_BYTES: u64 = 120 << 20;
-/// What one page may have, bytes: 8 MiB, and one host.
+/// Maximum size of one page, bytes: 8 MiB, and one host.
 const PAGE_BYTES: usize = (8 << 20) + (80 << 10);
 
-/// So many different texts of so many bytes.
+/// Returns `many` different texts of this length, bytes.
 fn texts(many: usize, bytes: usize) -> Vec<String> {
     (0..many).map(|n| format!("{n:0bytes$}")).collect()
 }

@@ -16,18 +16,18 @@ const SUBMIT: &str = "/scheduler/v1/jobs/submit";
 const BOMBS: usize = 8;
 const UNFINISHED: usize = 200;
 const ARRAYS: usize = 4;
-/// What a request without a token may cost, bytes.
+/// Memory limit of a request without a token, bytes.
 const STRANGER_BYTES: u64 = 1 << 20;
-/// What a storm may cost, bytes.
+/// Memory limit of a storm, bytes.
 const STORM_BYTES: u64 = 600 << 20;
-/// So much of an unfinished body is sent.
+/// Number of bytes of an unfinished body that are sent.
 const SENT: usize = 2 << 20;
-/// How long a client tries to send it.
+/// Time for which a client tries to send it.
 const SENDING: Duration = Duration::from_secs(5);
 const YAML: &str = "application/yaml";
 const JSON: &str = "application/json";
 
-/// A scheduler with tokens; a user's and a testbox's clients.
+/// Starts a scheduler with tokens. Returns also the clients of a user and of a testbox.
 async fn guarded(more: &[&str]) -> (Scheduler, Http, Http) {
     let guarded = Guarded::start(Store::Embedded, more).await;
     let user = guarded.user("alice").await;
@@ -44,7 +44,7 @@ fn send(to: &mut JoinSet<u16>, http: &Http, kind: &'static str, body: Vec<u8>) {
     });
 }
 
-/// Begins bodies of 16 MiB, and goes on for as long as the server takes it.
+/// Starts bodies of 16 MiB, and sends as long as the server reads.
 async fn unfinished(url: String, token: Option<String>) -> Vec<Line> {
     let address = url.trim_start_matches("http://").to_owned();
     let token = token.map_or_else(String::new, |token| {
@@ -91,7 +91,7 @@ async fn a_request_without_a_token_costs_less_than_a_megabyte() {
     assert!(statuses.iter().all(refused), "{statuses:?}");
 }
 
-/// A host's heartbeats are answered all the while, and it keeps its job.
+/// Checks that a host's heartbeats are always answered, and that it keeps its job.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_storm_of_bodies_stays_within_the_budget_and_costs_no_lease() {
     let (scheduler, user, boxes) = guarded(&["--lease", "5s"]).await;
@@ -144,11 +144,11 @@ async fn a_storm_of_bodies_stays_within_the_budget_and_costs_no_lease() {
     );
     testbox.finish(&grant).await;
     assert_eq!(user.field(&id, "job_health").await, "success");
-    // What was charged is given back.
+    // Charged memory is given back.
     user.submit(&jobs::times(2_000, &jobs::dc("alice"))).await;
 }
 
-/// compass-ci's clients name themselves in the body.
+/// compass-ci's clients send their account in the body.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_small_json_body_may_hold_the_token() {
     let (scheduler, user, _) = guarded(&[]).await;
@@ -178,7 +178,7 @@ async fn a_small_json_body_may_hold_the_token() {
     reply.refused(401);
 }
 
-/// A client that would use the connection again would lose its next request.
+/// A client that used the connection again would lose its next request.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_to_a_body_that_was_not_read_ends_the_connection() {
     let (scheduler, user, _) = guarded(&[]).await;

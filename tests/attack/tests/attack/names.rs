@@ -4,15 +4,15 @@ use fairlead_attack::names::{Flood, flood};
 use fairlead_tests::{Http, Scheduler, Store, Testbox, jobs, until};
 use serde_json::json;
 
-/// More names than are counted, and more jobs than the cache may hold.
+/// Number of jobs. There are more names than are counted, and more jobs than the cache may hold.
 const JOBS: usize = 9_000;
-/// A small cache: the flood is past its limits sooner.
+/// Arguments for a small cache, so that the flood exceeds its limits sooner.
 const CACHE: [&str; 2] = ["--cache-jobs-max", "2000"];
-/// How long the flood may take to get in, and the victim to get its testbox, seconds.
+/// Time for the flood to be stored, and for the victim to get its testbox, seconds.
 const FLOOD_LIMIT_S: u64 = 240;
 const VICTIM_LIMIT_S: u64 = 60;
 
-/// A victim submits, and a host that can run nothing of the flood asks.
+/// Checks that a victim's job reaches a host that can run no job of the flood.
 async fn victim_is_served(http: &Http, host: &str) {
     let victim = jobs::with(jobs::dc("victim"), &json!({"need_memory": "2g"}));
     let id = http.submit(&victim).await.remove(0);

@@ -6,12 +6,12 @@ use fairlead_tests::{Agent, Http, Scheduler, Store, eventually, jobs};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// What the victim's owner gave it.
+/// Secret that the victim's owner gave it.
 const SECRET: &str = "hush-of-the-victim";
-/// What the agent has.
+/// Token of the agent.
 const TOKEN: &str = "token-of-the-agent-0123456789";
 
-/// Looks everywhere that a job can look, and says what it got. The brackets keep it from finding itself.
+/// Script that looks everywhere that a job can look, and prints its findings. The brackets keep it from finding itself.
 const SPY: &str = r#"
 here=$(pwd -P)
 for file in "${here%/*}"/*/* /proc/[0-9]*/cwd/job.json /run/lock/* /run/shm/* /var/lock/* /dev/shm/*; do
@@ -43,7 +43,7 @@ async fn log(http: &Http, id: &str) -> String {
     http.get(&format!("/scheduler/v1/jobs/{id}/log")).await.text
 }
 
-/// The victim's folder in the agent's work folder.
+/// Returns the victim's folder in the agent's work folder.
 fn folder_of(work_dir: &Path, id: &str) -> std::path::PathBuf {
     work_dir.join(format!("{id}-1"))
 }
@@ -53,7 +53,7 @@ async fn a_job_gets_neither_another_one_s_secrets_nor_the_agent_s_token() {
     let folder = TempDir::with_prefix("fairlead-neighbours-").expect("a temporary folder");
     let (work_dir, token_file) = (folder.path().join("work"), folder.path().join("token"));
     fs::write(&token_file, TOKEN).expect("a token file");
-    // Whoever may read it by its mode: the folder around it is the agent's.
+    // Only its owner, the agent, may read the file.
     fs::set_permissions(&token_file, fs::Permissions::from_mode(0o600)).expect("a mode");
     let scheduler = Scheduler::start(Store::Embedded).await;
     let http = scheduler.http();
@@ -111,7 +111,7 @@ setsid env -i sleep {long} & grep -q hush job.json && echo has it\nexec sleep 60
     }
 }
 
-/// No process has this command line.
+/// Checks that no process has this command line.
 async fn nothing_runs(command_line: &str) {
     eventually(
         "what left its group and its environment is killed",

@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use fairlead_tests::{Guarded, Http, Store, Testbox, jobs};
 use serde_json::{Value, json};
 
-/// Jobs that are dispatched.
+/// Number of dispatched jobs.
 const DISPATCHES: usize = 60;
-/// Names that the attacker invents.
+/// Number of names that the attacker invents.
 const NAMES: usize = 9;
 
 fn queued(account: &str, queue: &str) -> Value {
     jobs::with(jobs::dc(account), &json!({"queue": queue}))
 }
 
-/// Submits jobs that all are accepted; returns their ids and hints.
+/// Submits jobs, which must all be accepted. Returns their ids and hints.
 async fn submit(http: &Http, jobs: &Value) -> Vec<(String, String)> {
     let items = http.submit_items(jobs).await.into_iter();
     let accepted = items.map(|item| {
@@ -24,7 +24,7 @@ async fn submit(http: &Http, jobs: &Value) -> Vec<(String, String)> {
     accepted.collect()
 }
 
-/// Sets a queue as an admin; returns its view.
+/// Sets a queue as an admin. Returns its view.
 async fn set_queue(admin: &Http, name: &str, change: &Value) -> Value {
     let path = format!("/scheduler/v1/queues/{name}");
     let reply = admin.post(&path, change).await;
@@ -32,7 +32,7 @@ async fn set_queue(admin: &Http, name: &str, change: &Value) -> Value {
     reply.json()
 }
 
-/// The ids of the next jobs that a host with room for all of them is given, none of which ends.
+/// Returns the ids of the next jobs for a host with room for all of them. None of them ends.
 async fn dispatched(http: &Http, many: usize) -> Vec<String> {
     let mut testbox = Testbox::dc(http, "host-1", 128 << 10);
     while testbox.held().len() < many {
@@ -68,7 +68,7 @@ async fn invented_names_buy_no_share() {
     );
 }
 
-/// Submits one job that must be refused with this status; returns its message and hint.
+/// Submits one job, which must be refused with this code. Returns its message and hint.
 async fn refused(http: &Http, job: &Value, code: &str) -> (String, String) {
     let item = http.submit_items(job).await.remove(0);
     assert_eq!((&*item.job_id, &*item.code), ("0", code), "{item:?}");
@@ -114,7 +114,7 @@ async fn nobody_submits_into_another_s_queue_or_class() {
     assert_eq!(ran.first(), Some(&released.0), "{ran:?}");
     assert_eq!(ran.len(), 3, "labels run, too");
 
-    // Whoever is strict hears of it before anything waits.
+    // A strict submit reports it before anything waits.
     let strict = "/scheduler/v1/jobs/submit?strict=true";
     let told = mallory.post(strict, &queued("mallory", "mine")).await;
     assert_eq!(told.status, 400, "{}", told.text);

@@ -9,24 +9,24 @@ use serde_json::{Value, json};
 
 use meant::{ACTORS, Actor, Told, meant, takes_jobs, told};
 
-/// A job that nobody has.
+/// Id of a job that does not exist.
 const MISSING: &str = "2611210236110799999";
-/// The machine of the testbox account `boxes` that has the jobs.
+/// Machine of the testbox account `boxes` that has the jobs.
 const MACHINE: &str = "host-1";
-/// Another one of it, which testboxes and admins do things to.
+/// Another machine of that account, for actions of testboxes and admins.
 const SPARE: &str = "host-2";
 /// A key of Standard Webhooks.
 const WEBHOOK_SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-/// Its memory, MB: enough for a job for each request.
+/// Memory of the machine, MB. It is enough for a job for each request.
 const MACHINE_MB: u32 = 1 << 20;
 
 /// One request about one thing.
 struct Asked {
     path: String,
     body: Value,
-    /// The token of the job that it is about.
+    /// Token of the job that it is about.
     token: String,
-    /// What a job adds to the path to ask for itself; empty: nothing.
+    /// Part of the path by which a job asks for itself. Empty: none.
     as_job: String,
 }
 
@@ -77,13 +77,13 @@ impl Walk {
         }
     }
 
-    /// A job of the owner that no host can take.
+    /// Submits a job of the owner that no host can take.
     async fn waiting(&self) -> String {
         let job = jobs::with(jobs::dc("alice"), &json!({"need_memory": "9000g"}));
         self.owner.submit(&job).await.remove(0)
     }
 
-    /// The webhook of a job of the owner that waits.
+    /// Returns the webhook of a waiting job of the owner.
     async fn webhook(&self) -> String {
         let more = json!({
             "need_memory": "9000g",
@@ -97,7 +97,7 @@ impl Walk {
         id.unwrap_or_else(|| panic!("no webhook: {}", webhooks.text))
     }
 
-    /// A preview of the owner, of a job that waits.
+    /// Creates a preview of the owner, for a waiting job.
     async fn preview(&self) -> String {
         let id = self.waiting().await;
         let asked = json!({"action": "cancel", "jobs": [id]});
@@ -106,11 +106,11 @@ impl Walk {
         id.unwrap_or_else(|| panic!("no preview: {}", shown.text))
     }
 
-    /// A job of the owner that the machine has.
+    /// Returns a job of the owner that the machine has.
     async fn held(&mut self) -> Grant {
         self.owner.submit(&jobs::dc("alice")).await;
         let machine = &mut self.machine;
-        // What it must stop comes before new work.
+        // Jobs that it must stop come before new work.
         for id in machine.heartbeat().await {
             let its = machine.held().iter().find(|grant| grant.job_id == id);
             if let Some(grant) = its.cloned() {
@@ -121,7 +121,7 @@ impl Walk {
         machine.take().await
     }
 
-    /// A new thing for this route, and a request about it.
+    /// Creates a new thing for this route, and returns a request about it.
     async fn ask_about(&mut self, row: &Endpoint) -> Asked {
         self.made += 1;
         let name = format!("n{}", self.made);
@@ -272,7 +272,7 @@ impl Walk {
         json!(offer)
     }
 
-    /// The status of the answer; of lists that are answered one by one, that of their item.
+    /// Returns the status of the answer. In lists with one result for each item it is that of the item.
     async fn send(
         &self,
         (row, method): (&Endpoint, &str),
@@ -331,7 +331,7 @@ impl Walk {
     }
 }
 
-/// Each route by each of its methods.
+/// Returns each route with each of its methods.
 fn ways() -> impl Iterator<Item = (&'static Endpoint, &'static str)> {
     ENDPOINTS
         .iter()
@@ -363,7 +363,7 @@ async fn every_route_lets_through_whom_the_table_names_and_nobody_else() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What is not there is answered as another's where the asker may not know, and with 404 where it may.
+/// Checks that a missing thing is answered like a foreign one if the account may not know, and otherwise with 404.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_missing_lets_nobody_through() {
     let mut walk = Walk::start().await;

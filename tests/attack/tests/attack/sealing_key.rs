@@ -16,7 +16,7 @@ fn secret_job() -> Value {
     jobs::with(jobs::dc("alice"), &secret)
 }
 
-/// The settings document with the key, in a lab on Elasticsearch.
+/// Settings document with the key, in a lab on Elasticsearch.
 struct KeyDocument {
     elasticsearch: Http,
     path: String,
@@ -45,7 +45,7 @@ impl KeyDocument {
     }
 }
 
-/// What `serve` says when it does not start.
+/// Returns the message of a `serve` that does not start.
 async fn refusal_to_start(scheduler: &Scheduler) -> String {
     let log = scheduler.folder().join("refusal");
     let file = fs::File::create(&log).unwrap_or_else(|error| panic!("a log file: {error}"));

@@ -12,7 +12,7 @@ fn with_secret(job: Value) -> Value {
     jobs::with(job, &json!({"secrets": {"key": SECRET}}))
 }
 
-/// It was in the database in clear until the rerun.
+/// Regression: a preview kept the secret in clear in the database until the rerun.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_preview_keeps_no_secret_and_the_job_that_runs_again_has_it() {
     let lab = Guarded::start(Store::Embedded, &[]).await;
@@ -51,7 +51,7 @@ async fn a_preview_keeps_no_secret_and_the_job_that_runs_again_has_it() {
     }
 }
 
-/// One request for work had all secrets of the jobs that it got.
+/// Regression: one request for work returned all secrets of its jobs.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_admin_gets_no_work_and_so_no_secrets() {
     let lab = Guarded::start(Store::Embedded, &[]).await;
@@ -69,7 +69,7 @@ async fn an_admin_gets_no_work_and_so_no_secrets() {
     ] {
         lab.admin.get(path).await.refused(403);
     }
-    // What an admin does with hosts goes on.
+    // Other actions of an admin on hosts still work.
     let host = "/scheduler/v1/hosts/a66";
     let tagged = json!({"tags": ["new"], "my_token": "token-of-the-admin"});
     let registered = lab.admin.post(host, &tagged).await;
@@ -82,7 +82,7 @@ async fn an_admin_gets_no_work_and_so_no_secrets() {
     .await;
 }
 
-/// Its answer had them, whatever the site says.
+/// Regression: its answer always had the secrets, whatever the site had configured.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_native_boot_gets_secrets_only_if_the_site_says_so() {
     for (arguments, is_given) in [(&[][..], false), (&["--boot-secrets"][..], true)] {

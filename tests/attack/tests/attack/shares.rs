@@ -12,21 +12,21 @@ use reqwest::Method;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-/// What answers that strangers do not read may cost, bytes.
+/// Memory limit of answers that strangers do not read, bytes.
 const UNREAD_BYTES: u64 = 32 << 20;
-/// What reports with wrong tokens may cost, bytes.
+/// Memory limit of reports with wrong tokens, bytes.
 const REPORTS_BYTES: u64 = 16 << 20;
-/// The file of results that such reports name, bytes.
+/// Size of the results file that such reports name, bytes.
 const RESULTS_BYTES: usize = 24 << 20;
 const REPORTS: usize = 16;
-/// Half-sent bodies of an account, of this length.
+/// Number of half-sent bodies of an account. The next constant is their length, bytes.
 const HALF_SENT: usize = 10;
 const BODY_BYTES: usize = 16 << 20;
 const LOGINS: usize = 64;
 const PREVIEWS: usize = 20;
-/// What previews may keep, bytes.
+/// Memory limit of previews, bytes.
 const PREVIEWS_BYTES: u64 = 8 << 20;
-/// Uploads that a job begins, and those that it holds.
+/// Number of uploads that a job starts. The next constant is the number that it holds.
 const UPLOADS: usize = 300;
 const UPLOADS_HELD: usize = 256;
 const STREAMS: usize = 200;
@@ -133,7 +133,7 @@ async fn answers_that_nobody_reads_cost_no_memory_and_no_lease() {
     assert_eq!(mallory.get(&path).await.status, 429);
 }
 
-/// The path of a chunk of 2 MiB that the account has put.
+/// Puts a chunk of 2 MiB of the account. Returns its path.
 async fn chunk_of(http: &Http) -> String {
     let input = Input::of(&"0".repeat(2 << 20));
     input.put(http, "").await;

@@ -8,7 +8,7 @@ use fairlead_tests::{Guarded, Http, Store, Testbox, jobs};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// A job that this testbox of rack1 got.
+/// Returns a job that this testbox of rack1 got.
 async fn granted(lab: &Guarded, boxes: &Http) -> (Testbox, Grant) {
     let alice = lab.user("alice").await;
     let secret = json!({"secrets": {"password": "hush"}});
@@ -120,7 +120,7 @@ async fn an_initrd_says_how_its_job_reports() {
     }
 }
 
-/// It was the account's, which is good for all of its hosts.
+/// Regression: the script had the account's token, which is valid for all of its hosts.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_token_in_a_boot_script_is_good_for_the_boot_of_its_machine_alone() {
     let lab = Guarded::start(Store::Embedded, &[]).await;
@@ -164,7 +164,7 @@ async fn the_token_in_a_boot_script_is_good_for_the_boot_of_its_machine_alone() 
     assert_eq!(ask(mac, given.unwrap_or_default()).await.status, 200);
 }
 
-/// Jobs name a machine and a group alike.
+/// The jobs name a machine and a group with the same name.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_testbox_takes_no_jobs_of_another_machine_by_the_name_of_its_group() {
     let lab = Guarded::start(Store::Embedded, &[]).await;

@@ -18,7 +18,7 @@ fn mode(path: &Path) -> u32 {
     meta.permissions().mode() & 0o777
 }
 
-/// All files and folders below, with their modes.
+/// Collects all files and folders below, with their modes.
 fn walk(folder: &Path, found: &mut Vec<(PathBuf, u32)>) {
     found.push((folder.to_owned(), mode(folder)));
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -31,7 +31,7 @@ fn walk(folder: &Path, found: &mut Vec<(PathBuf, u32)>) {
     }
 }
 
-/// A job with a log and a result file.
+/// Runs a job with a log and a result file.
 async fn job_with_files(scheduler: &Scheduler) -> PathBuf {
     let http = scheduler.http();
     http.submit(&jobs::dc("alice")).await;
@@ -113,7 +113,7 @@ async fn connect_and_other_odd_targets_are_refused_in_words() {
     assert_eq!(http.get("/").await.status, 200);
 }
 
-/// The proxy's configuration that a site can use, with the real HAProxy.
+/// Tests the shipped proxy configuration with the real HAProxy.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_shipped_proxy_logs_no_token() {
     let scheduler = Scheduler::start(Store::Embedded).await;

@@ -82,7 +82,7 @@ async fn a_name_that_no_disk_takes_is_the_sender_s_mistake_and_a_part_is_a_name(
     assert_eq!(names.len(), 2, "{names:?}");
 }
 
-/// Files below here whose names end so.
+/// Returns the partial files below a folder.
 fn parts(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];

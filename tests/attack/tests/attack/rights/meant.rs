@@ -2,7 +2,7 @@
 
 use fairlead_api::{Caller, Endpoint};
 
-/// Who asks.
+/// Sender of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Actor {
     Nobody,
@@ -12,12 +12,12 @@ pub(super) enum Actor {
     OtherUser,
     /// A testbox account that names the host.
     Testbox,
-    /// One that names others.
+    /// A testbox account that names other hosts.
     OtherTestbox,
     Admin,
-    /// Nobody, with the token of the job's present attempt.
+    /// A sender without an account, with the token of the job's present attempt.
     Holder,
-    /// Nobody, with another job's token.
+    /// A sender without an account, with the token of another job.
     OtherHolder,
 }
 
@@ -33,14 +33,14 @@ pub(super) const ACTORS: [Actor; 9] = [
     Actor::OtherHolder,
 ];
 
-/// What an actor is told: let through (whatever comes of it then), or refused with this status.
+/// Expected answer: let through (with any result), or refused with this status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Told {
     Through,
     Refused(u16),
 }
 
-/// Whether a route of accounts shows everybody's things.
+/// Returns true if a route for accounts shows everybody's things.
 fn is_everybodys(row: &Endpoint) -> bool {
     matches!(
         (row.methods[0], row.path),
@@ -77,7 +77,7 @@ fn is_everybodys(row: &Endpoint) -> bool {
     )
 }
 
-/// Whether another's thing is answered as an unknown one.
+/// Returns true if a foreign thing is answered like an unknown one.
 fn hides_others(row: &Endpoint) -> bool {
     row.path == "/scheduler/v1/webhooks/:webhook/redeliver"
         || row.path.contains(":group")
@@ -85,7 +85,7 @@ fn hides_others(row: &Endpoint) -> bool {
         || reads_content(row)
 }
 
-/// Of the routes for accounts and jobs, those that read what somebody put.
+/// Returns true for routes of accounts and jobs that read stored content.
 fn reads_content(row: &Endpoint) -> bool {
     matches!(
         (row.methods[0], row.path),
@@ -96,7 +96,7 @@ fn reads_content(row: &Endpoint) -> bool {
     )
 }
 
-/// Whether the holder of a job's token may use it.
+/// Returns true if the holder of a job's token may use it.
 pub(super) fn takes_jobs(row: &Endpoint) -> bool {
     matches!(
         row.caller,
@@ -104,7 +104,7 @@ pub(super) fn takes_jobs(row: &Endpoint) -> bool {
     )
 }
 
-/// The rights as they are meant.
+/// Returns the rights as they are meant.
 pub(super) fn meant(row: &Endpoint, actor: Actor) -> Told {
     use Actor::{Admin, Holder, OtherHolder, OtherTestbox, OtherUser, Owner, Testbox};
     use Told::{Refused, Through};
