@@ -12,9 +12,10 @@ use fairlead_tests::{Http, Scheduler, Store, clock, jobs, reaper};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long a machine may take from its start to the end of its job, seconds. Without KVM it takes ten seconds on an idle machine.
+/// Time limit from the start of a machine to the end of its job, seconds. Without KVM it takes ten seconds on an idle
+/// machine.
 const BOOT_LIMIT_S: u64 = 240;
-/// A machine that runs; it is switched off when dropped.
+/// A running machine. It is switched off on drop.
 struct Machine {
     qemu: Child,
     folder: TempDir,

@@ -15,7 +15,7 @@ use fairlead_tests::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The interval of rates in the dashboard, which Grafana works out from that of scrapes.
+/// Interval of rates in the dashboard. Grafana derives it from the scrape interval.
 const RATE_INTERVAL: &str = "10s";
 
 fn deployed(file: &str) -> PathBuf {
@@ -28,7 +28,7 @@ fn text_of(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Runs promtool; it must have nothing to say against it.
+/// Runs promtool, which must report no problem.
 fn promtool(words: &[&str], input: &str) {
     let child = Command::new("promtool")
         .args(words)
@@ -74,8 +74,8 @@ impl Drop for Running {
     }
 }
 
-/// A Prometheus that scrapes replicas each second, with the shipped alerts but for their patience, and an Alertmanager
-/// that tells a receiver.
+/// A Prometheus that scrapes replicas each second, with the shipped alerts except for their delays, and an Alertmanager
+/// that notifies a receiver.
 struct Monitoring {
     prometheus: Http,
     _programs: [Running; 2],
@@ -132,8 +132,8 @@ impl Monitoring {
         }
     }
 
-    /// How many series an expression answers; `None`: it cannot be asked now. Prometheus listens before it has opened its
-    /// database, and answers 503 until then.
+    /// Returns the number of series of an expression. `None`: it cannot be queried now. Prometheus listens before it
+    /// has opened its database, and answers 503 until then.
     async fn series(&self, expression: &str) -> Option<usize> {
         let query = [("query", expression)];
         let query = reqwest::Url::parse_with_params("http://x/api/v1/query", query).ok()?;
@@ -151,7 +151,7 @@ impl Monitoring {
     }
 }
 
-/// Alerts that a receiver was told of: name and status.
+/// Returns the alerts that a receiver got: name and status.
 fn told(receiver: &Receiver) -> BTreeSet<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let each = receiver.sent().into_iter().flat_map(|sent| {
@@ -171,7 +171,7 @@ async fn until_told(receiver: &Receiver, alerts: &[&str], status: &str) {
     .await;
 }
 
-/// All expressions of the dashboard.
+/// Returns all expressions of the dashboard.
 fn expressions() -> Vec<String> {
     let dashboard: Value = serde_json::from_str(&text_of(&deployed("grafana.json"))).expect("JSON");
     let panels = dashboard["panels"].as_array().expect("panels");

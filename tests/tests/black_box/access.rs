@@ -37,7 +37,7 @@ impl Lab {
     }
 }
 
-/// Over Elasticsearch a list lagged behind by a refresh.
+/// Regression: over Elasticsearch a list lagged behind by a refresh.
 async fn an_account_is_listed_right_after_it_was_added(store: Store) {
     let scheduler = Scheduler::start(store).await;
     let http = scheduler.http();
@@ -91,7 +91,7 @@ async fn row_15_only_the_owner_and_admins_act(store: Store) {
             .refused(401);
         client.get("/scheduler/v1/jobs").await.refused(401);
         client.get(&path("log")).await.refused(401);
-        // Who asks is judged before what is asked for.
+        // The account is checked before the request.
         client.get("/scheduler/v1/jobs/x/log").await.refused(401);
         let mut testbox = Testbox::dc(client, "host-1", 8 << 10);
         testbox.next_request(0);

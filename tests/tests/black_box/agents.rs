@@ -102,7 +102,7 @@ async fn a_job_over_its_time_is_stopped_whole() {
     nothing_is_left(&pids).await;
 }
 
-/// No process whose id the job wrote lives on.
+/// Checks that no process whose id the job wrote is alive.
 async fn nothing_is_left(pids: &Path) {
     let text = fs::read_to_string(pids).expect("the job wrote its process ids");
     let ids: Vec<_> = text.split_whitespace().collect();
@@ -113,7 +113,7 @@ async fn nothing_is_left(pids: &Path) {
     .await;
 }
 
-/// A zombie that nobody has reaped yet is gone as well.
+/// Returns true if the process is alive. A zombie counts as gone.
 fn alive(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')')
@@ -154,7 +154,7 @@ async fn terminated_on(kind: &str) {
     nothing_is_left(&pids).await;
 }
 
-/// How many of a record's runs were open at once at most.
+/// Returns the maximum number of concurrent runs in a record.
 fn at_once_at_most(record: &str) -> usize {
     let mut open = 0_usize;
     let mut most = 0;
@@ -245,7 +245,7 @@ async fn a_job_without_script_or_runner_ends_with_its_reason() {
     );
 }
 
-/// Two real testboxes; the client finds the server by the address that it is given.
+/// Two real testboxes. The client finds the server by the address that it is given.
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_of_a_cluster_begin_together() {
     let scheduler = Scheduler::start(Store::Embedded).await;

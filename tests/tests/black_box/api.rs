@@ -64,7 +64,7 @@ async fn a_job_is_read_once_by_its_tag(store: Store) {
     let first = http.get_with(&path, &[]).await;
     let tag = header(&first, "etag");
     let job: Value = parsed(first).await;
-    // What is not there is missing, not 0; compass-ci's names stand beside ours.
+    // Absent values are null, not 0; compass-ci's names stand beside ours.
     assert_eq!(job["dispatch_ms"], Value::Null, "{job}");
     assert_eq!(job["submit_id"], id.as_str());
     let again = http.get_with(&path, &[("if-none-match", &tag)]).await;
@@ -83,7 +83,7 @@ async fn a_job_is_read_once_by_its_tag(store: Store) {
     assert!(job["dispatch_ms"].is_u64(), "{job}");
 }
 
-/// Events until the stream ends or `most` came: each with its id; then what was said at the end.
+/// Returns events until the stream ends or `most` arrived, each with its id, and the final message.
 async fn events(response: Response, most: usize) -> (Vec<(String, JobEvent)>, Option<Value>) {
     assert_eq!(response.status(), 200);
     assert_eq!(header(&response, "content-type"), "text/event-stream");

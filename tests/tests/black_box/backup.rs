@@ -17,7 +17,7 @@ use reqwest::Method;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
-/// Ids that were acknowledged, and a word about each.
+/// Acknowledged ids, each with a word about it.
 type Ids = Arc<Mutex<BTreeSet<String>>>;
 
 fn folder() -> TempDir {
@@ -45,7 +45,7 @@ fn restore(scheduler: &Scheduler, from: &Path, more: &[&str]) -> Ran {
     fairlead(scheduler.folder(), &[], &words)
 }
 
-/// All jobs of the lab, by id: their stages. Each is listed once.
+/// Returns the stages of all jobs of the lab, by id. Each job must be listed once.
 async fn all_jobs(http: &Http) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     let mut after = String::new();
@@ -103,7 +103,7 @@ async fn the_file_of_a_running_lab_alone_starts_no_second_one() {
     }
 }
 
-/// People who submit and a testbox that runs what comes, until they are told to stop.
+/// People who submit and a testbox that runs their jobs, until they are told to stop.
 struct Load {
     stop: Arc<AtomicBool>,
     acknowledged: Ids,
@@ -309,7 +309,7 @@ async fn jobs_that_ran_since_the_backup_run_again_and_their_hosts_are_told() {
     assert_eq!(http.field(&ended, "job_health").await, "success");
 }
 
-/// As on a full disk: nothing can be written behind some length of a file.
+/// Runs a command with a limit on the size of files, as on a full disk.
 fn limited(kb: u32, words: &[&str]) -> std::process::Output {
     let script = format!("trap '' XFSZ; ulimit -f {kb}; exec \"$@\"");
     Command::new("bash")

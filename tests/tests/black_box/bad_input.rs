@@ -8,7 +8,7 @@ const SUBMIT: &str = "/scheduler/v1/jobs/submit";
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
 
-/// Sends it, expects a refusal, then expects that a good job is taken.
+/// Sends a request, which must be refused, and checks that a good job is accepted afterwards.
 async fn refused(http: &Http, method: Method, path: &str, kind: &str, body: impl Into<Vec<u8>>) {
     let reply = http.send(method, path, kind, body.into()).await;
     reply.refusal();
@@ -360,7 +360,7 @@ async fn bad_policies_and_accounts_are_refused() {
     }
 }
 
-/// A URL library cleans such paths up before they are sent, an attacker does not.
+/// A URL library would clean such paths before sending them; an attacker does not.
 #[tokio::test]
 async fn raw_paths_do_not_climb() {
     let scheduler = Scheduler::start(Store::Embedded).await;
@@ -394,7 +394,7 @@ async fn raw_paths_do_not_climb() {
     }
 }
 
-/// The log names requests by it.
+/// The log names requests by this id.
 #[tokio::test]
 async fn an_answer_has_the_request_s_id_or_one_of_its_own() {
     let scheduler = Scheduler::start(Store::Embedded).await;

@@ -136,7 +136,7 @@ async fn files_are_compared_with_jobs_and_old_ones_go(store: Store) {
     let checked = value(&run(&scheduler, &aside), 0);
     assert_eq!(checked["set_aside"], 1);
     assert_eq!(counts(&checked), [Some(0), Some(0), Some(0)], "{checked}");
-    // What is lost is told.
+    // Lost files are reported.
     fs::remove_dir_all(data.join("result")).expect("results");
     fs::remove_dir_all(data.join("logs")).expect("logs");
     assert_eq!(counts(&check(&scheduler, 0)), [Some(0), Some(0), Some(1)]);

@@ -6,7 +6,7 @@ use fairlead_tests::{Person, Store, on_both_stores, settings};
 
 on_both_stores!(words_of_the_lab_are_completed_in_bash);
 
-/// What bash offers for the last of these words. Nothing may be said beside it.
+/// Returns the completions that bash offers for the last of these words. Nothing else may be printed.
 fn offered(lab: &Person, server: &str, words: &[&str]) -> Vec<String> {
     let script = r#"
 source <(fairlead completions bash)
@@ -55,7 +55,7 @@ async fn words_of_the_lab_are_completed_in_bash(store: Store) {
     let (url, nowhere) = (lab.scheduler.url(), "http://127.0.0.1:9");
     let waiting: Vec<&str> = ids[..3].iter().rev().map(String::as_str).collect();
     let offers = |words: &[&str]| offered(&lab, &url, words);
-    // What is new is found by searches a little later.
+    // Searches find new jobs a little later.
     fairlead_tests::eventually("the cancel is listed", async || {
         (offers(&["fairlead", "cancel", "26"]) == waiting).then_some(())
     })

@@ -18,18 +18,18 @@ on_both_stores!(
     a_machine_without_an_agent_gets_no_inputs,
 );
 
-/// The address of a machine that boots over the network.
+/// Address of a machine that boots over the network.
 const MAC: &str = "52-54-00-00-00-0b";
 const END: &str = "job_stage=finish&job_health=success&exit_code=0&job_data_readiness=complete";
 
-/// A vm/dc host whose agent fetches inputs and puts outputs.
+/// Returns a vm/dc host whose agent fetches inputs and puts outputs.
 fn with_an_agent(http: &Http, host: &str, memory_mb: u32) -> Testbox {
     let mut testbox = Testbox::dc(http, host, memory_mb);
     testbox.offer.tags = vec![CONTENT_TAG.to_owned()];
     testbox
 }
 
-/// The next job.
+/// Returns the next job.
 async fn take(testbox: &mut Testbox) -> Grant {
     for _ in 0..10 {
         if let Some(grant) = testbox.ask(2).await.pop() {
@@ -171,7 +171,7 @@ async fn what_is_no_input_of_the_account_is_refused(store: Store) {
     let items = alice.submit_items(&matrix).await;
     assert_eq!(items[2].code, "bad_field", "{items:?}");
     assert!(items[2].message.contains("2 jobs"), "{items:?}");
-    // Who gave something up cannot name it any more, and jobs that named it before still have it.
+    // An account that gave up content cannot name it any more, but earlier jobs still have it.
     let path = format!("/scheduler/v1/content/{}", others.id);
     let gone = bob.send(Method::DELETE, &path, "", Vec::new()).await;
     assert_eq!(gone.status, 200, "{}", gone.text);

@@ -11,20 +11,20 @@ use serde_json::json;
 
 use crate::content_puts::{Bench, entries, noise, number};
 
-/// Exit code: something is to be mended.
+/// Exit code if a problem was found.
 const TO_MEND: i32 = 6;
-/// Older than the grace period and than all pins.
+/// Age beyond the grace period and all pins.
 const OLD: Duration = Duration::from_hours(30 * 24);
 
 impl Bench {
-    /// Puts a file of these bytes. Returns the id.
+    /// Puts a file with these bytes. Returns the id.
     fn put(&self, name: &str, bytes: &[u8]) -> String {
         fs::write(self.path(name), bytes).expect("a file");
         let put = self.json(&["put", name]);
         put["id"].as_str().expect("an id").to_owned()
     }
 
-    /// The stored chunk that has these bytes.
+    /// Returns the stored chunk with these bytes.
     fn chunk_of(&self, bytes: &[u8]) -> PathBuf {
         let mut chunks = self.stored("chunks").into_iter();
         let found = chunks.find(|path| fs::read(path).is_ok_and(|stored| stored == bytes));
@@ -32,7 +32,7 @@ impl Bench {
     }
 }
 
-/// All below a folder was written long ago.
+/// Sets the time of all files below a folder far back.
 fn age(folder: &Path) {
     let then = u64::try_from(now_ms()).expect("a time");
     let then = UNIX_EPOCH + Duration::from_millis(then) - OLD;

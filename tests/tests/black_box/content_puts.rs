@@ -12,7 +12,7 @@ use fairlead_tests::{Ran, Scheduler, Store, eventually, fairlead, on_terminal, r
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A lab, and a folder of a person's.
+/// A lab, and a person's folder.
 pub(crate) struct Bench {
     pub(crate) scheduler: Scheduler,
     folder: TempDir,
@@ -40,7 +40,7 @@ impl Bench {
         serde_json::from_str(ran.expect_code(0)).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
     }
 
-    /// A command that runs beside the test.
+    /// Starts a command that runs beside the test.
     fn spawn(&self, words: &[&str]) -> Killed {
         let child = Command::new(settings::binary("fairlead"))
             .args(words)
@@ -59,7 +59,7 @@ impl Bench {
         self.scheduler.data().join("content")
     }
 
-    /// Whole objects of a kind. A file that is being written has another name.
+    /// Returns the complete objects of a kind. A file that is being written has another name.
     pub(crate) fn stored(&self, kind: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for folder in entries(&self.content().join(kind)) {
@@ -77,7 +77,7 @@ impl Bench {
 struct Killed(Child);
 
 impl Killed {
-    /// `kill -9`; whether it was still at work.
+    /// Kills it (`kill -9`). Returns true if it was still at work.
     fn kill(&mut self) -> bool {
         let was_at_work = self.0.try_wait().expect("a child").is_none();
         let _ = self.0.kill();
@@ -99,7 +99,7 @@ pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
     entries.flatten().map(|entry| entry.path()).collect()
 }
 
-/// Bytes without a pattern, the same each time for a seed.
+/// Returns bytes without a pattern, equal for equal seeds.
 pub(crate) fn noise(seed: u64, many: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut out = Vec::with_capacity(many + 8);
@@ -113,7 +113,7 @@ pub(crate) fn noise(seed: u64, many: usize) -> Vec<u8> {
     out
 }
 
-/// What lies at each path: mode and bytes of files, targets of links, and empty folders.
+/// Returns the entry at each path: mode and bytes of files, targets of links, and empty folders.
 fn tree(root: &Path) -> BTreeMap<String, (String, Vec<u8>)> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root.to_owned()];
@@ -148,7 +148,7 @@ pub(crate) fn number(value: &Value, name: &str) -> u64 {
     number.unwrap_or_else(|| panic!("no {name} in {value}"))
 }
 
-/// A folder with all that a put takes.
+/// Creates a folder with all kinds of entries that a put accepts.
 fn write_all_kinds(root: &Path) {
     fs::create_dir_all(root.join("deep/er")).expect("a folder");
     fs::create_dir(root.join("empty")).expect("a folder");
@@ -296,7 +296,7 @@ async fn a_flipped_byte_in_the_store_is_never_delivered() {
         );
         assert!(!bench.path("into").exists());
     }
-    // Who read it moved it aside, so the next put sends the right one.
+    // The reader moved it aside, so the next put sends the right one.
     assert!(!chunk.exists());
     assert_eq!(bench.json(&["put", "from"])["id"], id);
     bench.run(&["get", id, "into"]).expect_code(0);

@@ -131,7 +131,7 @@ async fn failed_jobs_run_again_as_one_submit(store: Store) {
     // With a new value they pass, and following tells so.
     let ran = lab.run(&["rerun", "-m", "-s", "nr_threads=1", &ids[2], &ids[3]]);
     assert!(ran.expect_code(0).contains("2 succeeded"), "{}", ran.out);
-    // What did not fail has nothing to run again.
+    // Jobs that did not fail are not run again.
     let ran = lab.run(&["rerun", "--failed", &ids[0], &ids[3]]);
     ran.expect_code(3);
     assert!(
@@ -278,7 +278,7 @@ async fn waiting_jobs_are_held_released_and_edited(store: Store) {
         "{}",
         why.out
     );
-    // What is new is shown beside what was submitted, and holds.
+    // New values are shown beside the submitted ones, and apply.
     let words = [
         "-s",
         "need_memory=32M",

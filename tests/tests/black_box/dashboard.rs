@@ -73,7 +73,7 @@ async fn a_browser_that_logged_in_acts_by_its_own_pages_only(store: Store) {
     let me = me.bytes().await.expect("a body");
     let me: Value = serde_json::from_slice(&me).expect("JSON");
     assert_eq!(me["my_account"], "ann");
-    // Whoever changes something says where the page came from.
+    // A request that changes something must name the origin of the page.
     let submit = "/scheduler/v1/jobs/submit";
     let job = jobs::dc("ann");
     let status = async |headers: &[(&str, &str)]| {
@@ -179,7 +179,7 @@ impl Events {
         }
     }
 
-    /// The next event: its id, name and data.
+    /// Returns the next event: its id, name and data.
     async fn next(&mut self) -> (String, String, Value) {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {
@@ -245,7 +245,7 @@ async fn a_stream_tells_what_changes_and_goes_on_behind_it(store: Store) {
     let release = json!({"job_ids": [id], "hold": false});
     http.post("/scheduler/v1/jobs/change", &release).await;
     drop(events);
-    // Who comes back goes on; who comes from another run begins again.
+    // A client that returns goes on; a client of another run begins again.
     let mut events = Events::open(&base, &last).await;
     assert_eq!(events.next().await.1, "delta");
     let mut events = Events::open(&base, "another/7").await;
@@ -316,14 +316,14 @@ async fn the_audit_log_shows_each_what_is_theirs(store: Store) {
     assert!(refused.refused(400).message.contains("'x'"));
 }
 
-/// Shows an action.
+/// Returns the preview of an action.
 async fn preview(http: &Http, asked: &Value) -> Value {
     let said = http.post("/scheduler/v1/previews", asked).await;
     assert_eq!(said.status, 200, "{}", said.text);
     said.json()
 }
 
-/// Runs what was shown, to its end.
+/// Executes a preview to its end.
 async fn run(http: &Http, preview: &Value) -> Value {
     let path = format!(
         "/scheduler/v1/previews/{}",
@@ -370,7 +370,7 @@ async fn an_action_touches_what_was_shown_and_nothing_else(store: Store) {
     // Asked again, it says what was done, and does nothing.
     let again = ann.post(&format!("{path}/run"), &json!({})).await.json();
     assert_eq!(again["state"], "done");
-    // What cannot be touched is named, and why.
+    // Jobs that cannot be changed are named, with the reason.
     let named = json!({"action": "cancel", "jobs": [ids[0], bobs, later, "7", "x"]});
     let shown = preview(&ann, &named).await;
     assert_eq!(

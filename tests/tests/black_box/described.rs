@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// The description, and what of it was seen.
+/// The API description, and the parts of it that were seen.
 pub(crate) struct Described {
     pub(crate) document: Value,
     pub(crate) seen: BTreeSet<String>,
@@ -23,7 +23,7 @@ impl Described {
         }
     }
 
-    /// What is not described of a value.
+    /// Returns the parts of a value that are not described.
     fn strange(document: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
         let schema = Self::resolved(document, schema);
         if let Some(ways) = schema["anyOf"].as_array().or(schema["oneOf"].as_array()) {
@@ -87,7 +87,7 @@ impl Described {
         }
     }
 
-    /// Compares an answer of a path, as the description writes it.
+    /// Compares an answer with the description of its path.
     pub(crate) fn check(&mut self, method: &str, path: &str, answer: &Value) {
         let pointer = path.replace('~', "~0").replace('/', "~1");
         let operation = format!("/paths/{pointer}/{method}/responses/200/content");
@@ -99,7 +99,7 @@ impl Described {
         self.seen.insert(format!("{method} {path}"));
     }
 
-    /// All operations that answer with JSON of a described shape.
+    /// Returns all operations that answer with JSON of a described shape.
     pub(crate) fn all(&self) -> BTreeSet<String> {
         let paths = self.document["paths"].as_object().expect("paths");
         let mut all = BTreeSet::new();

@@ -12,7 +12,7 @@ use crate::described::Described;
 
 on_both_stores!(every_field_of_every_answer_is_documented);
 
-/// A lab in which something of everything happened, and its answers.
+/// A lab with at least one event of every kind, and its answers.
 struct Busy {
     http: Http,
     described: Described,
@@ -37,7 +37,7 @@ impl Busy {
         self.ask("post", path, at, Some(body)).await
     }
 
-    /// Jobs that ended well, badly and not at all, with tries, shards and groups.
+    /// Runs jobs that end successfully, badly and not at all, with retries, shards and groups.
     async fn fill(&mut self) -> (String, String) {
         let v1 = "/scheduler/v1";
         let sharded = jobs::with(
@@ -93,7 +93,7 @@ impl Busy {
         )
     }
 
-    /// Uploads, writes and reports the end of a job; the second one fails.
+    /// Uploads, writes and reports the end of a job. The second one fails.
     async fn end(&mut self, grant: &Value, n: usize) {
         let text = |name: &str| grant[name].as_str().expect("text").to_owned();
         let (id, token, root) = (text("job_id"), text("job_token"), text("result_root"));
@@ -168,7 +168,7 @@ async fn every_field_of_every_answer_is_documented(store: Store) {
     assert!(unseen.is_empty(), "{unseen:?}");
 }
 
-/// The description of the interface. It comes compressed where that is accepted, and not again to those who have it.
+/// Returns the description of the interface. It is sent compressed if accepted, and not again to clients that have it.
 async fn the_document(scheduler: &Scheduler) -> Value {
     let (http, url) = (scheduler.http(), scheduler.url());
     let host = url.trim_start_matches("http://");
@@ -194,7 +194,7 @@ async fn the_document(scheduler: &Scheduler) -> Value {
     serde_json::from_str(&document).expect("JSON")
 }
 
-/// What the dashboard is answered.
+/// Requests the answers for the dashboard.
 async fn look_at_the_dashboard(busy: &mut Busy) {
     let v1 = "/scheduler/v1";
     for name in ["overview", "series", "audit"] {
@@ -211,7 +211,7 @@ async fn look_at_the_dashboard(busy: &mut Busy) {
     busy.post(&path, &at, json!({})).await;
 }
 
-/// What is answered of machines that come and go.
+/// Requests the answers about pools of machines.
 async fn look_at_pools(busy: &mut Busy) {
     let v1 = "/scheduler/v1";
     let path = format!("{v1}/scaling");
@@ -239,7 +239,7 @@ async fn look_at_pools(busy: &mut Busy) {
     busy.get(&path, &format!("{at}/decisions")).await;
 }
 
-/// What is answered of jobs.
+/// Requests the answers about jobs.
 async fn look_at_jobs(busy: &mut Busy, parent: &str, ended: &str) {
     let v1 = "/scheduler/v1";
     for id in [parent, ended] {
@@ -283,7 +283,7 @@ async fn look_at_jobs(busy: &mut Busy, parent: &str, ended: &str) {
     busy.post(&format!("{group}/close"), &at, body).await;
 }
 
-/// What is answered of inputs and outputs, and of results that are not computed twice.
+/// Requests the answers about inputs, outputs and reused results.
 async fn look_at_content(busy: &mut Busy, ended: &str) {
     let content = "/scheduler/v1/content";
     let input = Input::of("described");
@@ -337,7 +337,7 @@ async fn look_at_content(busy: &mut Busy, ended: &str) {
     busy.ask("delete", path, &at, None).await;
 }
 
-/// Settings of the whole lab, and a job that meets a rule.
+/// Changes settings of the whole lab, and submits a job that meets a rule.
 async fn set_the_lab(busy: &mut Busy) {
     let v1 = "/scheduler/v1";
     let rule = json!({"name": "r", "if": "suite == 'ruled'", "then": {"priority": 3}});
@@ -361,7 +361,7 @@ async fn set_the_lab(busy: &mut Busy) {
     busy.get(&path, &path).await;
 }
 
-/// What is answered of timers, webhooks, queues, hosts, accounts and the replica.
+/// Requests the answers about timers, webhooks, queues, hosts, accounts and the replica.
 async fn look_at_the_lab(busy: &mut Busy) {
     let v1 = "/scheduler/v1";
     let timer = jobs::with(jobs::dc("alice"), &json!({"timer": "t", "every": "1h"}));

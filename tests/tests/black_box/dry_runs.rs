@@ -2,7 +2,7 @@
 
 use fairlead_tests::{Person, Store};
 
-/// Job files that no scheduler takes, and the code of the refusal.
+/// Job files that no scheduler accepts, and the code of the refusal.
 const BAD: [(&str, &str, &str); 14] = [
     ("a need without a name", "needs: [nobody]", "bad_field"),
     (

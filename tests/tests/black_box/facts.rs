@@ -60,7 +60,7 @@ async fn jobs_ask_for_facts_of_machines(store: Store) {
     let names: Vec<_> = names.map(|host| host["hostname"].clone()).collect();
     assert_eq!(names, ["new"]);
     assert_eq!(hosts[0]["facts"]["cpu"], json!(["avx2", "sse2"]));
-    // What would give misleading tags is refused.
+    // Facts that would give misleading tags are refused.
     new.offer.facts = facts(&[("a:b", &["c"])]);
     new.next_request(0);
     let refusal = new.send().await.refused(400);
@@ -165,7 +165,7 @@ async fn imported_machines_keep_what_is_registered(store: Store) {
     assert_eq!(machine.run_all(5).await, [id]);
     let view = http.get(host).await.json();
     assert_eq!(view["facts"]["nodes"], json!(["4"]), "{view}");
-    // What a file no longer says is gone.
+    // Facts that are no longer in a file disappear.
     put("taishan--a61", "mac_addr: 44-67-47-D7-6C-61\n");
     import(&[]);
     let view = http.get(host).await.json();
@@ -197,7 +197,7 @@ async fn a_job_takes_a_further_alternative_after_a_wait(store: Store) {
     scheduler.restart().await;
     let mut plain = Testbox::dc(&http, "plain", 8 << 10);
     assert_eq!(plain.run_all(20).await, [id]);
-    // Where every host will do at once, there is nothing to wait for.
+    // A job that every host can run at once need not wait.
     let all = jobs::with(jobs::dc("alice"), &json!({"else": {"after": "4s"}}));
     let item = http.submit_items(&all).await.remove(0);
     assert!(

@@ -10,7 +10,7 @@ use serde_json::json;
 const CASES: u32 = 500;
 const SEED: u64 = 0x5eed_0fa1_41ea_d001;
 
-/// xorshift64*: enough for mutations, and the same everywhere.
+/// Random generator xorshift64*. It is good enough for mutations, and equal on all machines.
 struct Random(u64);
 
 impl Random {
@@ -31,7 +31,7 @@ impl Random {
     }
 }
 
-/// Job files to mutate: the project's own, and the corpus where it is.
+/// Returns job files to mutate: the project's own, and the corpus if it exists.
 fn seeds() -> Vec<Vec<u8>> {
     let mut folders = vec![settings::project().join("examples")];
     folders.extend(settings::corpus().map(|corpus| corpus.join("jobs")));

@@ -18,7 +18,7 @@ async fn submit(http: &Http, fields: &Value) -> Value {
     items[0].clone()
 }
 
-/// The answer of a job, once it is over.
+/// Returns the answer of a job, once it is over.
 async fn over(http: &Http, id: &str) -> Value {
     eventually("the job ends", async || {
         let answer = http.get(&format!("/r/{id}?format=json")).await.json();
@@ -27,7 +27,7 @@ async fn over(http: &Http, id: &str) -> Value {
     .await
 }
 
-/// The next jobs, so many.
+/// Returns the next `many` jobs.
 async fn take(testbox: &mut Testbox, many: usize) -> Vec<Grant> {
     let mut grants = Vec::new();
     while grants.len() < many {
@@ -67,7 +67,7 @@ async fn a_group_is_posted_job_by_job_and_closed(store: Store) {
     end(&mut testbox, &grant, "success").await;
     let second = submit(&http, &named(2)).await;
     assert_eq!(second["shard_of"], json!(whole));
-    // What is posted twice joins once.
+    // A job that is posted twice joins once.
     assert_eq!(submit(&http, &named(2)).await["job_id"], second["job_id"]);
     let shown = http
         .get("/scheduler/v1/groups/run-7?account=alice")
@@ -106,7 +106,7 @@ async fn a_group_is_posted_job_by_job_and_closed(store: Store) {
     http.get("/scheduler/v1/groups/run-8?account=alice")
         .await
         .refused(404);
-    // What failed of it runs again in a group of its own.
+    // Its failed jobs run again in a new group.
     let again = rerun(&http, &whole, &json!({"failed": true})).await;
     let grant = take(&mut testbox, 1).await.remove(0);
     assert_eq!(grant.job["nr"], 2);
@@ -161,7 +161,8 @@ async fn what_failed_runs_again(store: Store) {
     }
 }
 
-/// It read "job N succeeded: nothing failed", of a group that was stopped when its only job had succeeded.
+/// Regression: a group that was stopped after its only job had succeeded had the reason "job N succeeded: nothing
+/// failed".
 async fn a_group_that_failed_without_a_failed_job_says_so(store: Store) {
     let scheduler = Scheduler::start(store).await;
     let http = scheduler.http();

@@ -18,7 +18,7 @@ impl Machine {
         machine
     }
 
-    /// So much of its memory is in use, and for so long something waits for a CPU, percent.
+    /// Sets the used memory and the CPU pressure, percent.
     fn is(&self, used: u64, pressure: u64) {
         let total_kb = 16 << 20;
         let available_kb = total_kb * (100 - used) / 100;
@@ -28,7 +28,7 @@ impl Machine {
         self.put("proc/meminfo", &memory);
     }
 
-    /// Whole, as the kernel's own are.
+    /// Replaces a file atomically, like the kernel's own files.
     fn put(&self, file: &str, text: &str) {
         let file = self.0.path().join(file);
         fs::create_dir_all(file.parent().expect("a parent")).expect("a folder");
@@ -37,7 +37,7 @@ impl Machine {
         fs::rename(next, file).expect("a file");
     }
 
-    /// An agent on it that runs as many jobs as a test makes.
+    /// Starts an agent on it that runs as many jobs as a test creates.
     fn agent(&self, scheduler: &Scheduler, host: &str) -> Agent {
         let root = self.root();
         let more = [
@@ -64,7 +64,7 @@ async fn host(http: &Http, name: &str) -> Option<Value> {
     (reply.status == 200).then(|| reply.json())
 }
 
-/// Waits until a host asks for work and is loaded, or not.
+/// Waits until a host asks for work, loaded or not as requested.
 async fn is_seen(http: &Http, name: &str, loaded: bool) {
     let what = format!("{name} is loaded: {loaded}");
     eventually(&what, async || {
@@ -74,7 +74,7 @@ async fn is_seen(http: &Http, name: &str, loaded: bool) {
     .await;
 }
 
-/// Waits until a host that asks for work has told this pressure, percent.
+/// Waits until a host that asks for work has reported this pressure, percent.
 async fn is_pressed(http: &Http, name: &str, pressure: u64) {
     let what = format!("{name} has a pressure of {pressure} %");
     eventually(&what, async || {
@@ -85,7 +85,7 @@ async fn is_pressed(http: &Http, name: &str, pressure: u64) {
     .await;
 }
 
-/// Where a job ran, once it has ended.
+/// Returns the host of a job, once it has ended.
 async fn ran_on(http: &Http, id: &str) -> String {
     eventually("the job has ended", async || {
         let job = http.job(id).await;

@@ -218,7 +218,7 @@ fn once(account: &str) -> Value {
     jobs::with(jobs::dc(account), &json!({"retry": 0}))
 }
 
-/// A host fails jobs of two accounts until it is put aside.
+/// Makes a host fail jobs of two accounts until it is suspect.
 async fn becomes_suspect(http: &Http, testbox: &mut Testbox) {
     for account in ["alice", "bob", "alice"] {
         http.submit(&once(account)).await;

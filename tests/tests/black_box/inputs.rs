@@ -47,7 +47,7 @@ impl Lab {
         (log(&self.http, &id).await, job)
     }
 
-    /// What the agent said of a job that it gave inputs, so often.
+    /// Returns the number of jobs that fetched this number of bytes for their inputs, from the agent's log.
     fn fetches(&self, bytes: u64) -> usize {
         let log = self.agent.log();
         let lines = log.lines().filter(|line| line.contains("has its inputs"));
@@ -62,7 +62,7 @@ fn agent(scheduler: &Scheduler, work: &Path) -> Agent {
     Agent::start(&scheduler.url(), "host-1", &more)
 }
 
-/// The file of a chunk, or of a file in an agent's cache, that has this digest.
+/// Returns the file of a chunk, or of a file in an agent's cache, with this digest.
 fn file_of(folder: &Path, digest: &str) -> std::path::PathBuf {
     folder.join(&digest[..2]).join(digest)
 }

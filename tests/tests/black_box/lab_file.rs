@@ -39,7 +39,7 @@ impl Admin {
         fairlead(self.scheduler().folder(), &variables, words)
     }
 
-    /// What `plan` prints, by its exit code.
+    /// Returns the output of `plan` with this exit code.
     fn plan(&self, code: i32) -> String {
         self.run(&["plan", "lab.yaml"]).expect_code(code).to_owned()
     }
@@ -49,7 +49,7 @@ impl Admin {
         ran.expect_code(0).to_owned()
     }
 
-    /// Until a list of the lab has what was done: it may lag behind.
+    /// Waits until a list of the lab shows the changes, because it may lag behind.
     async fn settled(&self) {
         eventually("the lab is as its file says", async || {
             let ran = self.run(&["plan", "lab.yaml"]);
@@ -232,7 +232,7 @@ async fn a_wrong_file_is_refused_before_anything_is_done(store: Store) {
     gone.expect_code(2);
     assert!(gone.err.contains("nowhere.yaml"), "{}", gone.err);
     assert!(admin.queue("a").await.is_none());
-    // What only the scheduler can judge stops the rest, and names it.
+    // A problem that only the scheduler can detect stops the rest, and is named.
     admin.write("queues:\n  a: {weight: 9}\naccounts:\n  root: {hosts: [x]}\n");
     let refused = admin.run(&["apply", "lab.yaml", "--yes"]);
     refused.expect_code(3);

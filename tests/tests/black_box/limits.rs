@@ -49,7 +49,7 @@ async fn row_09_a_stage_that_takes_too_long_is_stopped(store: Store) {
     let grant = testbox.take().await;
     assert_eq!(testbox.report(&grant, "job_stage=setup").await.status, 200);
     told_to_stop(&testbox, &id).await;
-    // What it had is kept.
+    // Its results are kept.
     let end = "job_stage=finish&job_health=timeout_setup&job_data_readiness=incomplete";
     assert_eq!(testbox.report(&grant, end).await.status, 200);
     let job = http.job(&id).await;

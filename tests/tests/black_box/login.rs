@@ -6,7 +6,7 @@ use fairlead_tests::{Guarded, Ran, Scheduler, Store, fairlead, on_terminal};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A lab with tokens, and the folder of somebody who has one.
+/// A lab with tokens, and the folder of a user with a token.
 struct Person {
     scheduler: Scheduler,
     token: String,
@@ -47,7 +47,7 @@ async fn a_token_is_checked_kept_and_used() {
     ann.run(&server, &["whoami"]).expect_code(3);
     let wrong = ann.run(&server, &["login", "--token", "wrong"]);
     wrong.expect_code(3);
-    // What is typed is not shown.
+    // Typed text is not shown.
     let typed = format!("{}\r", ann.token);
     let ran = on_terminal(ann.home.path(), &server, &["login"], 120, &typed);
     assert!(ran.expect_code(0).contains("you are ann"), "{}", ran.out);

@@ -16,12 +16,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 const JOBS: usize = 200;
-/// A busy machine renews a lease in a second at most, and no job is tried twice.
+/// Lease, ms. A busy machine renews a lease within a second, so no job is tried twice.
 const LEASE_MS: u64 = 6000;
-/// All of it must have ended by then, seconds, also beside a build.
+/// Time limit for the end of everything, seconds, even beside a build.
 const LIMIT_S: u64 = 300;
 
-/// Where each run of a job leaves a line at its start and one at its end.
+/// Record to which each run of a job appends a line at its start and one at its end.
 struct Record {
     folder: TempDir,
 }
@@ -36,7 +36,7 @@ impl Record {
         record
     }
 
-    /// A job's script. Each line is one short append: lines of jobs that run at once do not mix.
+    /// Returns a job's script. Each line is one short append, so lines of concurrent jobs do not mix.
     fn script(&self, seconds: &str) -> String {
         let file = self.folder.path().join("runs");
         let file = file.display();
@@ -47,12 +47,12 @@ impl Record {
         )
     }
 
-    /// What runs jobs that bring no script, in place of the programs of a lab.
+    /// Returns the runner of jobs without a script, in place of the programs of a lab.
     fn runner(&self) -> PathBuf {
         self.folder.path().join("runner")
     }
 
-    /// By job, how often it started and how often it ended.
+    /// Returns the number of starts and ends of each job.
     fn runs(&self) -> BTreeMap<String, (usize, usize)> {
         let text = fs::read_to_string(self.folder.path().join("runs")).unwrap_or_default();
         let mut runs = BTreeMap::new();
@@ -70,7 +70,7 @@ impl Record {
     }
 }
 
-/// Jobs of our examples, expanded by the command as a user would, and shortened to run anywhere.
+/// Returns jobs of our examples, expanded by the command as for a user, and shortened to run anywhere.
 fn jobs_of_examples() -> Vec<Value> {
     let folder = settings::project().join("examples");
     let mut paths: Vec<_> = fs::read_dir(&folder)
@@ -92,7 +92,7 @@ fn jobs_of_examples() -> Vec<Value> {
     all
 }
 
-/// Real jobs of a lab: no script, so the runner takes them.
+/// Returns real jobs of a lab. They have no script, so the runner takes them.
 fn jobs_of_corpus(corpus: &Path) -> Vec<Value> {
     let folder = corpus.join("golden");
     let mut paths: Vec<_> = fs::read_dir(&folder)
@@ -112,7 +112,7 @@ fn jobs_of_corpus(corpus: &Path) -> Vec<Value> {
     paths.iter().filter_map(first).take(50).collect()
 }
 
-/// 200 jobs of two accounts for all three hosts.
+/// Returns 200 jobs of two accounts for all three hosts.
 fn all_jobs(record: &Record) -> Vec<Value> {
     let anywhere = json!({
         "testbox": "dc", "need_memory": "1g", "memory": null, "arch": null, "tbox_group": null,
@@ -168,7 +168,7 @@ async fn ended(http: &Http) -> u64 {
     list.and_then(|list| list["total"].as_u64()).unwrap_or(0)
 }
 
-/// Waits for the last of them; if that takes too long, shows which are open.
+/// Waits for the end of the last job. On a timeout it shows the unfinished ones.
 async fn all_end(http: &Http) {
     let begin = clock::now();
     until("all have ended", 2 * LIMIT_S, async || {

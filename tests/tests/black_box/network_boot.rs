@@ -16,7 +16,7 @@ on_both_stores!(
 
 const MAC: &str = "52-54-00-00-00-0a";
 
-/// What a box with this address is told, waiting so long for a job.
+/// Returns the boot script for a machine with this address.
 async fn boot(http: &Http, mac: &str, more: &str) -> Reply {
     let reply = http.get(&format!("/boot.ipxe/mac/{mac}?{more}")).await;
     assert_eq!(reply.status, 200, "{}", reply.text);
@@ -29,7 +29,7 @@ async fn register(http: &Http, about: &Value) {
     assert_eq!(reply.status, 200, "{}", reply.text);
 }
 
-/// The unpacked files of the job's initrd, which the script names.
+/// Returns the unpacked files of the job's initrd, which the script names.
 async fn initrd(script: &str) -> String {
     let mut lines = script
         .lines()
@@ -127,7 +127,7 @@ async fn secrets_go_to_the_box_that_boots_and_only_if_the_site_says_so(store: St
         let files = initrd(&told).await;
         assert_eq!(files.contains("s3cret-of-alice"), is_given, "{files}");
         assert_eq!(files.contains("secrets_withheld"), !is_given, "{files}");
-        // Whoever has the token alone gets none: the box at another address has another key.
+        // The token alone is not enough: a machine at another address has another key.
         let key = told.find("&secrets_key=").map_or("", |at| &told[at..]);
         let key = key.lines().next().unwrap_or_default();
         let without = initrd(&told.replace(key, "")).await;
@@ -191,7 +191,7 @@ async fn a_job_boots_the_system_that_it_names_or_none(store: Store) {
     assert_eq!(waits["job_stage"], "submit", "{waits}");
     let reason = waits["reason"].as_str().unwrap_or_default();
     assert!(reason.contains(lacks), "{waits}");
-    // Who boots it as it likes needs no kernel.
+    // A machine with its own way of booting needs no kernel.
     let id = http.submit(&job).await.remove(0);
     let path = format!("/scheduler/v1/jobs/dispatch?mac={MAC}&boot_type=native&wait=30");
     let native = http.get(&path).await.json();

@@ -22,12 +22,12 @@ async fn start(store: Store) -> Scheduler {
     Scheduler::start_with(store, &["--webhooks-to", "127.0.0.1:*"]).await
 }
 
-/// A job of alice with more fields.
+/// Returns a job of alice with more fields.
 fn job(more: &Value) -> Value {
     jobs::with(jobs::dc("alice"), more)
 }
 
-/// Runs the one job that waits to its end.
+/// Runs the one waiting job to its end.
 async fn run(testbox: &mut Testbox, end: &str) {
     let grant = testbox.take().await;
     let running = testbox.report(&grant, "job_stage=running").await;
@@ -37,7 +37,7 @@ async fn run(testbox: &mut Testbox, end: &str) {
     testbox.drop_job(&grant.job_id);
 }
 
-/// A webhook that is over.
+/// Returns a webhook that is over.
 async fn over(http: &Http, id: &str) -> Value {
     eventually("it is sent or skipped", async || {
         let list = http.get("/scheduler/v1/webhooks").await.json();

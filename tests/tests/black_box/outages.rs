@@ -15,19 +15,19 @@ async fn health(http: &Http) -> Option<Reply> {
     reply.await.ok()
 }
 
-/// Submits until it is refused for this reason: with 503, and with what to do. What is taken fits nobody.
+/// Submits until it is refused for this reason, with 503 and a hint. Accepted jobs fit no host.
 async fn refused(http: &Http, reason: &str) {
     let job = jobs::with(jobs::dc("alice"), &json!({"need_memory": "900g"}));
     eventually("submits are refused", async || {
         let reply = http.post(SUBMIT, &job).await;
         let refusal = (reply.status != 200).then(|| reply.refused(503))?;
-        // Of one that was on its way as the trouble began nobody knows what became.
+        // The fate of a submit in progress at the start of the trouble is unknown.
         (refusal.code != ErrorCode::Unknown).then(|| {
             assert_eq!(refusal.code, ErrorCode::Unavailable, "{refusal:?}");
         })
     })
     .await;
-    // What was under way as the trouble began tells of its beginning first, a connection that broke.
+    // A request in progress at the start of the trouble first reports that start: a broken connection.
     eventually(&format!("health says {reason}"), async || {
         let told = health(http).await.filter(|reply| reply.status == 503)?;
         told.text.contains(reason).then_some(())
@@ -43,7 +43,7 @@ async fn accepted(http: &Http) -> String {
     .await
 }
 
-/// A job that a real agent runs until the file is there.
+/// Submits a job that a real agent runs until the file exists.
 async fn runs_until(http: &Http, file: &Path) -> String {
     let script = format!("until [ -e {} ]; do sleep 0.1; done", file.display());
     let job = jobs::with(jobs::dc("alice"), &json!({"script": script}));
@@ -64,7 +64,7 @@ async fn ended_well(http: &Http, id: &str) {
     assert_eq!(http.field(id, "attempt").await, "1", "it ran once");
 }
 
-/// A running job ends while the store is in trouble; what it came to counts as soon as there is a store again.
+/// Ends a running job while the store is in trouble. Its result counts as soon as there is a store again.
 async fn endures(
     scheduler: &Scheduler,
     reason: &str,
@@ -128,7 +128,7 @@ async fn trouble_is_told_and_ends_by_itself() {
     ended_well(&scheduler.http(), &later).await;
 }
 
-/// The node that is master, as its number.
+/// Returns the number of the master node.
 async fn master(server: &Server, asked: usize) -> usize {
     let name = server.get(asked, "/_cat/master?h=node").await;
     let digits = name

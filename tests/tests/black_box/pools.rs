@@ -14,7 +14,7 @@ on_both_stores!(
     jobs_that_no_host_runs_and_that_may_begin_get_machines,
 );
 
-/// How long machines may take to come, run jobs and go, seconds: decisions are made every 15 s.
+/// Time for machines to start, run jobs and go, seconds. Decisions are made every 15 s.
 const LIMIT_S: u64 = 300;
 
 async fn set(http: &Http, name: &str, fields: Value) -> Value {
@@ -176,7 +176,7 @@ async fn a_provider_that_fails_is_told_and_bad_pools_are_refused(store: Store) {
     assert_eq!(unknown.refused(404).code.as_str(), "not_found");
 }
 
-/// The testbox asks for work until it gets some.
+/// Lets the testbox ask for work until it gets some.
 async fn asks(http: &Http, asking: &mut JoinSet<Testbox>, mut testbox: Testbox) {
     let path = format!("/scheduler/v1/hosts/{}", testbox.host);
     asking.spawn(async move {
@@ -216,7 +216,7 @@ async fn jobs_pack_so_that_machines_fall_idle(store: Store) {
     assert_eq!(used, vec![first.unwrap_or_default(); 5]);
 }
 
-/// Beside an idle host that cannot run them, and jobs of a paused queue.
+/// The jobs wait beside an idle host that cannot run them, and beside jobs of a paused queue.
 async fn jobs_that_no_host_runs_and_that_may_begin_get_machines(store: Store) {
     let site = Site::new();
     let scheduler = Scheduler::start_with(store, &["--providers", &site.providers()]).await;

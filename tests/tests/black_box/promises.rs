@@ -48,7 +48,7 @@ async fn row_01_restart_loses_no_pending_job(store: Store) {
     }
 }
 
-/// More jobs than one page of the store holds.
+/// Uses more jobs than one page of the store holds.
 async fn a_large_cache_is_whole_again_after_a_restart(store: Store) {
     let mut scheduler = Scheduler::start_with(store, &["--cache-jobs-max", "20000"]).await;
     let http = scheduler.http();
@@ -161,7 +161,7 @@ async fn row_13_a_refused_submit_says_so(store: Store) {
     let scheduler = Scheduler::start(store).await;
     let http = scheduler.http();
 
-    // What is answered as accepted can be read, whatever its fields hold; what is not has a reason.
+    // Accepted jobs can be read, whatever their fields hold; the others have a reason.
     let odd = [
         json!({"nr_run": "abc"}),
         json!({"pp": {"a.b": {"c": [1, "x", null]}}}),

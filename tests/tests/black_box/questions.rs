@@ -20,16 +20,16 @@ on_both_stores!(
     waits_by_priority_and_replicas_are_the_same_by_command_and_api,
 );
 
-/// A sample is of a whole minute, and is stored after that.
+/// Time for a sample, seconds: it covers a whole minute, and is stored afterwards.
 const SAMPLE_S: u64 = 150;
 
-/// What a command prints as JSON.
+/// Returns the JSON that a command prints.
 pub(crate) fn said(lab: &Person, words: &[&str]) -> Value {
     let ran = lab.run(&[words, &["--json"]].concat());
     serde_json::from_str(ran.expect_code(0)).unwrap_or_else(|error| panic!("{words:?}: {error}"))
 }
 
-/// What both answer, once both answer the same and `holds` is true of it: searches lag behind.
+/// Returns the common answer of command and API, once both agree and `holds` is true. Searches lag behind.
 pub(crate) async fn same(
     lab: &Person,
     words: &[&str],
@@ -45,7 +45,7 @@ pub(crate) async fn same(
     .await
 }
 
-/// A host that asked once.
+/// Returns a host that asked once.
 async fn host(http: &Http, name: &str, memory_mb: u32, tags: &[&str]) -> Testbox {
     let mut host = Testbox::dc(http, name, memory_mb);
     host.offer.tags = tags.iter().map(|&tag| tag.to_owned()).collect();
@@ -94,7 +94,7 @@ async fn a_waiting_job_says_what_is_before_it_and_what_would_help(store: Store) 
     }
 }
 
-/// A job of which no constraint alone is in the way.
+/// Tests a job that no single constraint blocks.
 async fn one_constraint_is_not_enough(store: Store) {
     let lab = Person::new(store).await;
     host(&lab.http, "plain", 4 << 10, &[]).await;
@@ -326,7 +326,7 @@ async fn what_happened_at_night_is_a_list(store: Store) {
     );
 }
 
-/// Answers that other tests look at closely: here they are only compared.
+/// Only compares answers that other tests check in detail.
 async fn other_answers_are_the_same_by_command_and_api(store: Store) {
     let lab = Person::new(store).await;
     host(&lab.http, "box", 1 << 10, &[]).await;
@@ -399,7 +399,7 @@ async fn waits_by_priority_and_replicas_are_the_same_by_command_and_api(store: S
     }
 }
 
-/// The table of docs/questions.md names commands, requests and pages that exist.
+/// Checks that the table of docs/questions.md names existing commands, requests and pages.
 #[test]
 fn the_table_of_questions_is_true() {
     let project = settings::project();

@@ -9,7 +9,7 @@ on_both_stores!(
     a_log_is_read_from_where_it_broke,
 );
 
-/// Where results and logs may lie.
+/// Possible places of results and logs.
 const PLACES: [&str; 2] = ["data", "content"];
 
 async fn a_result_is_read_in_part_and_once(store: Store) {
@@ -42,7 +42,7 @@ async fn read_a_result(store: Store, place: &str) {
     assert_eq!(header(&whole, "x-content-type-options"), "nosniff");
     let tag = header(&whole, "etag");
     assert_eq!(whole.text().await.expect("a body"), page);
-    // Who has it gets it no more.
+    // A client that has it does not get it again.
     let again = http.get_with(&path, &[("if-none-match", &tag)]).await;
     assert_eq!(
         (again.status().as_u16(), header(&again, "etag")),

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 on_both_stores!(what_a_lab_ran_is_replayed, a_lab_without_jobs_is_told_so);
 
-/// A port on which nobody listens.
+/// Address on which nobody listens.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 fn folder() -> TempDir {
@@ -25,7 +25,7 @@ fn parsed(ran: &Ran) -> Value {
     serde_json::from_str(ran.expect_code(0)).expect("JSON")
 }
 
-/// The figures of an account in one of the replays.
+/// Returns the figures of an account in one of the replays.
 fn account<'v>(replays: &'v Value, policy: &str, name: &str) -> &'v Value {
     let replays = replays.as_array().expect("a list");
     let replay = replays.iter().find(|replay| replay["policy"] == policy);
@@ -153,7 +153,7 @@ fn a_trace_is_drawn_by_account() {
     );
 }
 
-/// The titles of a chart's panels, without their numbers.
+/// Returns the titles of a chart's panels, without their numbers.
 fn panels(svg: &str) -> Vec<String> {
     let titles = svg.split("<text y=\"-10\"").skip(1).filter_map(|rest| {
         let begin = rest.find('>')? + 1;
@@ -163,7 +163,7 @@ fn panels(svg: &str) -> Vec<String> {
     words.collect()
 }
 
-/// The command is that of the report.
+/// The command is the one in the report.
 #[test]
 fn the_plot_of_the_documents_is_still_made() {
     let here = folder();

@@ -15,7 +15,7 @@ on_both_stores!(
     a_job_whose_output_was_deleted_runs_again,
 );
 
-/// How long all parts of a job may take, seconds.
+/// Time limit for all parts of a job, seconds.
 const END_S: u64 = 240;
 
 fn agent(scheduler: &Scheduler) -> Agent {
@@ -31,7 +31,7 @@ async fn submitted(http: &Http, fields: &Value) -> String {
     http.submit(&jobs::with(job, fields)).await.remove(0)
 }
 
-/// The answer of a job that has ended.
+/// Returns the answer of a job that has ended.
 async fn answer(http: &Http, id: &str) -> Value {
     let path = format!("/r/{id}?format=json");
     until("the job has ended", END_S, async || {
@@ -41,14 +41,14 @@ async fn answer(http: &Http, id: &str) -> Value {
     .await
 }
 
-/// No hit runs as an audit, so each counts.
+/// Turns audits off, so that each reuse counts.
 async fn without_audits(http: &Http) {
     let set = json!({"audit_percent": 0});
     let said = http.post("/scheduler/v1/reuse", &set).await;
     assert_eq!(said.status, 200, "{}", said.text);
 }
 
-/// The job whose result it has; empty: it ran.
+/// Submits a job, and returns the job whose result it has. Empty: it ran.
 async fn taken(http: &Http, fields: &Value) -> String {
     let id = submitted(http, fields).await;
     let answer = answer(http, &id).await;
@@ -58,7 +58,8 @@ async fn taken(http: &Http, fields: &Value) -> String {
         .to_owned()
 }
 
-/// Its result is noted a moment after the end, so a job right behind it may run, too.
+/// Repeats a job until it takes a result. The result is noted shortly after the end, so a job right behind it may run,
+/// too.
 async fn taken_soon(http: &Http, fields: &Value) {
     until("a result is taken", END_S, async || {
         (!taken(http, fields).await.is_empty()).then_some(())

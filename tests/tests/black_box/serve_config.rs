@@ -52,7 +52,7 @@ fn the_origin_of_every_setting_is_shown_and_nothing_starts() {
         "{}",
         table.out
     );
-    // What only all settings together show is checked, too.
+    // Problems that only the combination of all settings shows are checked, too.
     let open = check(text, &[], &[]);
     open.expect_code(2);
     assert!(open.err.contains("--auth"), "{}", open.err);
@@ -95,9 +95,9 @@ fn wrong_keys_and_values_are_refused_with_their_place() {
     assert!(told.to_string().contains("lissten"), "{told}");
 }
 
-/// With this variable the list of keys is written, not only compared.
+/// Variable with which the list of keys is written instead of compared.
 const WRITE: &str = "FAIRLEAD_WRITE_DOCS";
-/// The first lines of that list, in the operator's reference. It ends with an empty line.
+/// First lines of that list, in the operator's reference. It ends with an empty line.
 const HEAD: &str = "| key | value | default | meaning |\n|---|---|---|---|\n";
 
 #[test]

@@ -17,7 +17,7 @@ async fn submit(http: &Http, fields: &Value) -> String {
     http.submit(&json!([job])).await.remove(0)
 }
 
-/// What a submit says of its first job.
+/// Returns the message about the first job of a submit.
 fn message_of(items: &str) -> String {
     let items: Value = serde_json::from_str(items).expect("a list");
     let message = items[0]["message"].as_str();
@@ -28,7 +28,7 @@ async fn answer(http: &Http, id: &str) -> Value {
     http.get(&format!("/r/{id}?format=json")).await.json()
 }
 
-/// The answer of a job, once this holds of it.
+/// Returns the answer of a job, once `holds` is true of it.
 async fn answer_when(http: &Http, id: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
     eventually(what, async || {
         let answer = answer(http, id).await;

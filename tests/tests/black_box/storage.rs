@@ -23,7 +23,7 @@ async fn ask(elastic: &Http, method: Method, path: &str, body: &Value) -> Value 
     reply.json()
 }
 
-/// Makes an index anew, which no node may have. Returns its name.
+/// Creates an index again that no node may have. Returns its name.
 async fn redden(elastic: &Http, prefix: &str, kind: &str) -> String {
     let all = elastic
         .get(&format!("/{prefix}-{kind}*/_mapping"))
@@ -45,7 +45,7 @@ async fn redden(elastic: &Http, prefix: &str, kind: &str) -> String {
     index.clone()
 }
 
-/// Health flapped, because other indices took writes, and `store_writable` stayed 1.
+/// Regression: health flapped, because other indices took writes, and `store_writable` stayed 1.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_index_that_is_gone_is_told_without_a_break_until_it_is_back() {
     const ROUNDS: &str = "fairlead_chore_seconds_count{chore=\"store\"}";
@@ -94,7 +94,7 @@ async fn each_index_that_is_gone_is_told_without_a_break_until_it_is_back() {
     }
 }
 
-/// Another's log is a file that takes nothing, as on a full disk.
+/// Replaces the log of a job by a file that takes no data, as on a full disk.
 fn full_log(scheduler: &Scheduler, job: &str) {
     let log = scheduler.data().join("logs").join(&job[..4]);
     fs::create_dir_all(&log).expect("a folder");
@@ -106,7 +106,7 @@ fn doctor(folder: &Path, scheduler: &Scheduler) -> String {
     fairlead(folder, &[], &words).out
 }
 
-/// Jobs stayed in `post_run` for ever, health was 200, and `doctor` found nothing.
+/// Regression: jobs stayed in `post_run` forever, health was 200, and `doctor` found nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_data_folder_is_told_and_keeps_no_job_from_its_end() {
     let scheduler = Scheduler::start(Store::Embedded).await;
@@ -136,7 +136,7 @@ async fn a_full_data_folder_is_told_and_keeps_no_job_from_its_end() {
     assert!(found.contains("files of jobs were refused"), "{found}");
 }
 
-/// What an agent leaves out is told, and what fits is there.
+/// Checks that files that an agent leaves out are reported, and that the others exist.
 async fn ends_with(http: &Http, files: &[(&str, u32)], kept: &[&str], why: &str) {
     let write = |(name, kb): &(&str, u32)| format!("head -c {kb}k /dev/zero > $RESULT_ROOT/{name}");
     let script = files.iter().map(write).collect::<Vec<_>>().join("\n");

@@ -81,7 +81,7 @@ async fn jobs_of_one_submit_wait_for_those_they_need(store: Store) {
         .refused(400);
 }
 
-/// A submit of two nodes, each of which takes a host of 8 GB.
+/// Returns a submit of two nodes, each of which takes a host of 8 GB.
 fn pair(more: &serde_json::Value) -> serde_json::Value {
     let cluster = json!({"cluster": "cs-s1-c1", "need_memory": "6g", "retry": 0});
     jobs::with(jobs::with(jobs::dc("alice"), &cluster), more)

@@ -24,7 +24,7 @@ async fn shown(terminal: &Terminal, parts: &[&str]) {
     .await;
 }
 
-/// The last whole page, without colours.
+/// Returns the last whole page, without colours.
 fn last_page(printed: &str) -> Vec<String> {
     let pages: Vec<&str> = printed.split("\u{1b}[H").skip(1).collect();
     let whole = |page: &&&str| page.matches("\u{1b}[2K").count() >= 24;
@@ -36,7 +36,7 @@ fn last_page(printed: &str) -> Vec<String> {
     lines.map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// Text without sequences that act on a terminal.
+/// Returns a text without sequences that act on a terminal.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     let mut letters = text.chars();
@@ -105,7 +105,7 @@ async fn a_table_follows_the_jobs_and_fits_its_terminal(store: Store) {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // One that runs is shown with its host. Whoever leaves stops nothing.
+    // A running job is shown with its host. Leaving the table stops no job.
     let ran = lab.run(&["submit", "--parsable", "held.yaml"]);
     let id = ran.expect_code(0).trim().to_owned();
     for (signal, code) in [

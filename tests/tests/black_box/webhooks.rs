@@ -10,7 +10,7 @@ on_both_stores!(
     nobody_is_told_whom_the_operator_does_not_allow,
 );
 
-/// The key of the example of the Standard Webhooks specification.
+/// Key of the example in the Standard Webhooks specification.
 const KEY: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 fn told(receiver: &Receiver, more: &Value) -> Value {

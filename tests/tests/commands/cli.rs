@@ -14,7 +14,7 @@ fn write(folder: &Path, name: &str, text: &str) {
     fs::write(folder.join(name), text).expect("a job file");
 }
 
-/// Expanded jobs as sets of `key: value`, without what is compared by nobody.
+/// Returns expanded jobs as sets of `key: value`, without the fields that are not compared.
 fn comparable(jobs: &Value) -> BTreeSet<String> {
     let left_out = ["job_origin", "testbox", "arch", "tbox_group"];
     let sorted = |job: &Value| {
@@ -52,7 +52,7 @@ fn in_order(value: &Value) -> String {
     }
 }
 
-/// Only where the corpus is; the project's own job files have tests of their own.
+/// Runs only if the corpus exists. The project's own job files have separate tests.
 #[test]
 fn real_job_files_expand_as_their_own_tool_expands_them() {
     let Some(corpus) = settings::corpus() else {

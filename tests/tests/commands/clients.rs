@@ -4,7 +4,7 @@ use std::process::Command;
 
 use fairlead_tests::{Agent, Scheduler, Store, settings};
 
-/// The description of the interface, the types and the calls of the client, and the server's own answers.
+/// Checks the description of the interface, the types and calls of the client, and the server's own answers.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_python_client_passes_its_checks() {
     let scheduler = Scheduler::start(Store::Embedded).await;

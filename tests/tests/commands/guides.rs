@@ -11,7 +11,7 @@ use std::{
 use fairlead_tests::{Agent, Receiver, Scheduler, Store, eventually, settings};
 use tempfile::TempDir;
 
-/// Fenced blocks: what is said behind the fence, and the lines.
+/// Returns the fenced blocks: the text behind the fence, and the lines.
 fn blocks(text: &str) -> Vec<(&str, Vec<&str>)> {
     let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut inside = false;
@@ -29,7 +29,8 @@ fn blocks(text: &str) -> Vec<(&str, Vec<&str>)> {
     found
 }
 
-/// A line without what differs from run to run: words with a digit (ids, times, names of hosts), and spacing.
+/// Returns a line without the parts that differ between runs: words with a digit (ids, times, names of hosts), and
+/// spacing.
 fn comparable(line: &str) -> String {
     let words = line.split_whitespace().map(|word| {
         if word.contains(|c: char| c.is_ascii_digit()) {
@@ -41,7 +42,7 @@ fn comparable(line: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Lines of shown output that the session did not print.
+/// Returns the lines of shown output that the session did not print.
 fn missing<'a>(text: &'a str, printed: &str) -> Vec<&'a str> {
     let printed: BTreeSet<_> = printed.lines().map(comparable).collect();
     blocks(text)
@@ -65,7 +66,7 @@ fn write_files(text: &str, folder: &Path) {
     }
 }
 
-/// The commands of the guide as one script.
+/// Returns the commands of the guide as one script.
 fn commands(text: &str) -> String {
     let mut script = vec!["set -eux"];
     for (info, lines) in blocks(text) {
@@ -77,7 +78,7 @@ fn commands(text: &str) -> String {
     script.join("\n")
 }
 
-/// A shell of somebody who uses this lab.
+/// Returns a shell of a user of this lab.
 fn shell(scheduler: &Scheduler, folder: &Path) -> Command {
     let binaries = settings::binary("fairlead");
     let binaries = binaries.parent().expect("the binaries' folder");
@@ -189,7 +190,7 @@ impl Ci {
         }
     }
 
-    /// Runs a step: how it ends, and what it prints.
+    /// Runs a step. Returns its exit code and output.
     fn step(&self, command: &str, more: &[(&str, &str)]) -> (Option<i32>, String) {
         let mut shell = shell(&self.scheduler, self.folder.path());
         shell.envs(more.iter().copied());

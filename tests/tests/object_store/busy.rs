@@ -9,7 +9,7 @@ use tokio::{
 
 const SLOW_DOWN: &str = "HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-/// The door.
+/// A proxy in front of the object store.
 #[derive(Debug)]
 pub(crate) struct Busy {
     busy: watch::Sender<bool>,
@@ -17,7 +17,7 @@ pub(crate) struct Busy {
 }
 
 impl Busy {
-    /// Before the server that these variables name. They name the door from then on.
+    /// Opens the proxy in front of the server that these variables name. They name the proxy from then on.
     pub(crate) async fn before(variables: &mut [(String, String)]) -> Self {
         let endpoint = variables
             .iter_mut()

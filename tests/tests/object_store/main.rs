@@ -22,7 +22,7 @@ use tempfile::TempDir;
 
 use crate::{busy::Busy, server::Server};
 
-/// Where the content lies: in a part of the bucket, as in a lab that shares one.
+/// Place of the content: a part of the bucket, as in a lab that shares one.
 const CONTENT: [&str; 2] = ["--content", "s3://lab/a/fairlead"];
 
 /// A person's folder, and the lab that they use.
@@ -49,19 +49,19 @@ impl Person {
     }
 }
 
-/// Bytes without a pattern, of some chunks.
+/// Returns bytes without a pattern, for several chunks.
 fn noise(seed: &str) -> Vec<u8> {
     let blocks = (0..50_000).map(|n| digest(format!("{seed} {n}").as_bytes()));
     blocks.collect::<String>().into_bytes()
 }
 
-/// Bytes of chunks that went through the scheduler: put, and read.
+/// Returns the bytes of chunks that went through the scheduler: put, and read.
 async fn moved(scheduler: &Scheduler) -> [f64; 2] {
     let metrics = Metrics::of(&scheduler.http()).await;
     ["put", "read"].map(|verb| metrics.get(&format!("fairlead_content_{verb}_bytes_total")))
 }
 
-/// Puts a folder, has a real agent run a job on it, and gets what the job left.
+/// Puts a folder, has a real agent run a job on it, and gets the job's outputs.
 async fn put_run_and_get(scheduler: &Scheduler) {
     let http = scheduler.http();
     let person = Person::of(scheduler);

@@ -48,9 +48,10 @@ fn a_small_run_measures_all_that_a_large_one_does() {
     assert!(output.status.success(), "{err}");
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let figures = report["figures"].as_array().expect("figures");
-    // Four ways to submit, one a number of agents, the claims' cost, two of the receipts and one of Elasticsearch
-    // beside them; for both numbers of waiting jobs, for two replicas, and beside finished jobs. And the growth from one number
-    // of waiting jobs to the other, and of the engine two a mix of jobs, but one where none fits.
+    // For both numbers of waiting jobs, for two replicas, and beside finished jobs there are: four ways to submit, one
+    // for each number of agents, the claims' cost, two for receipts and one for Elasticsearch beside them. Others are
+    // the growth between the numbers of waiting jobs, and two of the engine for each mix of jobs, except one where none
+    // fits.
     let engine = 3 * 2 - 1;
     let is_layout = |figure: &&Value| figure["what"].to_string().contains("bodies of");
     let (layouts, others): (Vec<&Value>, Vec<&Value>) = figures.iter().partition(is_layout);

@@ -3,7 +3,7 @@
 use fairlead_tests::{Lab, jobs, until};
 use serde_json::json;
 
-/// How long another replica may take to notice, and to do the rest, seconds.
+/// Time for another replica to notice the loss and to do the rest, seconds.
 const LIMIT_S: u64 = 300;
 const JOBS: usize = 3_000;
 

@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use fairlead_tests::{Lab, eventually, jobs};
 use serde_json::json;
 
-/// What fakes the time of one process.
+/// Returns the library that fakes the time of one process.
 fn faketime() -> PathBuf {
     let folders = fs::read_dir("/usr/lib").expect("/usr/lib");
     let places = folders.filter_map(|folder| {

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use fairlead_tests::{Http, Testbox};
 use tokio::task::JoinSet;
 
-/// How long a machine waits for work at one replica, seconds. When none of them has any, it stops.
+/// Time that a machine waits for work at one replica, seconds. It stops when no replica has any.
 const WAIT_S: u32 = 3;
 
-/// Each machine asks one replica, reports the end at the next, and asks there, until nothing is left.
-/// Returns how often each job was handed out.
+/// Runs all jobs. Each machine asks one replica, reports the end at the next, and asks there, until no work is left.
+/// Returns the number of grants of each job.
 pub(crate) async fn run_all(replicas: &[Http], machines: usize) -> BTreeMap<String, usize> {
     let mut running = JoinSet::new();
     for n in 0..machines {

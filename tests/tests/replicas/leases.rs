@@ -10,7 +10,7 @@ use serde_json::json;
 const LEASE: Duration = Duration::from_secs(5);
 const LEASE_WORDS: [&str; 2] = ["--lease", "5s"];
 
-/// A host with a job that runs, all of it at one replica.
+/// Returns a host with a running job, all of it at one replica.
 async fn running(http: &Http) -> (Testbox, Grant) {
     http.submit(&jobs::dc("alice")).await;
     let mut host = Testbox::dc(http, "host-1", 2 << 10);
@@ -19,7 +19,7 @@ async fn running(http: &Http) -> (Testbox, Grant) {
     (host, grant)
 }
 
-/// Its agent says that it lives, as often as agents do, and whether or not anybody hears it.
+/// Sends heartbeats of the host's agent at the usual rate, with or without an answer.
 async fn beats_for(host: &Testbox, time: Duration) {
     let end = clock::now() + time;
     let mut ticks = tokio::time::interval(LEASE / 6);
@@ -29,7 +29,7 @@ async fn beats_for(host: &Testbox, time: Duration) {
     }
 }
 
-/// It is still the first attempt's, at every replica, and its host may go on with it.
+/// Checks that every replica shows the job in its first attempt, and that its host may go on with it.
 async fn goes_on(replicas: &[Http], host: &Testbox, grant: &Grant) {
     for http in replicas {
         let job = http.job(&grant.job_id).await;

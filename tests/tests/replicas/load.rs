@@ -15,16 +15,16 @@ use tokio::task::JoinSet;
 /// Pause between two requests of one stream.
 const EVERY: Duration = Duration::from_millis(25);
 
-/// What came of it.
+/// Result of a load.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// Jobs whose submit was acknowledged.
+    /// Acknowledged jobs.
     pub(crate) ids: Vec<String>,
-    /// Requests that failed, with the client's words.
+    /// Failed requests, with the client's messages.
     pub(crate) failed: Vec<String>,
-    /// Submits that were sent and not answered, and then submitted once more: done or not.
+    /// Submits without an answer, which were then submitted once more. It is unknown whether they were carried out.
     pub(crate) unknown: Vec<String>,
-    /// Requests that were answered.
+    /// Number of answered requests.
     pub(crate) answered: usize,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// One stream of submits and one of questions, by a client with these URLs.
+    /// Starts one stream of submits and one of queries, with a client of these URLs.
     pub(crate) fn start(urls: &[String], account: &str) -> Self {
         let client = Client::new(ClientConfig::new(urls)).expect("URLs");
         let over = Arc::new(AtomicBool::new(false));
@@ -53,7 +53,7 @@ impl Load {
         }
     }
 
-    /// Waits until so many more requests are answered.
+    /// Waits until this number of further requests is answered.
     pub(crate) async fn after(&self, more: usize) {
         let enough = self.answered.load(Ordering::Relaxed) + more;
         eventually("the load goes on", async || {
@@ -62,7 +62,7 @@ impl Load {
         .await;
     }
 
-    /// Stops it, and says what came of it.
+    /// Stops it, and returns the result.
     pub(crate) async fn stop(self) -> Outcome {
         self.over.store(true, Ordering::Relaxed);
         let mut all = Outcome::default();
@@ -99,7 +99,7 @@ async fn submits(client: Client, account: String, (over, answered): Counts) -> O
     outcome
 }
 
-/// Sent, and lost with the replica that had it: nobody but its sender may repeat it.
+/// Returns true if the request was sent, and lost with the replica that had it. Only its sender may repeat it.
 fn is_unknown(error: &ClientError) -> bool {
     matches!(error, ClientError::OutcomeUnknown { .. }) || matches!(error.status(), Some(502 | 504))
 }
@@ -124,7 +124,7 @@ async fn questions(client: Client, (over, answered): Counts) -> Outcome {
     outcome
 }
 
-/// Waits until all these jobs have ended well.
+/// Waits until all these jobs have ended successfully.
 pub(crate) async fn all_end_well(urls: &[String], ids: &[String]) {
     let client = Client::new(ClientConfig::new(urls)).expect("URLs");
     let mut open: Vec<&String> = ids.iter().collect();

@@ -32,7 +32,7 @@ async fn a_host_that_waits_elsewhere_gets_the_job() {
     }
 }
 
-/// Replicas tell each other of the first jobs of a list only; the rest is found in the store.
+/// Replicas only tell each other the first jobs of a list. The rest is found in the store.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_nobody_hinted_reaches_a_host_that_waits_elsewhere() {
     let (_replicas, all) = lab(2).await;
@@ -46,7 +46,7 @@ async fn a_job_that_nobody_hinted_reaches_a_host_that_waits_elsewhere() {
     assert_eq!(answer.jobs[0].job_id, ids[300]);
 }
 
-/// Runs jobs without a pause until one of `ids` comes; normal jobs are there for as long as it may take.
+/// Runs jobs without a pause until one of `ids` arrives. There are enough normal jobs for the longest possible time.
 async fn until_one_of(machine: &mut Testbox, ids: &[String]) -> String {
     eventually("the job is next", async || {
         let grant = machine.take().await;
@@ -83,7 +83,7 @@ async fn set(http: &Http, queue: &str, change: &Value) {
     assert_eq!(reply.status, 200, "{}", reply.text);
 }
 
-/// Runs `n` jobs of equal length, and says how many of them were among `ids`.
+/// Runs `n` jobs of equal length, and returns the number of those in `ids`.
 async fn run(machine: &mut Testbox, n: usize, ids: &[String]) -> usize {
     let mut found = 0;
     for _ in 0..n {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fairlead_tests::{Lab, Scheduler, Site, jobs, until};
 use serde_json::json;
 
-/// How long all of it may take, seconds: another replica decides 15 seconds later.
+/// Time limit for everything, seconds. Another replica decides 15 seconds later.
 const LIMIT_S: u64 = 600;
 const JOBS: usize = 400;
 

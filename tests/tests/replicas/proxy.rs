@@ -24,7 +24,7 @@ struct Proxy {
     _folder: TempDir,
 }
 
-/// The program; it must be there.
+/// Returns the program, which must exist.
 fn haproxy() -> PathBuf {
     let mut places = settings::search_path();
     places.push("/usr/sbin".into());
@@ -152,7 +152,7 @@ async fn behind_haproxy_a_restart_fails_nothing_and_a_loss_nothing_that_is_tried
     all_end_well(&urls, &ids).await;
 }
 
-/// A page in a browser follows one replica, and another one after that died.
+/// A page in a browser follows one replica, and another one after its death.
 #[tokio::test(flavor = "multi_thread")]
 async fn behind_haproxy_a_page_goes_on_when_its_replica_dies() {
     let replicas = Replicas::up(3, &[]).await;
@@ -196,7 +196,7 @@ async fn haproxy_speaks_for_a_scheduler_that_is_away() {
     assert!(said["hint"].is_string(), "{}", refusal.text);
 }
 
-/// The next event of a stream; `None`: it ended.
+/// Returns the next event of a stream. `None`: it ended.
 async fn next_event(stream: &mut reqwest::Response, text: &mut String) -> Option<String> {
     loop {
         if let Some((event, rest)) = text.split_once("\n\n") {
@@ -209,7 +209,7 @@ async fn next_event(stream: &mut reqwest::Response, text: &mut String) -> Option
     }
 }
 
-/// The id of an event.
+/// Returns the id of an event.
 fn id_of(event: &str) -> String {
     let id = event.lines().find_map(|line| line.strip_prefix("id: "));
     id.unwrap_or_else(|| panic!("no id in {event}")).to_owned()

@@ -23,7 +23,7 @@ async fn row_01_killed_replicas_lose_no_pending_job() {
         assert!(!testbox.take_all().await.is_empty(), "five fit into 5 GB");
     }
 
-    // Who took the submits is gone, and does not come back before the other has handed out a part.
+    // The replica that took the submits is gone, and returns only after the other has handed out a part.
     replicas[0].kill();
     let mut ran = Vec::new();
     while ran.len() < 30 {
@@ -135,7 +135,7 @@ fn once_each(handed_out: &BTreeMap<String, usize>, submitted: &[String]) {
     assert_eq!(handed_out.len(), submitted.len(), "jobs were made up");
 }
 
-/// How many seconds from the last id on, and how many ids of each, another job has already.
+/// Number of seconds after the last id in which ids are taken. The next constant is the number of taken ids in each.
 const TAKEN_S: u64 = 10;
 const TAKEN_IDS: u64 = 3;
 
@@ -174,8 +174,8 @@ async fn row_14_create_never_overwrites() {
     }
 }
 
-/// A submit writes two documents. With a node that hangs, one may be there long before the other: the job was handed
-/// out without its body, and ended.
+/// Regression: a submit writes two documents, and a node that hangs may store one long before the other. The job was
+/// then handed out without its body, and ended.
 #[tokio::test(flavor = "multi_thread")]
 async fn row_01_a_job_whose_other_half_comes_late_waits_for_it() {
     let lab = Lab::new();
@@ -192,7 +192,7 @@ async fn row_01_a_job_whose_other_half_comes_late_waits_for_it() {
         .send(Method::DELETE, &path, "", Vec::new())
         .await;
     assert_eq!(gone.status, 200, "{}", gone.text);
-    // Who took the submit knows the body: it was in.
+    // The replica that took the submit knows the body, so it is restarted.
     scheduler.kill();
     scheduler.restart().await;
     let mut host = Testbox::dc(&http, "host-1", 2 << 10);
@@ -204,7 +204,7 @@ async fn row_01_a_job_whose_other_half_comes_late_waits_for_it() {
     assert_eq!(host.ask(30).await[0].job_id, id);
 }
 
-/// The two documents of a job: a state and a body.
+/// Returns the two documents of a job: a state and a body.
 async fn documents_of(elasticsearch: &Http, prefix: &str, id: &str) -> Vec<Value> {
     elasticsearch
         .send(Method::POST, &format!("/{prefix}-*/_refresh"), "", vec![])
@@ -221,7 +221,7 @@ async fn documents_of(elasticsearch: &Http, prefix: &str, id: &str) -> Vec<Value
     hits
 }
 
-/// Ids of the same replica for the next seconds of the same minute.
+/// Returns ids of the same replica for the next seconds of the same minute.
 fn ids_to_come(id: &str) -> Vec<String> {
     let (second, replica) = (&id[..12], &id[12..14]);
     let second: u64 = second.parse().expect("an id begins with its time");
@@ -233,7 +233,7 @@ fn ids_to_come(id: &str) -> Vec<String> {
         .collect()
 }
 
-/// Copies all documents of a job under other ids, as a scheduler of another make might have done.
+/// Copies all documents of a job under other ids, as another make of scheduler might have done.
 async fn occupy(elasticsearch: &Http, prefix: &str, id: &str, ids: &[String]) {
     if ids.is_empty() {
         return;

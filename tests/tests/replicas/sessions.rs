@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 const SHORT_LEASE: [&str; 2] = ["--lease", "4s"];
 const END: &str = "job_stage=finish&job_health=success&job_data_readiness=complete";
 
-/// What a request that may have lost its turn was given.
+/// Returns the grants for a request that may have lost its turn.
 fn given(reply: &Reply) -> Vec<Grant> {
     if reply.status == 409 {
         return Vec::new();
@@ -75,7 +75,7 @@ async fn what_ended_at_one_replica_frees_the_box_at_the_other() {
         ran.push(grant.job_id);
         machine.turn_to(http);
     }
-    // Of jobs that are alike each replica begins with its own: the order is nearly that of their submit.
+    // Each replica begins with its own of several equal jobs, so the order is nearly that of their submit.
     let distinct: BTreeSet<_> = ran.iter().collect();
     assert_eq!(distinct, submitted.iter().collect(), "all, each once");
 }
@@ -131,7 +131,7 @@ async fn a_new_session_elsewhere_loses_the_running_job() {
     })
     .await;
     assert_eq!((&second.job_id, second.attempt), (&id, 2));
-    // What ran before the reboot has no say any more, at no replica.
+    // Sessions from before the reboot are invalid at every replica.
     for http in [&a, &b] {
         let mut before = before.clone();
         before.turn_to(http);

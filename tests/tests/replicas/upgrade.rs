@@ -36,7 +36,7 @@ async fn an_upgrade_fails_no_request_of_clients_that_retry() {
     all_end_well(&urls, &outcome.ids).await;
 }
 
-/// A program that says a version, and ends when it is to serve.
+/// Writes a program that prints a version, and ends when it should serve.
 fn broken_program(folder: &Path) -> String {
     let path = folder.join("broken");
     let script = "#!/bin/sh\n[ \"$1\" = --version ] && echo broken 1 && exit 0\necho out of order >&2\nexit 7\n";

@@ -164,7 +164,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Libraries that would break a crate's promise, whatever version: the engine is pure, the API links no server.
+/// Libraries that would break a crate's promise, in any version: the engine is pure, the API links no server.
 const NEVER: &[(&str, &[&str])] = &[
     (
         "fairlead-crash",
@@ -279,7 +279,7 @@ fn versions_are_at_the_root_only_and_lints_are_shared() {
     }
 }
 
-/// What no part names would never run.
+/// A test target that no part names would never run.
 #[test]
 fn each_test_target_is_in_one_part_of_the_tests() {
     let metadata = metadata();

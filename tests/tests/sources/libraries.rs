@@ -35,7 +35,7 @@ struct Bans {
 struct Ban {
     #[serde(rename = "crate")]
     name: String,
-    /// Libraries that may bring it all the same.
+    /// Libraries that may bring it anyway.
     #[serde(default)]
     wrappers: BTreeSet<String>,
 }
@@ -51,19 +51,19 @@ fn deny() -> Deny {
     toml::from_str(&text).expect("deny.toml has the fields that this test reads")
 }
 
-/// A library that something of the workspace is built with on this machine's target, all features on.
+/// A library that some part of the workspace is built with on this machine's target, with all features.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Library {
     name: String,
-    /// As `deny.toml` names versions that go together: `1`, `0.9`.
+    /// Compatible version in the form of `deny.toml`: `1`, `0.9`.
     version: String,
     license: String,
-    /// Where it comes from; empty for the registry of Rust.
+    /// Source of the library. Empty: the registry of Rust.
     source: String,
 }
 
 impl Library {
-    /// Reads a line of `cargo tree`: `name v1.2.3 (source) (proc-macro)`, and the license behind a tab.
+    /// Parses a line of `cargo tree`: `name v1.2.3 (source) (proc-macro)`, and the license behind a tab.
     fn of(line: &str) -> Option<Self> {
         let (package, license) = line.split_once('\t')?;
         let mut words = package.splitn(3, ' ');
@@ -108,7 +108,7 @@ fn tree(more: &[&str]) -> String {
     String::from_utf8_lossy(&tree.stdout).into_owned()
 }
 
-/// The crates that depend on a library themselves, without itself.
+/// Returns the crates that directly depend on a library.
 fn bringers(name: &str) -> BTreeSet<String> {
     let tree = tree(&["--invert", name, "--depth", "1"]);
     let names = tree.lines().filter_map(|line| line.split(' ').next());
@@ -116,7 +116,7 @@ fn bringers(name: &str) -> BTreeSet<String> {
     others.map(str::to_owned).collect()
 }
 
-/// All libraries, without the workspace's own crates.
+/// Returns all libraries, without the workspace's own crates.
 fn libraries() -> BTreeSet<Library> {
     let tree = tree(&[]);
     let all = tree

@@ -8,8 +8,8 @@ use fairlead_tests::{
     settings,
 };
 
-/// Folders of the scheduler, lowest first, and the lower folders that each may know. Facts are crates of their own, which
-/// all folders may know. Flows know facts, HTTP knows flows.
+/// Folders of the scheduler, lowest first, each with the lower folders that it may know. Facts are separate crates,
+/// which all folders may know. Flows know facts, and HTTP knows flows.
 const ROOMS: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("people", &["core"]),
@@ -164,7 +164,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("server", &["core", "people", "files", "http", "replica"]),
 ];
 
-/// Crates of facts, whose modules the architecture names as it names those of the scheduler's folders.
+/// Crates of facts. The architecture names their modules like those of the scheduler's folders.
 const FACTS: &[&str] = &["base", "lifecycle", "known"];
 
 /// Crates, by their folders of sources.
@@ -200,7 +200,7 @@ fn modules_import_each_other_in_no_circle() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
-/// Simulated agents run it in virtual time, and replay it.
+/// The protocol is pure, because simulated agents run it in virtual time and replay it.
 #[test]
 fn the_agent_s_protocol_has_no_clock_no_io_and_no_chance() {
     let folder = settings::project().join("testbox-client/src/protocol");
@@ -260,7 +260,7 @@ fn the_scheduler_s_rooms_know_only_those_below_them() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
-/// Where the architecture says that something is, it is.
+/// Checks that the things that the architecture names exist in the named places.
 #[test]
 fn the_architecture_names_what_is_there() {
     let root = settings::project();

@@ -10,7 +10,7 @@ fn soak(words: &[&str]) -> Output {
     output.unwrap_or_else(|error| panic!("scripts/soak: {error}"))
 }
 
-/// What `--dry-run` says of a line of its plan.
+/// Returns the plan of `--dry-run` for a line.
 fn planned(words: &[&str], line: &str) -> String {
     let output = soak(words);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

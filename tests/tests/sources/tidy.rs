@@ -8,12 +8,12 @@ use serde_json::Value;
 
 const FILE_LINES_MAX: usize = 500;
 const FUNCTION_LINES_MAX: usize = 60;
-/// Of an arm of a match that does not count among them.
+/// Maximum number of lines of an arm of an exhaustive match.
 const ARM_LINES_MAX: usize = 10;
-/// In tests a function may hold a table of cases or all steps of a model.
+/// Maximum number of lines of a function in tests, which may hold a table of cases or all steps of a model.
 const TEST_LINES_MAX: usize = 140;
 
-/// Banned in Rust sources. Put together here so that this file does not hold them.
+/// Texts that are banned in Rust sources. They are split here so that this file does not contain them.
 const BANNED: &[(&str, &str)] = &[
     (concat!("to", "do!("), "finish it, or leave it out"),
     (concat!("unimpl", "emented!("), "finish it, or leave it out"),
@@ -26,10 +26,10 @@ const BANNED: &[(&str, &str)] = &[
     (concat!("dbg", "!("), "use tracing"),
 ];
 
-/// Banned in tests besides: wait for a condition with a deadline instead.
+/// Texts that are also banned in tests. Wait for a condition with a deadline instead.
 const SLEEPS: &[&str] = &[concat!("thread::sl", "eep"), concat!("time::sl", "eep")];
 
-/// Programs below `tests/` that are no tests themselves: measured as programs, and they may have a timer of their own.
+/// Programs below `tests/` that are not tests. They are measured as programs, and may have their own timer.
 const PROGRAMS: &[&str] = &[
     "tests/bench/src/",
     "tests/faults/src/",
@@ -37,7 +37,7 @@ const PROGRAMS: &[&str] = &[
     "tests/simulation/src/",
 ];
 
-/// Folders of one machine, and hosts of one site: neither belongs in a project.
+/// Folders of one machine, and hosts of one site. Neither belongs in a project.
 const PLACES: &[&str] = &[
     concat!("/ro", "ot/"),
     concat!("/ho", "me/"),
@@ -91,7 +91,7 @@ fn rust_files_are_short_and_begin_with_what_they_own() {
     fail_if_any(&problems);
 }
 
-/// The name of a function that begins on this line, whoever may call it.
+/// Returns the name of a function that begins on this line, with any visibility.
 fn function_name(line: &str) -> Option<&str> {
     let mut code = line.trim_start();
     if let Some(rest) = code.strip_prefix("pub") {
@@ -107,8 +107,8 @@ fn function_name(line: &str) -> Option<&str> {
     words.next().filter(|_| word == "fn")
 }
 
-/// How many lines of a function are an exhaustive match at its top: the compiler counts its arms, and they are one table.
-/// A leftover `_` or an arm that is a program of its own makes it code as any other.
+/// Returns the number of lines of a function that are an exhaustive match at its top. The compiler checks its arms, and
+/// they are one table. With a leftover `_` or a long arm the match counts like any other code.
 fn exhaustive(function: &[&str]) -> usize {
     let first = function.first().copied().unwrap_or_default();
     let indent = " ".repeat(first.len() - first.trim_start().len() + 4);
@@ -139,8 +139,8 @@ fn exhaustive(function: &[&str]) -> usize {
     arms.len()
 }
 
-/// Functions with a body, and the lines of each. Relies on rustfmt: a function's last line is a closing brace at
-/// the indentation of its first.
+/// Returns the functions with a body, and the lines of each. It relies on rustfmt: a function's last line is a closing
+/// brace at the indentation of its first.
 fn functions<'t>(lines: &'t [&'t str]) -> Vec<(&'t str, &'t [&'t str])> {
     let mut found = Vec::new();
     for (at, line) in lines.iter().enumerate() {
@@ -236,7 +236,7 @@ fn nothing_is_unfinished_skipped_or_silenced() {
     fail_if_any(&problems);
 }
 
-/// A process that a test or a measurement leaves behind takes ports and memory from all that come after it.
+/// A process that a test or a measurement leaves behind takes ports and memory from all later ones.
 #[test]
 fn who_starts_processes_has_a_reaper_for_them() {
     let mut problems = Vec::new();
@@ -363,7 +363,7 @@ fn every_link_of_the_documents_leads_somewhere() {
     fail_if_any(&problems);
 }
 
-/// Targets of `[text](target)` that stay inside the project.
+/// Returns the targets of `[text](target)` inside the project.
 fn links(text: &str) -> Vec<&str> {
     text.split("](")
         .skip(1)

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use fairlead_tests::sources::sources;
 
-/// Longest sentence, in words. A colon and a semicolon end one, too.
+/// Maximum length of a sentence, in words. A colon and a semicolon end a sentence, too.
 const WORDS_MAX: usize = 25;
 /// Words that make a clause the subject, as in "what is kept again". Questions may begin with them.
 const CLAUSES: [&str; 6] = ["What", "Who", "Whom", "Whose", "Whoever", "Whichever"];
 
-/// Lines of a page that are prose: no code, tables or headings.
+/// Returns the lines of a page that are prose, without code, tables and headings.
 fn prose(page: &str) -> Vec<&str> {
     let mut is_code = false;
     let lines = page.lines().map(|line| {
@@ -23,7 +23,7 @@ fn prose(page: &str) -> Vec<&str> {
     lines.collect()
 }
 
-/// The header of a source, and the help texts if it has options of a command.
+/// Returns the header of a source, and the help texts if it has options of a command.
 fn comments(source: &str) -> Vec<&str> {
     let header = source.lines().map_while(|line| line.strip_prefix("//!"));
     let header = header.filter(|line| !line.trim_start().starts_with(['|', '#']));
@@ -35,7 +35,7 @@ fn comments(source: &str) -> Vec<&str> {
     header.chain([""]).chain(help).map(str::trim).collect()
 }
 
-/// Paragraphs and items of lists, each in one line and with a word for each piece of code.
+/// Returns paragraphs and list items, each as one line with a word for each piece of code.
 fn paragraphs(lines: &[&str]) -> Vec<String> {
     let mut found = vec![String::new()];
     for line in lines {
@@ -71,7 +71,7 @@ fn sentences(paragraph: &str) -> Vec<String> {
     found.into_iter().map(|words| words.join(" ")).collect()
 }
 
-/// The fault of a sentence, if it has one.
+/// Returns the fault of a sentence, if it has one.
 fn fault(sentence: &str) -> Option<String> {
     let words = sentence
         .split(' ')

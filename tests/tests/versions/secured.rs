@@ -10,8 +10,8 @@ use fairlead_tests::{
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// A job is submitted, run by a real agent, and found again; queues and accounts are kept; a restart loses
-/// none of it. No secret is in the log.
+/// Submits a job, has a real agent run it, and finds it again. Queues and accounts are kept, and a restart loses
+/// nothing. No secret is in the log.
 async fn all_of_it_works(login: &Login<'_>) {
     let mut scheduler = login.scheduler(&[]).await;
     let http = scheduler.http();
@@ -61,8 +61,7 @@ async fn an_api_key_with_the_role_of_the_guide_may_do_all_of_it() {
     all_of_it_works(&Secured::shared().key().await).await;
 }
 
-/// The role that runs, and nothing more, is enough once another one has set up: making the first account
-/// does.
+/// The role that only runs is enough after another user has set up the lab, for example by creating the first account.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_runs_need_not_be_who_sets_up() {
     let server = Secured::shared();
@@ -79,7 +78,7 @@ async fn who_runs_need_not_be_who_sets_up() {
     all_of_it_works(&runner).await;
 }
 
-/// A lab with an index of each kind of small documents: its move needs one right more, once.
+/// Tests a lab with an index for each kind of small documents. Its move needs one more right, once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lab_of_before_is_moved_by_who_may_manage_it() {
     let server = Secured::shared();
@@ -107,7 +106,7 @@ async fn a_lab_of_before_is_moved_by_who_may_manage_it() {
     assert_eq!(alice.expect("the queue")["weight"], 30);
 }
 
-/// `keep_months` was taken, and nothing was ever deleted.
+/// Regression: `keep_months` was accepted, but nothing was ever deleted.
 #[tokio::test(flavor = "multi_thread")]
 async fn months_are_deleted_only_by_who_may() {
     let server = Secured::shared();
@@ -131,7 +130,7 @@ async fn months_are_deleted_only_by_who_may() {
     let may = server.user_of(&other.prefix, &more).await;
     let may = may.scheduler(&[]).await;
     assert_eq!(put(may.http(), 12).await.status, 200);
-    // What each replica is told itself is said by its log and its health.
+    // The log and health of each replica report its own settings.
     let own = server.user().await;
     let scheduler = own.scheduler(&["--keep-months", "12"]).await;
     eventually("it says so at its start", async || {
@@ -141,7 +140,7 @@ async fn months_are_deleted_only_by_who_may() {
     .await;
 }
 
-/// What the launcher remembers is enough to start a replica again, and holds no secret.
+/// Checks that the launcher's records are enough to restart a replica, and hold no secret.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_launchers_replicas_log_in() {
     let server = Secured::shared();
@@ -196,7 +195,8 @@ async fn logins_that_are_none_are_refused_at_the_start() {
     told(&both.err, &["an API key", "hint:"]);
 }
 
-/// A password that changes under a scheduler: it says so, refuses, and goes on by itself when it can.
+/// Tests a password that changes under a scheduler. It reports that, refuses requests, and goes on by itself when it
+/// can.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_login_that_is_good_no_more_is_told_and_waited_for() {
     let server = Secured::shared();
@@ -232,7 +232,7 @@ async fn a_login_that_is_good_no_more_is_told_and_waited_for() {
     assert!(!scheduler.log().contains("secret-"), "{}", scheduler.log());
 }
 
-/// Each right of the roles is needed: without it, the start says its name.
+/// Checks that each right of the roles is needed. Without it, the start names it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_right_that_is_lacking_is_named_at_the_start() {
     let server = Secured::shared();

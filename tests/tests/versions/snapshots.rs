@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-/// Asks Elasticsearch, which must answer with success.
+/// Sends a request to Elasticsearch, which must answer with success.
 async fn ask(elastic: &Http, method: Method, path: &str, body: &Value) -> Value {
     let body = if body.is_null() {
         Vec::new()
@@ -28,7 +28,7 @@ async fn take(http: &Http, testbox: &mut Testbox) -> (String, Grant) {
     (id, grant)
 }
 
-/// Submits until it is told to stop, and tells what was acknowledged.
+/// Submits until it is told to stop, and records the acknowledged jobs.
 async fn submit_all_the_time(
     http: &Http,
     mut stop: tokio::sync::watch::Receiver<bool>,

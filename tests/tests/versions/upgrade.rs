@@ -67,7 +67,7 @@ async fn what_was_stored_is_all_there(store: Store) {
     }
 }
 
-/// Asks as an old agent does, byte for byte but for the `fields` named here.
+/// Asks like an old agent, byte for byte except for these `fields`.
 async fn consume(boxes: &Http, old: &Recorded, host: &str, fields: Value) -> Value {
     let request = jobs::with(old.lab["agent"]["consume"].clone(), &fields);
     let path = format!("/scheduler/v1/testboxes/{host}/consume");
@@ -78,7 +78,7 @@ fn grants(answer: &Value) -> Vec<Grant> {
     serde_json::from_value(answer["jobs"].clone()).expect("grants")
 }
 
-/// Reports, output and results in the words of an old agent.
+/// Sends reports, output and results in the form of an old agent.
 async fn run(boxes: &Http, grant: &Grant) {
     let (id, token) = (&grant.job_id, format!("job_token={}", grant.job_token));
     let update = format!(
