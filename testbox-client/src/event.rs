@@ -105,7 +105,7 @@ impl Events {
     /// Sends an event, unless nobody listens or the queue is full.
     pub(crate) fn send(&self, event: AgentEvent) {
         if let Some(listener) = &self.0 {
-            // A full channel is the listener's own choice of a bound.
+            // The listener chose the bound of the channel, so a full one drops events.
             let _ = listener.try_send(event);
         }
     }

@@ -122,7 +122,7 @@ fn nics(root: &Path) -> BTreeMap<String, Vec<String>> {
     let nic = |path: &PathBuf| {
         let driver = fs::read_link(path.join("device/driver")).ok();
         if !path.join("device").exists() {
-            // A bridge, a tunnel, the loopback.
+            // Skips bridges, tunnels and the loopback.
             return None;
         }
         let driver = driver.map(|driver| name_of(&driver).to_owned());

@@ -17,7 +17,7 @@ pub(super) fn files() -> Vec<RawFd> {
     let entries = fs::read_dir(OPEN).into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let numbers: Vec<RawFd> = numbers.filter(|number| *number >= FIRST).collect();
-    // The folder itself was open, too.
+    // The list includes the file of the folder itself.
     let is_open = |number: &RawFd| {
         let link = Path::new(OPEN).join(number.to_string());
         fs::symlink_metadata(link).is_ok()
@@ -39,7 +39,7 @@ pub(super) fn close_files(files: Vec<RawFd>) {
 pub(super) fn take_ignored_signals() {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     for number in ignored(&status).filter(|number| !LEFT_OUT.contains(number)) {
-        // Taken for good, also when nobody listens.
+        // The handler stays installed, even without a listener.
         if let Err(error) = signal(SignalKind::from_raw(number)) {
             tracing::warn!(number, %error, "jobs ignore a signal that the agent's parent ignored");
         }

@@ -34,7 +34,7 @@ impl JobLine {
     }
 
     async fn say(&self, event: impl FnOnce(Key) -> Event) {
-        // Nobody listens when the agent has gone already.
+        // The receiver is gone if the agent has ended.
         let _ = self.events.send(event(self.key.clone())).await;
     }
 

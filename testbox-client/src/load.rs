@@ -51,7 +51,7 @@ pub(crate) fn measure(root: &Path) -> Option<Measured> {
         let top = root.join(top);
         within.filter_map(move |group| of_group(&top.join(group), names))
     });
-    // The machine may have less than a control group allows, and the other way round.
+    // Either the machine or a control group may be the tighter limit.
     let tightest =
         bounds
             .filter(|bound| bound.total < machine.total)
@@ -96,7 +96,7 @@ fn groups(text: &str) -> Vec<(&'static str, PathBuf, Names)> {
     let group = |line: &str| {
         let mut parts = line.splitn(3, ':');
         let (number, parts_of, path) = (parts.next()?, parts.next()?, parts.next()?);
-        // Below the mount, and never beside it.
+        // The path must stay below the mount.
         let path: PathBuf = path
             .split('/')
             .filter(|part| !matches!(*part, "" | "." | ".."))

@@ -28,7 +28,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // To close the file is not enough: a process that is being started has a copy until it runs its program.
+        // Closing the file is not enough: a child process has a copy until it runs its program.
         if let Err(error) = flock(&self.0, FlockOperation::Unlock) {
             tracing::warn!(%error, "cannot unlock a file");
         }

@@ -306,12 +306,12 @@ fn main() -> ExitCode {
         token::hide(token);
     }
     let served = args.config().and_then(|config| {
-        // Not before: one of them may have the token.
+        // The files are closed only now, because one of them may hold the token.
         inherited::close_files(inherited);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()?;
-        // Boxed: `block_on` holds a copy of the future for each way in which it waits.
+        // The future is boxed, because `block_on` holds a copy of it for each way of waiting.
         let serving: Pin<Box<dyn Future<Output = anyhow::Result<()>>>> = Box::pin(serve(config));
         runtime.block_on(serving)
     });

@@ -84,7 +84,7 @@ impl Remover {
             Ok(entries) => entries,
             Err(error) => return self.note(Err(error)),
         };
-        // One at a time: a job may leave millions.
+        // The entries are read one at a time, because a job may leave millions.
         for entry in entries {
             let entry = match entry {
                 Ok(entry) => entry,
@@ -96,7 +96,7 @@ impl Remover {
             }
             let mut outcome = self.remove_entry(folder, name, kind);
             if outcome == Err(Errno::ACCESS) {
-                // Its owner may have taken away the right to write.
+                // The owner may have removed the write permission.
                 let here = folder.unwrap_or(&self.top);
                 outcome = fchmod(here, Mode::RWXU);
                 outcome = outcome.and_then(|()| self.remove_entry(folder, name, kind));
@@ -130,7 +130,7 @@ impl Remover {
         loop {
             self.made += 1;
             let up = CString::new(format!(".removed-{}", self.made)).map_err(|_| Errno::INVAL)?;
-            // To move one changes it, so it must be writable.
+            // A move changes the folder itself, so it must be writable.
             let moved = renameat(here, name, &self.top, &up).or_else(|error| match error {
                 Errno::ACCESS | Errno::PERM => {
                     rustix::fs::chmodat(here, name, Mode::RWXU, AtFlags::empty())?;
@@ -139,7 +139,7 @@ impl Remover {
                 other => Err(other),
             });
             match moved {
-                // The job has one of that name.
+                // The job has a folder of that name.
                 Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => {}
                 Err(error) => return Err(error),
                 Ok(()) => {

@@ -72,7 +72,7 @@ fn scan(mut console: Box<dyn Read>) -> io::Result<Option<Crash>> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-        // Nothing that follows changes the name.
+        // Later lines cannot change the name.
         if let Some(crash) = scanner.found() {
             return Ok(Some(crash.clone()));
         }
@@ -130,7 +130,7 @@ fn not_written(error: &io::Error) -> ExitCode {
 }
 
 fn complain(text: &str) {
-    // Nobody is left to tell if this fails, too.
+    // If this fails, too, the error cannot be reported.
     drop(writeln!(io::stderr(), "error: {text}"));
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn from_stdin() -> anyhow::Result<String> {
     stdin
         .read_to_string(&mut text)
         .context("cannot read the token from standard input")?;
-    // Only what `hide` made is there to be emptied; a pipe is empty, and another file is its owner's.
+    // Only a memory file made by `hide` is emptied. A pipe is already empty, and another file belongs to its owner.
     if is_hidden(&stdin) {
         ftruncate(&stdin, 0)?;
     }

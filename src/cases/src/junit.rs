@@ -17,7 +17,7 @@ pub(crate) fn cases(bytes: &[u8]) -> Result<Vec<Case>, String> {
     if !head.windows(ELEMENT.len()).any(|window| window == ELEMENT) {
         return Ok(Vec::new());
     }
-    // The reader makes all of the file at once, and an element is far larger in memory than in a file.
+    // The reader parses the whole file at once, and an element is far larger in memory than in the file.
     let begins = |two: &[u8]| two[0] == b'<' && two[1] != b'/';
     if bytes.windows(2).filter(|two| begins(two)).count() > FILE_CASES_MAX {
         return Err(format!("has more than {FILE_CASES_MAX} elements"));
@@ -48,7 +48,7 @@ fn case(one: TestCase, suite: &str) -> Case {
     let name = if group.is_empty() {
         own
     } else {
-        // A long name of a suite would be there once for each of its cases.
+        // A long suite name would be repeated in each of its cases.
         format!("{}/{own}", cut(group, NAME_BYTES_MAX))
     };
     let said = |message: &str, text: &str| {

@@ -296,7 +296,7 @@ mod tests {
             ("io/reads", Outcome::Passed),
             ("io/writes", Outcome::Failed),
             ("net/connects", Outcome::Passed),
-            // It failed, and none of its subtests did.
+            // The point failed, but none of its subtests did.
             ("net", Outcome::Failed),
             ("rest", Outcome::Passed),
         ]);

@@ -129,7 +129,7 @@ async fn all_of(account: &str, client: &Client) -> Result<Vec<ContentView>, Fail
             .contents(account, after.as_deref(), Some(PAGE))
             .await?;
         all.extend(page.content);
-        // A list that does not go on would be read for ever.
+        // A list that does not advance would be read forever.
         if page.next.is_none() || page.next <= after {
             return Ok(all);
         }

@@ -92,7 +92,7 @@ async fn named(id: &str, client: &Client) -> Result<(Digest, String), Failure> {
         ));
     }
     let job = client.job(id).await?;
-    // A job file names paths in `outputs`; the scheduler puts the id there when they are in.
+    // A job file names paths in `outputs`. The scheduler replaces them by the id when the outputs are stored.
     let outputs = job.get("outputs").and_then(Value::as_str);
     match outputs.and_then(|outputs| outputs.parse().ok()) {
         Some(digest) => Ok((digest, id.to_owned())),

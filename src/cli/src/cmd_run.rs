@@ -70,7 +70,7 @@ pub(crate) async fn run(args: &RunArgs, context: &Context) -> anyhow::Result<u8>
     let machine = Machine::of_process();
     let built_in = SiteDefaults::default();
     let jobs_max = args.jobs_max.unwrap_or(machine.processors);
-    // So that jobs which do not say how much they need can use every place.
+    // With this default, jobs without a memory requirement can use all slots.
     let memory_mb = (machine.memory_mb / jobs_max.max(1)).clamp(1, built_in.memory_mb);
     let site = SiteDefaults {
         memory_mb,
@@ -290,7 +290,7 @@ async fn stop_until_over(
     these: impl Fn(&Tracked) -> bool,
 ) {
     let is_left = |job: &Tracked| !job.is_over() && these(job);
-    // A job may have been waiting a moment ago and be held now: so again and again.
+    // A job that was waiting may be held a moment later, so this is repeated.
     while follower.jobs().iter().any(is_left) {
         stop_jobs(client, follower, is_to_stop).await;
         clock::pause(STOP_EVERY).await;

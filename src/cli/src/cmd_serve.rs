@@ -206,7 +206,7 @@ pub(crate) async fn run(args: &ServeArgs, context: &Context) -> anyhow::Result<u
     }
     logging::start("info", args.log_format, &context.env)?;
     raise_open_files();
-    // Before the start: a signal during it must not leave a half-made store.
+    // Signals are caught before the start, because a signal during it must not leave a half-made store.
     let mut signals = Signals::catch()?;
     let server = start(config).await?;
     let url = server.url();

@@ -99,7 +99,7 @@ pub(crate) async fn run(args: &SubmitArgs, context: &Context) -> anyhow::Result<
     if !context.json && !args.shown.parsable {
         context.output.line(&format!("submit_id={submit_id}"));
     }
-    // Ctrl-C has a meaning while jobs are followed; without -m it just ends the process.
+    // Ctrl-C is handled only while jobs are followed; without -m it ends the process.
     let mut signals = args.monitor.then(Signals::catch).transpose()?;
     let reports = send(args, &entries, &client, signals.as_mut(), context).await?;
     let refused = reports.iter().any(|report| !report.accepted());
@@ -299,7 +299,7 @@ fn write(files: &[FileJobs], folder: &Path, context: &Context) -> Result<(), Fai
         let stem = if stem == "-" { "stdin".into() } else { stem };
         for (n, job) in file.jobs.iter().enumerate() {
             let mut name = format!("{stem}-{:0digits$}.yaml", n + 1);
-            // Two files of one name from different folders.
+            // Two files in different folders may have the same name.
             for again in 2.. {
                 if !written.contains(&name) {
                     break;

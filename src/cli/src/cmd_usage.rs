@@ -50,7 +50,7 @@ async fn wanted(by: &str, report: &UsageReport, client: &Client) -> BTreeMap<Str
     if by != "queue" {
         return BTreeMap::new();
     }
-    // Best effort: the table goes without.
+    // Without this list, the table lacks a column.
     let queues = client.queues().await.unwrap_or_default();
     let ran = |name: &str| report.rows.iter().any(|row| row.name == name);
     let queues: Vec<_> = queues

@@ -51,7 +51,7 @@ pub(crate) struct WatchArgs {
 
 pub(crate) async fn run(args: &WatchArgs, context: &Context) -> anyhow::Result<u8> {
     let mut config = context.settings()?.client_config();
-    // A scheduler that is away is said to be away, and asked again by the next look.
+    // An unreachable scheduler is reported, and asked again by the next update.
     (config.retry_for, config.request_timeout) = (Duration::ZERO, LOOK_LIMIT);
     let client = Client::new(config).map_err(Failure::from)?;
     let watched = Watched::of(&args.selector, context, &client).await?;
@@ -204,7 +204,7 @@ impl Watch<'_> {
                 self.last = Some(look);
                 return self.check_missing(now);
             }
-            // Nobody waits for a scheduler that was never there.
+            // A scheduler that was never reachable is not awaited.
             Ok(Err(failure)) if failure.may_pass && self.last.is_some() => failure.message,
             Ok(Err(failure)) => return Err(failure),
             Err(_) => format!("no answer within {}s", LOOK_LIMIT.as_secs()),
@@ -353,7 +353,7 @@ async fn leaving(screen: &Screen) {
         match screen.key().await {
             Ok(key) if LEAVE_KEYS.contains(&key) => return,
             Ok(_) => {}
-            // A terminal that is gone hangs up.
+            // A closed terminal sends SIGHUP, which ends the wait.
             Err(_) => return pending().await,
         }
     }

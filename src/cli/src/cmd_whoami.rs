@@ -16,7 +16,7 @@ pub(crate) async fn run(_: &WhoamiArgs, context: &Context) -> anyhow::Result<u8>
     let settings = context.settings()?;
     let client = context.client()?;
     let account = client.whoami().await.map_err(Failure::from)?;
-    // An open lab takes the name that a job says.
+    // An open lab accepts the account name of a job.
     let is_open = account.my_account.is_empty();
     let name = if is_open {
         settings.account.value.clone().unwrap_or_default()

@@ -65,7 +65,7 @@ impl Context {
         }
         match client.whoami().await {
             Ok(account) if !account.my_account.is_empty() => Ok(Some(account.my_account)),
-            // An open lab, or a scheduler of before, which does not say.
+            // The lab is open, or an older scheduler does not report the account.
             Ok(_) => Ok(said),
             Err(error) if error.status() == Some(404) => Ok(said),
             Err(error) => Err(error.into()),

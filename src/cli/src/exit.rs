@@ -93,7 +93,7 @@ impl std::error::Error for Failure {}
 
 impl From<JobFileError> for Failure {
     fn from(error: JobFileError) -> Self {
-        // Its text has place, snippet and hint already.
+        // Its text already has place, snippet and hint.
         Self::usage(error.to_string(), "")
     }
 }
@@ -228,7 +228,7 @@ pub(crate) fn object(error: &anyhow::Error) -> Value {
         ),
         None => (name_of(exit_code), format!("{error:#}"), ""),
     };
-    // The text of a job file's fault has its hint behind it.
+    // The text of a job file's error ends with its hint.
     let (message, hint) = match message.split_once("\nhint: ") {
         Some((message, own)) if hint.is_empty() => (message.to_owned(), own.to_owned()),
         _ => (message, hint.to_owned()),

@@ -209,7 +209,7 @@ impl Follower {
         }
         self.pages = pages;
         if all_done_so_far && !self.done() {
-            // The list has shown its end, and some jobs were in no page yet: begin anew.
+            // The list has reached its end, but some jobs were on no page yet: start again.
             self.from = None;
         }
         Ok(())
@@ -222,7 +222,7 @@ impl Follower {
                 continue;
             }
             let mut seen = client.job(&job.job_id).await?;
-            // In a list it is how far they are, here how many were asked for.
+            // In a list this field is the progress, here the requested number.
             seen.shift_remove("shards");
             if let Ok(seen) = serde_json::from_value(serde_json::Value::Object(seen)) {
                 job.see(seen, clock::monotonic());

@@ -150,7 +150,7 @@ fn run(command: &Command, context: &Context) -> anyhow::Result<u8> {
         logging::start("error", LogFormat::Text, &context.env)?;
     }
     let ended = runtime.block_on(command.run(context));
-    // A read of stdin that nobody answers must not keep the process.
+    // A pending read of stdin must not keep the process alive.
     runtime.shutdown_background();
     ended
 }

@@ -158,12 +158,12 @@ mod tests {
         let cases: [(&[&[u8]], &str); 10] = [
             (&[b"plain \xc3\xa4\ttab\n"], "plain \u{e4}\ttab\n"),
             (&[b"\x1b[31mred\x1b[0m \x1b]0;title\x07x\n"], "red x\n"),
-            // A sequence over two pieces, and a letter over three.
+            // An escape sequence over two pieces, and a letter over three.
             (
                 &[b"a\x1b[3", b"1mb\xe2", b"\x82", b"\xac\n"],
                 "ab\u{20ac}\n",
             ),
-            // One that never ends takes no other line with it.
+            // An unterminated sequence removes no further line.
             (&[b"\x1b]0;never\nnext\n"], "\nnext\n"),
             (&[b"50%\r100%\r\ndone\r", b"\nend"], "50%\n100%\ndone\nend"),
             (&[b"over\x08\x08\x7fwrite\x07\n"], "overwrite\n"),

@@ -76,7 +76,7 @@ impl<'a> Progress<'a> {
     pub(crate) fn show(&mut self, jobs: &[Tracked]) {
         for job in jobs {
             let (now, is_over) = (job.stage(), job.is_over());
-            // An end is told when the results are in, too.
+            // An end is reported only with complete results.
             if is_over && !job.done() {
                 continue;
             }
@@ -89,7 +89,7 @@ impl<'a> Progress<'a> {
             let Some(text) = news(job, &before, &now) else {
                 continue;
             };
-            // On a terminal the lines show what runs; only bad ends are worth a line that stays.
+            // On a terminal the lines already show running jobs, so only bad ends get a lasting line.
             if self.bars.is_some() && (!is_over || job.succeeded()) {
                 continue;
             }
@@ -111,7 +111,7 @@ impl<'a> Progress<'a> {
                 line.finish_and_clear();
             }
             bars.all.finish_and_clear();
-            // A terminal that cannot be cleared is no reason to fail.
+            // A terminal that cannot be cleared is no error.
             let _ = bars.multi.clear();
         }
     }

@@ -99,7 +99,7 @@ impl StoreArgs {
         if let Some(prefix) = &self.index_prefix {
             config.index_prefix.clone_from(prefix);
         }
-        // It names the values and says what to do.
+        // The error names the values and gives a hint.
         config
             .check()
             .map_err(|error| Failure::usage(error.to_string(), ""))?;
@@ -273,7 +273,7 @@ mod tests {
                 .to_string()
                 .contains("http://a:1")
         );
-        // Without Elasticsearch the variables mean nothing, and the flags a mistake.
+        // Without Elasticsearch the variables are ignored, and the flags are an error.
         config("", &[(PASSWORD, "x"), (API_KEY, "x")]).unwrap();
         Line::try_parse_from(["serve", "--elasticsearch-user", "ann"]).unwrap_err();
     }

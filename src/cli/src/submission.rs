@@ -88,7 +88,7 @@ pub(crate) fn entries(files: Vec<FileJobs>, settings: &Settings, submit_id: &str
     }
     let specs: Vec<&Spec> = entries.iter().map(|entry| &entry.spec).collect();
     let params = match specs.as_slice() {
-        // Nothing differs within one job, and its parameters are what people look for.
+        // A single job has no differing parameters, so all of them are shown.
         [only] => vec![parameters(only)],
         all => varying(all),
     };
@@ -124,7 +124,7 @@ pub(crate) fn tracked(entries: &[Entry], reports: &[Report]) -> Vec<Tracked> {
             &item.result_root,
         );
         tracked.is_shard = !item.shard_of.is_empty();
-        // It was accepted: the word is known.
+        // The job was accepted, so the word is known.
         tracked.on_shutdown = OnShutdown::of(&entry.spec).unwrap_or_default();
         tracked
     };
@@ -155,7 +155,7 @@ pub(crate) async fn send(
             .map(|entry| Value::Object(entry.spec.clone()))
             .collect();
         let jobs = Value::Array(jobs);
-        // New for each request: sent again when its answer is lost, it makes nothing twice.
+        // The key is new for each request. If a request is repeated after a lost answer, it creates nothing twice.
         let key = uuid::Uuid::new_v4().to_string();
         let submitted = if how.dry_run {
             client.try_submit(&jobs, how.strict).await

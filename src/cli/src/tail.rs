@@ -39,7 +39,7 @@ pub(crate) async fn end_of(
     let mut filter = LogFilter::default();
     let text = format!("{}{}", filter.next(&end), filter.end());
     let mut all: Vec<&str> = text.lines().collect();
-    // The first line of a part may have lost its beginning.
+    // The first line of a part may lack its start.
     if is_part && all.len() > 1 {
         all.remove(0);
     }
@@ -70,7 +70,7 @@ impl Tails {
         self.0.retain(|id, _| shown.contains(id));
         for id in shown {
             let tail = self.0.entry(id.clone()).or_default();
-            // No log yet, or the scheduler is away: the next look will see.
+            // If there is no log yet, or the scheduler is unreachable, the next update retries.
             let _ = tail.read(&id, client).await;
             if !tail.line.is_empty() {
                 progress.said(&id, &tail.line);

@@ -34,7 +34,7 @@ pub(crate) async fn until_stopped<T>(
     let done = tokio::select! {
         done = &mut working => done,
         () = signals.next() => {
-            // Nobody listens only if the work has ended.
+            // There is no receiver only if the work has ended.
             let _ = stop.send(true);
             working.await
         }

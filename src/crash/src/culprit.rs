@@ -35,7 +35,7 @@ pub(crate) fn find(pick: Pick, named: Option<&str>, messages: &[Message]) -> Opt
     }
     let guilty = named.filter(|name| !is_wait(name)).map(str::to_owned);
     let found = guilty.or_else(|| {
-        // Without the threads that print at the same time. Stalls are told by several CPUs.
+        // Messages of threads that print at the same time are left out. For stalls, several CPUs print.
         let own = own_messages(messages);
         match pick {
             Pick::Nothing => None,
@@ -168,7 +168,7 @@ fn outermost(calls: &[&str]) -> Option<String> {
     if calls.iter().any(|name| is_rcu_thread(name)) {
         return None;
     }
-    // The tick that saw the stall, and what it interrupted.
+    // These are the tick that detected the stall, and the interrupted calls.
     let tick = calls
         .iter()
         .position(|name| is_tick(name) && !is_helper(name));
@@ -180,7 +180,7 @@ fn outermost(calls: &[&str]) -> Option<String> {
     if calls.iter().take(4).any(|name| is_call_of_all(name)) {
         return Some("smp_call_function".to_owned());
     }
-    // Contexts, the innermost first: each ends at the interrupt or the system call that it began with.
+    // These are the contexts, innermost first. Each ends at the interrupt or system call that started it.
     calls.split_inclusive(|name| is_entry(name)).find_map(meant)
 }
 
@@ -190,10 +190,10 @@ fn meant(context: &[&str]) -> Option<String> {
         .iter()
         .rposition(|name| !is_dispatcher(name) && !is_entry(name))?;
     let found = context.get(index)?;
-    // 32-bit entries only translate for the function below them.
+    // 32-bit entries only translate the arguments for the function below them.
     let inner = index.checked_sub(1).and_then(|index| context.get(index));
     let is_translated = inner.is_some_and(|inner| found.replace("_compat", "") == **inner);
     let found = if is_translated { inner? } else { found };
-    // A system call that means something counts only if nothing stands below it in the same context but itself.
+    // A meaningful system call counts only if no other function stands below it in the same context.
     Some(system_call(found).map_or_else(|| (*found).to_owned(), |_| canonical(found)))
 }

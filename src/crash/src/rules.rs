@@ -188,7 +188,7 @@ pub(crate) fn recognize(text: &str, is_stamped: bool) -> Option<Report> {
     found.sort_by_key(|(at, rule)| (*at, std::cmp::Reverse(rule.begin.len())));
     found.into_iter().find_map(|(at, rule)| {
         let (before, rest) = text.split_at(at);
-        // Within a word or a quotation it is somebody else's text.
+        // Inside a word or a quotation it is a foreign text.
         let is_inside = before.ends_with(|c: char| c.is_alphanumeric() || "_\"'`=".contains(c));
         let is_cut = rule.begin.starts_with("ut ");
         if is_inside && !is_cut {
@@ -396,7 +396,7 @@ fn info(rest: &Rest<'_>) -> Option<Report> {
             Pick::Stack,
         ));
     }
-    // The allocator's report, when its first lines were lost.
+    // This is the allocator's report without its first lines.
     for word in ["Allocated in ", "Freed in "] {
         if let Some(place) = text.strip_prefix(word) {
             let head = format!("INFO: {word}{}", symbol_in(place)?);

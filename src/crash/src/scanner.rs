@@ -226,7 +226,7 @@ impl Scanner {
             return;
         };
         let mut more = messages(line);
-        // The next boot says nothing of this crash.
+        // Messages of the next boot do not belong to this crash.
         let boot = more
             .iter()
             .position(|message| rules::is_boot(&message.text));

@@ -130,7 +130,7 @@ impl Board {
         }
         frames.push_back(frame.clone());
         drop(frames);
-        // Nobody listening is fine.
+        // A send without receivers is fine.
         let _ = self.news.send(frame);
     }
 

@@ -18,7 +18,7 @@ impl Default for Changes {
 
 impl Changes {
     pub fn announce(&self, id: JobId) {
-        // Nobody listening is fine.
+        // A send without receivers is fine.
         let _ = self.0.send(id);
     }
 

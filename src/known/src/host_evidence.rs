@@ -167,7 +167,7 @@ mod tests {
         }
         assert!(!fails(&mut all, &JOBS[..5]));
         assert!(fails(&mut all, &JOBS[5..]));
-        // A success there begins a new row.
+        // A success on the host starts a new row of failures.
         note(&mut all, "bad", ("other", "ann"), true);
         assert!(!fails(&mut all, &JOBS[..5]));
     }

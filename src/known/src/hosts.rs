@@ -283,7 +283,7 @@ pub struct Hosts(pub DashMap<String, Host>);
 impl Hosts {
     /// Returns the counts to request: jobs by host key, with a bound on names, because anybody can invent names.
     pub fn count_of(&self) -> CountOf {
-        // Sorted: replicas that know the same hosts ask the same, and the store counts once.
+        // The keys are sorted, so replicas that know the same hosts ask the same, and the store counts once.
         CountOf {
             names_max: usize::try_from(NAMES_MAX).ok(),
             host_keys: Some(self.all_keys().into_iter().collect()),
@@ -309,7 +309,7 @@ impl Hosts {
         };
         self.0.retain(|name, host| stays(name, host));
         for (name, stored) in listed {
-            // A heartbeat says that a host lives, and not what it is. Versions tell which description is newer.
+            // A heartbeat shows that a host lives, but does not describe it. Versions show the newer description.
             let is_known = |known: &Host| match known.version {
                 Some(version) => version >= stored.version,
                 None => known.seen_ms >= stored.doc.seen_ms,

@@ -75,7 +75,7 @@ impl LiveJobs {
             renewed: now,
             stored,
         };
-        // Held until the host has it too.
+        // The entry stays locked until the host's set has the job, too.
         let _held = entry.insert(live);
         self.by_host.entry(host).or_default().insert(id);
     }

@@ -208,7 +208,7 @@ impl Outbox {
             });
             queues.insert(peer.run, queue);
         }
-        // Their senders end.
+        // The senders of replicas that are gone end.
         for queue in before.values() {
             queue.ready.notify_one();
         }
@@ -242,7 +242,7 @@ impl Outbox {
         let (mut encoded, mut written): (Option<Arc<HintedJob>>, _) = (None, Some(written));
         self.with_each(|waiting| {
             if waiting.jobs.len() < WAITING_MAX {
-                // Once for all replicas.
+                // The job is encoded once for all replicas.
                 let encode = || encode(job, written.take()?);
                 encoded = encoded.take().or_else(encode);
                 waiting.jobs.extend(encoded.clone());

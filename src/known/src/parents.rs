@@ -161,7 +161,7 @@ impl Parents {
             };
             let is_news = parent.phase != phase;
             parent.phase = phase;
-            // Others have time for what they began.
+            // Other replicas get time for the checks that they began.
             if is_late || (is_news && phase > Phase::Waits && turn > 0) {
                 self.look_later(id, now, turn);
             }
@@ -197,7 +197,7 @@ impl Parents {
                 return false;
             }
             if place.n == 0 {
-                // Its list is there.
+                // Shard 0 lists the tests, and has ended.
                 self.look_later(place.of, now, turn);
                 return false;
             }

@@ -43,7 +43,7 @@ pub struct PreviewDoc {
 
 impl SmallDoc for PreviewDoc {
     const KIND: DocKind = DocKind::Preview;
-    // 2: new values are sealed. A version before that would run the jobs without them.
+    // Format 2: new values are sealed. An older version would run the jobs without them.
     const FORMAT: u32 = 2;
 }
 
@@ -67,7 +67,7 @@ impl PreviewDoc {
     /// Returns the new values of job fields. `NoKey`: they were sealed with a key that this lab does not have.
     pub fn set(&self, sealer: &Sealer) -> Result<Spec, NoKey> {
         if self.set_sealed.is_empty() {
-            // A version that did not seal them made it.
+            // A version that did not seal values made this preview.
             return Ok(self.asked.set.clone());
         }
         let text = sealer.open_text(&Self::purpose(&self.by), &self.set_sealed);

@@ -84,7 +84,7 @@ pub fn users_after(
         (None, Some(set)) => set.users.clone(),
         (None, None) => Some(QueueUsers::Own),
     };
-    // A built-in queue is nobody's own: its own rule holds again.
+    // A built-in queue is never an account's own: its own rule applies again.
     users.filter(|users| *users != QueueUsers::Own || !is_built_in(queue))
 }
 

@@ -46,7 +46,7 @@ impl Seen {
         let least_ms = self.least_ms()?;
         let heard = self.body.get("heard").and_then(|heard| number(heard, own));
         let most_ms = heard.or(or_most_ms)?;
-        // A clock that stepped between has said both.
+        // A clock that stepped in between reports contradicting bounds.
         (least_ms <= most_ms).then_some(Witness { least_ms, most_ms })
     }
 }
@@ -230,7 +230,7 @@ impl Replicas {
                 };
                 others.insert(doc.id, seen);
             }
-            // Heard of, and not listed yet.
+            // These replicas sent messages, but are not listed yet.
             let unlisted = std::mem::take(&mut known.others)
                 .into_iter()
                 .filter(|(_, seen)| seen.version == Version::default())

@@ -148,7 +148,7 @@ impl Entry {
         if new.end_ms < self.anew_ms {
             return false;
         }
-        // It ran on one class. An end that is written once more must not count for what its host is by now.
+        // A job runs on one class. An end that is written again must not count for the host's present class.
         let is_elsewhere = |known: &Known| known.job == new.job && known.class != new.class;
         if self.results.iter().any(is_elsewhere) {
             return false;
@@ -322,7 +322,7 @@ mod tests {
         entry.runs(JobId::new(6), 4);
         assert!(entry.knows_results());
         assert!(entry.forget(5).contains("flaky"));
-        // It is written late.
+        // The result is written late.
         assert!(!entry.learn(&known(4, "a", true)));
         assert!(!entry.knows_results() && entry.running.is_some());
         assert!(entry.learn(&known(6, "a", true)) && entry.running.is_none());
@@ -416,7 +416,7 @@ mod tests {
         fn order_and_repeats_do_not_count(
             ends in prop::collection::vec((1_u64..9, 0_u8..3, any::<bool>()), 0..10), turn in 0_usize..10
         ) {
-            // A job ends once.
+            // A job ends only once.
             let ends: BTreeMap<u64, (u8, bool)> = ends.into_iter().map(|(job, class, good)| (job, (class, good))).collect();
             let all: Vec<Known> = ends.into_iter().map(|(job, (class, good))| known(job, &class.to_string(), good)).collect();
             let mut turned = all.clone();

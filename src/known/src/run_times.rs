@@ -172,7 +172,7 @@ mod tests {
         for health in [Health::Success, Health::Fail, Health::AbortInvalid] {
             let (before, after) = ended(10_000, health);
             pending.ended(&before, &after);
-            // An end that was only written once more is none.
+            // A repeated write of an end is no second end.
             pending.ended(&after, &after);
         }
         let all: Vec<(Pair, Vec<Took>)> = pending.take().into_iter().collect();

@@ -258,10 +258,10 @@ mod tests {
         assert_eq!(of(By::Host, "h").dispatched, 2);
         assert_eq!(of(By::Suite, "s").wait_s(500), Some(64));
         assert_eq!(Row::default().wait_s(500), None);
-        // It is read as it was written.
+        // The sample is read as it was written.
         let text = serde_json::to_value(&sample).unwrap();
         assert_eq!(serde_json::from_value::<Sample>(text).unwrap(), sample);
-        // One that comes late is not lost with those that are written.
+        // A late end is not lost with the written ones.
         samples.ended(&held(2, "bob"), Health::Success, 91_000);
         samples.written(minute, &sample);
         assert_eq!(samples.over(120_000).len(), 1);

@@ -35,7 +35,7 @@ mod tests {
         assert_eq!(from, Millis(1_000 + TOGETHER_MS));
         assert_eq!(starts.not_before(7, Millis(1_100)), from);
         assert_ne!(starts.not_before(8, Millis(1_100)), from);
-        // One that comes late waits for nobody.
+        // A late job does not wait for others.
         assert_eq!(starts.not_before(7, Millis(3_000)), from);
         let again = Millis(from.0 + KEPT_MS);
         assert_eq!(starts.not_before(7, again).0, again.0 + TOGETHER_MS);

@@ -133,7 +133,7 @@ impl Timer {
         }
         let mut timer = self.clone();
         if is_step && self.from_ms > now_ms {
-            // Whole periods, so that its times stay what they were (seed 4355).
+            // The shift is in whole periods, so that the due times stay the same (seed 4355).
             let period_ms = schedule.shortest_ms(now_ms).max(1);
             let periods = (self.from_ms - now_ms).div_ceil(period_ms);
             timer.from_ms = self
@@ -176,7 +176,7 @@ impl Timer {
         if self.pending.is_some() || self.next_ms == 0 {
             return self;
         }
-        // Times that were seen to already are not due again.
+        // Handled times are not due again.
         let ahead = self.stretches().into_iter().map(|(first_ms, _)| first_ms);
         let stretch_ms = ahead.filter(|first_ms| *first_ms > self.next_ms).min();
         let until_ms = stretch_ms.map_or(now_ms, |first_ms| now_ms.min(first_ms - 1));
@@ -391,7 +391,7 @@ mod rules {
             (pending(&next), next.next_ms),
             (Some((10 * MIN, 7)), 20 * MIN)
         );
-        // It stays due until its job is there, and nothing else comes of it.
+        // The run stays due until its job exists, and has no other effect.
         let write = next.to_write(Expect::Any);
         assert_eq!(write.body.unwrap()["at_ms"], 10 * MIN);
         assert_eq!(advance(&next, &[], 30 * MIN), next);
@@ -422,7 +422,7 @@ mod rules {
             (None, 3, 40 * MIN)
         );
         assert!(skipped.why.contains("missed"), "{}", skipped.why);
-        // A restart is no miss; and what is not late runs, though earlier ones were missed.
+        // A restart causes no missed run. A run that is not late starts, even if earlier ones were missed.
         let soon = advance(&skip, &[], 31 * MIN);
         assert_eq!((pending(&soon), soon.missed), (Some((30 * MIN, 7)), 2));
     }

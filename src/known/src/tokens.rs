@@ -70,7 +70,7 @@ impl Tokens {
         let Some(newest) = newest else {
             return Self::default();
         };
-        // A version that knows one token replaced it: with that the others ended.
+        // A version that knows only one token replaced it, which ended the others.
         if all.first().is_some_and(|first| first.hash == *newest) {
             return Self(all.to_vec());
         }
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!((good(&two, 109), good(&two, 110)), (vec![2, 1], vec![2]));
         let again = two.clone().with(&hash(2), change(10, Some(100), None));
         assert_eq!(again, two, "the same write again changes nothing");
-        // A third one ends the first at once.
+        // A third token ends the first at once.
         let three = two.with(&hash(3), change(20, Some(100), Some(50)));
         assert_eq!(good(&three, 20), [3, 2]);
         assert_eq!((good(&three, 69), good(&three, 70)), (vec![3, 2], vec![2]));

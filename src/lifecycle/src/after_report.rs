@@ -46,7 +46,7 @@ pub fn after_report(
     note_facts(&mut next, report);
     let begins = state.stage == Stage::Dispatch && report.stage.is_some_and(|s| s != state.stage);
     if !report.reason.is_empty() || begins && !state.stop_asked {
-        // Why it waited is over.
+        // The reason of the earlier wait is no longer valid.
         next.reason.clone_from(&report.reason);
     }
     if let (Some(address), Some(place)) = (&report.address, &mut next.cluster) {
@@ -182,10 +182,10 @@ fn advance_readiness(
     };
     let are_in = next.data_readiness == DataReadiness::Uploaded && next.stage.is_terminal();
     if are_in && wanted == DataReadiness::Incomplete {
-        // The same end again, by an agent that did not hear the answer: its results are sealed, so none was taken.
+        // The agent repeats the end because it did not get the answer. The results are sealed, so none was taken.
         return Ok(());
     }
-    // A job that seemed to leave nothing behind may still deliver.
+    // A job that seemed to leave no data may still deliver some.
     let open = matches!(
         next.data_readiness,
         DataReadiness::Norun | DataReadiness::Incomplete
@@ -229,7 +229,8 @@ fn late_report(
         return over();
     };
     if unclaimed && ends && record.health == reported_health(report) {
-        // The same report again: its answer was lost. Only a write that is taken says that it is on record.
+        // The agent repeats the report because the answer was lost. Only an acknowledged write proves that it is
+        // recorded.
         return Ok(Some(touched(state)));
     }
     if !unclaimed || !ends || state.cluster.is_some() {

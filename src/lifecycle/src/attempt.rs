@@ -118,7 +118,7 @@ pub fn attempt_over(state: &JobState, health: Health, now_ms: u64, reason: &str)
         _ => None,
     };
     match left.filter(|left| **left > 0) {
-        // A peer's try is used up, not its own.
+        // This uses up a try of the peer, not of the job.
         _ if goes_along && !stopped => {}
         Some(left) => *left -= 1,
         None => return ended(state, Stage::Finish, health, now_ms, reason),
@@ -127,13 +127,13 @@ pub fn attempt_over(state: &JobState, health: Health, now_ms: u64, reason: &str)
     let pause_ms = crate::backoff::pause_ms(&next);
     let begins_ms = now_ms.saturating_add(pause_ms);
     if (1..=begins_ms).contains(&state.finish_by_ms) {
-        // No time is left for another one.
+        // No time is left for another attempt.
         return ended(state, Stage::Finish, health, now_ms, reason);
     }
     if let Some(place) = &mut next.cluster
         && !goes_along
     {
-        // A try is the whole cluster's: the others follow.
+        // The try counts for the whole cluster, so the others follow.
         place.round = place.round.saturating_add(1);
     }
     keep_attempt(&mut next, state, health, now_ms, reason);

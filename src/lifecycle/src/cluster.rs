@@ -131,7 +131,7 @@ impl View {
             return Some(failed.clone());
         }
         let who = self.succeeded?;
-        // It was let through with those that were quicker.
+        // The job was let through together with quicker ones.
         let goes_on = place.is_through() || (self.is_open() && place.round == self.round);
         let waits = state.stage == Stage::Submit || !goes_on;
         waits.then(|| Over {
@@ -288,13 +288,13 @@ fn end_with(state: &JobState, place: &ClusterPlace, over: &Over, now_ms: u64) ->
     let reason = format!("job {} of its cluster {}", over.who, over.why);
     if state.stage.is_held() && place.is_through() {
         let told = stop(state, Health::AbortWait, &reason, now_ms);
-        // It was told to run again: that is over, too.
+        // The job was told to run again, which is now void.
         return told.or_else(|| {
             let again = place.is_left_behind();
             again.then(|| with_place(state, |place| place.round = place.met))
         });
     }
-    // One that failed itself says so, and not that it waits for others.
+    // A job that failed itself reports that, and not that it waits for others.
     let failed_itself = !over.badly && !state.stage.is_held();
     let own = state.attempts.last().filter(|_| failed_itself);
     Some(match own {

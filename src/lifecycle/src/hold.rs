@@ -70,7 +70,7 @@ mod tests {
         let free = let_go(&kept, 9).unwrap();
         assert_eq!((free.ready, free.ready_ms), (true, 9));
         assert_eq!(let_go(&free, 9), None);
-        // Its time comes while it is held: it stays.
+        // A job stays held when its time comes.
         let later = JobState {
             ready: false,
             start_ms: 5,
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!((after.ready, after.start_ms), (false, 0));
         assert!(let_go(&after, 7).unwrap().ready);
         assert!(!let_go(&kept, 3).unwrap().ready);
-        // It does not wait too long while it is held.
+        // The limit of a job's wait does not count while it is held.
         let limited = JobState {
             queue_timeout_s: 1,
             ready_ms: 1,

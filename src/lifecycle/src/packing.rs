@@ -58,7 +58,7 @@ pub fn pack(
         .iter()
         .map(|name| (time(name).unwrap_or(median), name))
         .collect();
-    // The longest first; those that are alike by their names.
+    // Sorts the longest first, and equal ones by their names.
     timed.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     let bins = usize::from(shards).clamp(1, tests.len().max(1));
     let mut plan = vec![(Duration::ZERO, Vec::new()); bins];

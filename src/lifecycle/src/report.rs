@@ -133,7 +133,7 @@ impl Report {
                 "crash_signature" => {
                     cut(value, SIGNATURE_MAX).clone_into(&mut report.crash_signature);
                 }
-                // Others are for watchers; old clients send what they like.
+                // Other values are for watchers; old clients send any words.
                 _ => {}
             }
         }

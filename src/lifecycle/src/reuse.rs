@@ -80,7 +80,7 @@ pub fn reused(state: &JobState, origin: &JobState, now_ms: u64) -> JobState {
         waits: None,
         start_ms: 0,
         held_by: String::new(),
-        // It is none of those that run the same thing.
+        // A reused job does not count among the jobs that ran the same test.
         fingerprint: String::new(),
         reason: format!("it has the result of job {from}; nothing ran"),
         reused_from: Some(from),
@@ -169,7 +169,7 @@ pub fn after_joined(state: &JobState, other: Option<&StoredJob>, now_ms: u64) ->
         return Some(reused(state, other, now_ms));
     }
     if joined(other) == Some(state.job_id) && state.job_id < id {
-        // Two replicas made them at one moment, and each found the other one: the older one runs.
+        // Two replicas created them at the same moment, and each found the other one. The older job runs.
         let why = format!("job {id}, which runs the same thing, waits for this one");
         return Some(free(state, &why, now_ms));
     }
@@ -341,7 +341,7 @@ mod tests {
             (times, job.host.as_str(), job.fingerprint.as_str()),
             ([0; 4], "", "")
         );
-        // The result of a result is that of the first.
+        // The result of a reused job is that of the first job.
         let again = reused(
             &waiting(3),
             &JobState {

@@ -56,7 +56,7 @@ impl Open<'_> {
             }
             let per_minute = usize::from(state.sequence_per_minute);
             if per_minute > 0 && lately_ms.len().saturating_add(to_begin) >= per_minute {
-                // Before it, so many of them must be older than a minute.
+                // Before the next turn, this many starts must be older than a minute.
                 let over = (lately_ms.len() + to_begin).saturating_sub(per_minute);
                 let oldest_ms = lately_ms.get(over).copied();
                 turns.again_ms = oldest_ms.map(|ms| ms.saturating_add(MINUTE_MS));
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!((turns.next, turns.again_ms), (vec![], Some(65_000)));
         let turns = open(&[&old, &young], &waiting).turns(65_000);
         assert_eq!((turns.next, turns.again_ms), (ids(&[11]), Some(80_000)));
-        // One that has its turn and waits for a host will begin; nobody knows when.
+        // A member that has its turn and waits for a host will start at an unknown time.
         let chosen = JobState {
             sequence_turn: true,
             ..rated(3)
@@ -297,7 +297,7 @@ mod tests {
         };
         let replaced = open(&[&first], &[&second, &beside, &newest]).replaced();
         assert_eq!(replaced, Some((newest.job_id, ids(&[2]))));
-        // Its limit leaves room for one more, the newest of the others.
+        // Its limit leaves room for one more job, the newest of the others.
         let of_two = replacing(4, Replace::All);
         let replaced = open(&[&first], &[&second, &of_two]).replaced();
         assert_eq!(replaced, Some((of_two.job_id, ids(&[1]))));
@@ -318,7 +318,7 @@ mod tests {
         let later = member(5);
         let replaced = open(&[], &[&all, &later]).replaced();
         assert_eq!(replaced, None);
-        // One that has no place yet replaces nobody, and is replaced.
+        // A member without a place replaces no other, and is replaced itself.
         let unripe = |state| Open {
             unripe: vec![state],
             ..open(&[], &[&second])

@@ -65,7 +65,7 @@ pub fn shard_state(parent: &JobState, n: u16, fields: Option<&JobFields>) -> Job
         submit_ms: released_ms,
         params: params(parent, n, count),
         result_root: parent.result_root.replace(&old, &new),
-        // The parent counts as one among those that run the same thing.
+        // Only the parent counts among the jobs that ran the same test.
         fingerprint: String::new(),
         waits: None,
         sequence: String::new(),
@@ -93,7 +93,7 @@ pub fn shard_state(parent: &JobState, n: u16, fields: Option<&JobFields>) -> Job
         place(&mut state, fields);
     }
     if parent.stop_asked {
-        // Somebody stopped the whole before this shard was there.
+        // The parent was stopped before this shard existed.
         return cancelled(&state, parent.stop_ms, &parent.reason);
     }
     state.set_alarm()

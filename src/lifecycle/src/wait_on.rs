@@ -50,7 +50,7 @@ pub fn standing(condition: &Condition, state: &JobState) -> Standing {
 
 fn holds(state: &JobState, required: &Requirement) -> bool {
     match required {
-        // Cancelled or aborted is beyond running, but it never got there.
+        // A cancelled or aborted job is beyond stage running, but never reached it.
         Requirement::Stage(stage) if stage.is_terminal() => state.stage.is_terminal(),
         Requirement::Stage(stage) => state.stage >= *stage && state.stage <= Stage::Finish,
         Requirement::Health(health) => state.health == *health,

@@ -49,7 +49,8 @@ impl Reaper {
     pub fn start() -> io::Result<Self> {
         let own = std::process::id();
         let mark = format!("reaped-{own:x}-{:016x}", RandomState::new().hash_one(own));
-        // In a group of its own: a Ctrl-C does not reach it. Without the marks of others: it ends after all of them.
+        // The process has its own group, so that a Ctrl-C does not reach it. It has no marks of others, so it ends
+        // after all of them.
         let process = Command::new("sh")
             .args(["-c", SCRIPT, "fairlead-reaper"])
             .env_remove(VARIABLE)
@@ -125,7 +126,7 @@ impl Reaper {
 
 impl Drop for Reaper {
     fn drop(&mut self) {
-        // The end of its input; then it does its work, and ends.
+        // The input ends, so the process does its work and ends.
         drop(self.process.stdin.take());
         let _ = self.process.wait();
     }

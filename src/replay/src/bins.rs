@@ -139,7 +139,7 @@ pub(crate) fn at_most(waits_ms: &[u64]) -> Vec<(f64, f64)> {
         return Vec::new();
     };
     let longest_s = *longest as f64 / SECOND_MS;
-    // Labs that are nearly idle dispatch within milliseconds.
+    // Nearly idle labs dispatch within milliseconds.
     let first = if longest_s < 10.0 { -2 } else { 0 };
     let growth = 10_f64.powf(1.0 / f64::from(POINTS_OF_TEN));
     let mut points = Vec::new();

@@ -179,13 +179,13 @@ mod tests {
     fn a_job_passes_a_reservation_if_it_is_short_or_fits_beside_it() {
         let jobs = [
             job(1, 0, 100, 6),
-            // It waits for the first one.
+            // This job waits for the first one.
             job(2, 10, 100, 8),
-            // It would end too late, and need what the second one needs.
+            // This job would end too late, and needs processors of the second one.
             job(3, 70, 200, 3),
-            // It fits beside the second one.
+            // This job fits beside the second one.
             job(4, 70, 1_000, 2),
-            // It ends before.
+            // This job ends before the second one starts.
             job(5, 70, 20, 1),
         ];
         assert_eq!(starts(&jobs, Accounts::One), [0, 100, 200, 70, 70]);
@@ -204,8 +204,8 @@ mod tests {
         let last = |submit_s, accounts| starts(&with_other(submit_s), accounts).pop();
         assert_eq!(last(40, Accounts::Users), Some(100));
         assert_eq!(last(40, Accounts::One), Some(2_000));
-        // One job had the machine reserved before the other user came, and the next one waited for long before the other
-        // user's did.
+        // One job had the machine reserved before the other user came, and the next one waited longer than the other
+        // user's job.
         assert_eq!(last(60, Accounts::Users), Some(300));
     }
 

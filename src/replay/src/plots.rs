@@ -363,7 +363,7 @@ mod tests {
         let names: Vec<&str> = shares.iter().map(|series| series.name.as_str()).collect();
         assert_eq!(names.last(), Some(&"all others"));
         assert!(shares.iter().all(|series| series.points.len() == PARTS));
-        // Half a host at a time, since one job follows the other.
+        // Half of a host is in use at a time, because one job follows the other.
         assert!((chart.panels[7].y.reaches - 1.0).abs() < 0.3, "{chart:?}");
         let one = [ran("a", 3, 0, 0)];
         let run = Run {

@@ -288,7 +288,7 @@ impl<'a> World<'a> {
                     self.begin(job, host);
                 }
             }
-            // All that waits is known.
+            // The engine already knows all waiting jobs.
             Decision::Pull { dimension, .. } => {
                 let page = Some(PulledPage::default());
                 self.tell(Event::PullEnded { dimension, page });

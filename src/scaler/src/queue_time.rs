@@ -122,7 +122,7 @@ impl<'a> Supply<'a> {
         for work in waiting {
             let begins = !full.contains(&work.shape) && self.takes(work, takes_ms(work));
             if !begins {
-                // Machines are free later and later.
+                // Later machines only become free later.
                 full.insert(work.shape);
                 late.push(*work);
             }
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn from_nothing_it_asks_for_what_the_work_needs_and_no_more_than_there_are_jobs() {
-        // 10 × 30 s within the 60 s that a new machine is of use: five machines.
+        // 10 × 30 s of work within the 60 s in which a new machine is useful need five machines.
         assert_eq!(add(&POOL, &[], &[whole(30); 10], 0), 5);
         assert_eq!(add(&POOL, &[], &[whole(3_600); 10], 0), 10);
         assert_eq!(add(&POOL, &[], &[], 0), 0);
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(add(&POOL, &[late], &[whole(3_600)], 0), 1);
         let closed = machine(Activity::Closed);
         assert_eq!(add(&POOL, &[closed], &[whole(3_600)], 0), 1);
-        // One that runs over its time is not believed to end at once.
+        // A job over its expected time is not expected to end at once.
         let over = runs(1_000_000, 10_000_000);
         assert_eq!(add(&POOL, &[over], &[whole(3_600)], 0), 1);
     }
@@ -271,7 +271,7 @@ mod tests {
         let mut both = vec![whole(3_600); 4];
         both.extend([tagged(whole(30)); 10]);
         assert_eq!(need(&both).add, 5);
-        // A job that any of them can run leaves the others to those that need them.
+        // A job that any machine can run leaves the special ones to jobs that need them.
         let any = machine(Activity::Idle { since_ms: 0 });
         let mixed = [any, others[0].clone()];
         let waiting = [whole(3_600), tagged(whole(3_600))];

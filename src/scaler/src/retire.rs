@@ -33,7 +33,7 @@ pub(crate) fn idle_over(
         .filter(|(since_ms, _)| is_meant(*since_ms))
         .collect();
     idle.sort_unstable();
-    // One that boots takes no place yet.
+    // A booting machine takes no place yet.
     let boots = |machine: &&Machine| matches!(machine.activity, Activity::Boots { .. });
     let there = machines.iter().filter(|machine| !boots(machine)).count();
     let floor = usize::try_from(min).unwrap_or(usize::MAX);

@@ -264,7 +264,7 @@ impl Driver {
         let folder = match JobFolder::new(&config.work_dir, &job_id, attempt) {
             Ok(folder) => folder,
             Err(error) => {
-                // The next request does not name it, and so it goes back.
+                // The next request does not name the job, so it goes back.
                 tracing::error!(job_id, %error, "a granted job cannot be accepted");
                 return self.core.handle(self.now(), Event::Gone { key });
             }
@@ -321,7 +321,7 @@ impl Driver {
         let answered = match answered {
             Ok(answered) => answered,
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            // It was given up.
+            // The job was given up.
             Err(_) => return None,
         };
         Some(match answered {

@@ -188,7 +188,7 @@ async fn users(config: &AgentConfig) -> anyhow::Result<Option<Users>> {
     };
     let is_asked_for = matches!(config.job_users, JobUsers::Range(_));
     if config.kinds == Kinds::Hw {
-        // The whole machine is one job's at a time.
+        // One job at a time has the whole machine.
         return Ok(None);
     }
     let users = Users::new(range);
@@ -238,7 +238,7 @@ fn instance(work_dir: &Path) -> io::Result<String> {
         fs::rename(next, &file)?;
         id
     };
-    // Without one, all boots of the machine are the same.
+    // Without a boot id, all boots of the machine count as the same.
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     Ok(format!("{id}.{}", boot.trim()))
 }
@@ -246,7 +246,7 @@ fn instance(work_dir: &Path) -> io::Result<String> {
 /// Creates and locks the work folder, and cleans up after an earlier agent. Blocks.
 fn open(work_dir: &Path, keep: bool) -> io::Result<Opened> {
     fs::create_dir_all(work_dir)?;
-    // Jobs run in folders of their own: relative paths would mean something else there.
+    // Jobs run in their own folders, where relative paths would be wrong.
     let work_dir = fs::canonicalize(work_dir)?;
     let lock = Lock::take(&work_dir.join("lock"))?.ok_or_else(|| {
         io::Error::other(
@@ -272,7 +272,7 @@ fn open(work_dir: &Path, keep: bool) -> io::Result<Opened> {
             );
         }
         if journal.end.is_none() && !journal.started {
-            // Never begun: the scheduler hands it out again when it is not named.
+            // The job was never started: the scheduler hands it out again when no request names it.
             folder.remove()?;
             continue;
         }

@@ -120,7 +120,7 @@ impl Files {
         let made = state.touch(key)?;
         state.use_more(key);
         drop(state);
-        // Only a restart reads it, and without it the order is a little wrong.
+        // Only a restart reads the access time, and without it the order is only a little wrong.
         drop(accessed_now(&self.path(key)));
         Some(Hold {
             files: Arc::clone(self),

@@ -59,7 +59,7 @@ pub(crate) fn place(
         });
         return settled(to, &read, key);
     }
-    // A link may be impossible there.
+    // A link may be impossible at this place.
     let source = open(from).and_then(|file| Ok(fits(&file, bytes)?.then_some(file)));
     let Ok(Some(source)) = source else {
         return Ok(Placed::Damaged);

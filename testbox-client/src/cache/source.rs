@@ -70,12 +70,12 @@ impl Source {
     }
 
     async fn asked(&self, id: Digest, from: &Place) -> Result<Bytes, TransferError> {
-        // No error: nobody closes it.
+        // The semaphore is never closed, so this cannot fail.
         let _permit = self.cache.abreast.acquire().await.ok();
         let bytes = if from.url.is_some() {
             self.read_direct(id, from).await?
         } else {
-            // It was to come out of the cache, or there are no addresses, as the lab knows without a question.
+            // The chunk was expected in the cache, or the lab has no addresses, which it knows without a request.
             let places = self.lab.places(id, &[from.digest]).await?;
             let through_it = Place::through_remote(from.digest);
             self.lab

@@ -169,7 +169,7 @@ async fn a_flipped_byte_is_never_given_and_is_told_and_healed() {
             assert!(fs::read(&to).unwrap() == lab.bytes);
             assert_eq!((lab.fetches(), lab.damaged()), (expected + 1, expected));
         }
-        // A link in its place is not followed, and a file that went is fetched.
+        // A link in place of the file is not followed, and a missing file is fetched.
         let (path, other) = (kept(&dir, &lab.bytes), dir.path().join("other"));
         fs::write(&other, &lab.bytes).unwrap();
         fs::remove_file(&path).unwrap();
@@ -285,7 +285,7 @@ async fn the_least_recently_used_file_goes_and_never_one_in_use() {
         give(bytes).await;
     }
     assert!(!has(b"a") && has(b"j"));
-    // A full disk takes what it needs.
+    // A full disk takes the bytes that it needs from the cache.
     assert!(cache.files.give_back(4097));
     assert!(!has(b"h") && !has(b"i") && has(b"j"));
     assert!(cache.files.give_back(1) && !cache.files.give_back(1));
@@ -445,7 +445,7 @@ fn the_oldest_manifest_goes_with_its_chunks() {
     for (nth, (id, bytes, held)) in all.iter().enumerate() {
         manifests.note(*id, held, Some(bytes)).unwrap();
         if nth == 5 {
-            // The first is used again.
+            // The first manifest is used again.
             manifests.note(all[0].0, &all[0].2, None).unwrap();
         }
     }

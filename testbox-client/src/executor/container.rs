@@ -76,7 +76,7 @@ impl ContainerPlan {
         self.confine(&mut command, user);
         self.mount(&mut command, &entry)?;
         command.args(["--workdir", INSIDE, "--entrypoint", "/bin/sh"]);
-        // Not by its name: that may mean another image by now.
+        // The name may mean another image by now, so the id is used.
         command.arg(&fetched.id);
         command.arg(format!("{GUEST_INSIDE}/entry"));
         let container = Container {
@@ -96,14 +96,14 @@ impl ContainerPlan {
         };
         command.args(["--network", network, "--read-only"]);
         command.args(["--security-opt", "no-new-privileges"]);
-        // The job's folder has no label of its own where SELinux is on.
+        // With SELinux the job's folder has no label of its own.
         command.args(["--security-opt", "label=disable"]);
         command.arg("--pids-limit").arg(PROCESSES_MAX.to_string());
         // The output is in the job's log.
         command.args(["--log-driver", "none"]);
         match self.engine.kind() {
             EngineKind::Podman => command.arg("--http-proxy=false"),
-            // Podman does so by itself.
+            // Podman adds these mounts by itself.
             EngineKind::Docker => command.args(["--tmpfs", "/tmp:exec", "--tmpfs", "/run"]),
         };
         if let Some(memory_mb) = self.memory_mb {

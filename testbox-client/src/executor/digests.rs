@@ -254,12 +254,12 @@ mod tests {
             ..image.clone()
         };
         assert_ne!(digests.of_machine(&loud).unwrap(), first);
-        // The same size: its time tells.
+        // The size is unchanged, so only the time shows the change.
         let disk = folder.path().join("disk");
         fs::remove_file(&disk).unwrap();
         fs::write(&disk, "d2").unwrap();
         assert_ne!(digests.of_machine(&image).unwrap(), first);
-        // The same bytes once more are the same image, whatever their times.
+        // The same bytes give the same digest, at any time stamps.
         fs::remove_file(&disk).unwrap();
         fs::write(&disk, "d1").unwrap();
         assert_eq!(digests.of_machine(&image).unwrap(), first);

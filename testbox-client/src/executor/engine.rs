@@ -122,7 +122,7 @@ impl Engine {
             .ask(&["info", "--format", "{{.Host}}"], ASK_MAX)
             .await
             .or_else(|error| {
-                // Docker's information has no such part, and it has answered.
+                // Docker's information has no such part, but Docker has answered.
                 if kind == EngineKind::Docker && !error.to_string().contains("daemon") {
                     Ok(String::new())
                 } else {
@@ -199,14 +199,14 @@ impl Engine {
             "getting an image"
         );
         let from = match self.kind {
-            // Without the transport, podman may take a name for something else than an image of a registry.
+            // Without the transport, podman may resolve the name to something other than a registry's image.
             EngineKind::Podman => format!("docker://{name}"),
             EngineKind::Docker => name.to_owned(),
         };
         let said = self.ask(&["pull", "--quiet", &from], PULL_MAX).await?;
         match id_in(&said) {
             Some(id) => Ok(id),
-            // Docker tells the name.
+            // Docker prints only the name.
             None => self.id(image).await,
         }
     }
@@ -239,7 +239,7 @@ impl Engine {
         for (image, is_used) in self.images.by_age() {
             match self.size(&image).await {
                 Ok(bytes) => sizes.push((image, is_used, bytes)),
-                // Somebody else removed it.
+                // Another process removed the image.
                 Err(_) => self.forget_image(&image),
             }
         }
@@ -249,7 +249,7 @@ impl Engine {
             if total <= most {
                 break;
             }
-            // An image with a container of somebody else stays.
+            // An image with a container of another user stays.
             match self.ask(&["image", "rm", image], ASK_MAX).await {
                 Ok(_) => {
                     tracing::info!(image, bytes, "an image that was not used lately is removed");
@@ -355,7 +355,7 @@ fn configuration(path: &str) -> Result<String, String> {
     } else {
         "cgroupfs"
     };
-    // Without CAP_SYS_RESOURCE no limit can be raised, and podman itself keeps to as many processes as have numbers.
+    // Without CAP_SYS_RESOURCE no limit can be raised, and podman itself is limited to the maximum process id.
     let pids = fs::read_to_string("/proc/sys/kernel/pid_max");
     let pids = pids.ok().and_then(|text| text.trim().parse().ok());
     let limit = |word: &str, resource: Resource, most: u64| {

@@ -130,7 +130,7 @@ impl Entry {
         fs::write(self.folder.join("env"), exports(&task.env))?;
         fs::write(self.folder.join("command"), command(task)?)?;
         fs::write(self.note(), "")?;
-        // The folder around them is the agent's alone; whoever the guest's user is must read them.
+        // Only the agent can enter the folder around them; inside, any user of the guest must be able to read them.
         for (file, mode) in [
             ("", 0o755),
             ("entry", 0o644),

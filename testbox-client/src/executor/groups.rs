@@ -178,7 +178,7 @@ fn make_room(folder: &Path) {
     let members = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
     if members.trim() == me {
         let own = folder.join(OWN);
-        // There already, or not possible: the next step tells.
+        // The folder may exist, or its creation may be impossible: the next step shows which.
         let _ = fs::create_dir(&own);
         if fs::write(own.join("cgroup.procs"), &me).is_err() {
             return;
@@ -197,7 +197,7 @@ fn clear_left(parent: &Path, new: Duration) {
     };
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(PREFIX) && is_old(&entry) {
-            // One with processes is another agent's, and stays.
+            // A group with processes belongs to another agent, and stays.
             let _ = fs::remove_dir(entry.path());
         }
     }
@@ -228,7 +228,7 @@ impl Group {
                     tracing::debug!(folder = %folder.display(), %error, "a job is not counted");
                 }
             }
-            // It may have started some before it was a member.
+            // The process may have started children before it was a member.
             found.extend(children_of(pid));
         }
     }
@@ -236,7 +236,7 @@ impl Group {
     /// Kills all of its processes, even those that left the job's process group and cleared their environment. Blocks.
     pub(crate) fn kill(&self) {
         for folder in &self.folders {
-            // All at one moment: in version 2, from Linux 5.14 on. Elsewhere there is no such file.
+            // This kills all processes at once, in version 2 from Linux 5.14 on. Older kernels lack the file.
             let _ = write(&folder.join("cgroup.kill"), "1");
             let name = folder.file_name().unwrap_or_default().to_string_lossy();
             for _ in 0..KILLS_MAX {
@@ -364,7 +364,7 @@ mod tests {
         .unwrap();
         fs::write(group.folders[0].join("cpu.stat"), "usage_usec 7000\n").unwrap();
         assert_eq!(group.note(Note::default()), counted);
-        // A guest's own word about its memory wins over nothing, and its kills over the host's.
+        // The host's count of memory overrides the guest's, and the guest's count of kills overrides the host's.
         let guest = Note {
             oom_kills: Some(0),
             ..counted

@@ -149,7 +149,7 @@ struct Group(Option<Pid>);
 impl Group {
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.0 {
-            // The only error that can come is that nobody is left.
+            // The only possible error is that no process is left.
             let _ = kill_process_group(group, signal);
         }
     }
@@ -181,7 +181,7 @@ fn start_of(launch: Launch, writer: &PipeWriter) -> io::Result<Start> {
         groups,
         ..
     } = launch;
-    // A container has groups of its own.
+    // A container has its own control groups.
     let counted = !matches!(place, Place::Container(_));
     let counted = counted.then(|| groups.open(&task.run));
     let (mut command, post, guest) = match place {
@@ -203,7 +203,7 @@ fn start_of(launch: Launch, writer: &PipeWriter) -> io::Result<Start> {
         }
     };
     if !matches!(guest, Guest::Container(_)) {
-        // A container has no mark: a later agent removes it as a whole.
+        // A container has no mark, because a later agent removes it as a whole.
         command.env(MARK, task.run);
     }
     if post.is_none() {
@@ -235,7 +235,7 @@ fn post_of(
     groups: &[PathBuf],
     writer: &PipeWriter,
 ) -> io::Result<Post> {
-    // Else it could not open what `/dev/stderr` names.
+    // Otherwise the user could not open the pipe by the name `/dev/stderr`.
     let uid = rustix::process::Uid::from_raw(user.uid);
     rustix::fs::fchown(writer, Some(uid), None)?;
     let mark = (MARK.to_owned(), task.run.clone());
@@ -263,11 +263,11 @@ impl Workload {
             .kill_on_drop(true);
         let oom_before = OomKills::now();
         let (child, own) = children::start(|| start.command.spawn(), Child::id)?;
-        // A launcher does so itself, before it is a job.
+        // A launcher adds itself before it becomes the job.
         if let (Some(counted), None, Some(pid)) = (&start.counted, &start.post, child.id()) {
             counted.add(pid);
         }
-        // The command holds the writing ends: with it they close here, so that the reader sees the end.
+        // The command holds the writing ends of the pipe. They close here with it, so that the reader sees the end.
         drop(start.command);
         let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
         let pid = pid.and_then(Pid::from_raw);
@@ -296,8 +296,8 @@ impl Workload {
         told: &mut watch::Receiver<Told>,
     ) -> io::Result<Outcome> {
         let (status, cause) = self.watch(limits, told).await?;
-        // The group's number stays taken while anything of it lives, and otherwise was free for
-        // microseconds: no other group can be meant.
+        // The group's number stays taken while a process of the group lives, and otherwise was free for microseconds.
+        // So it cannot mean another group.
         self.group.signal(Signal::KILL);
         self.group.0 = None;
         let signal = status.signal();
@@ -399,7 +399,7 @@ impl Workload {
                             self.ask_to_stop().await;
                             kill_at = Some(Instant::now() + order.grace.min(GRACE_MAX));
                         }
-                        // A later, stronger order changes what is reported, not when it dies.
+                        // A later, stronger order changes the report, but not the time of the kill.
                         cause = Some(Cause::Stopped(order.why));
                     }
                 }
@@ -414,7 +414,7 @@ impl Workload {
                 }
                 () = limits.crashed.cancelled(), if cause.is_none() => {
                     cause = Some(Cause::TooLong);
-                    // The kernel of a machine that crashed listens to nobody.
+                    // A crashed machine reacts to no request.
                     let grace = match self.guest {
                         Guest::Machine(_) => Duration::ZERO,
                         Guest::None | Guest::Container(_) => limits.grace.min(GRACE_MAX),
@@ -456,7 +456,7 @@ impl After {
                 Self {
                     code,
                     not_begun,
-                    // Nobody sent its first process a SIGKILL but the kernel.
+                    // Only the kernel sent its first process a SIGKILL.
                     is_oom: note.oom_kills.is_none_or(|kills| kills > 0),
                     note,
                     ..Self::default()

@@ -40,7 +40,7 @@ pub(crate) fn await_end(killed: &[OwnedFd]) {
 /// Returns true if a process ends within a second.
 pub(crate) fn has_ended(handle: BorrowedFd<'_>) -> bool {
     let mut ends = [PollFd::new(handle, PollFlags::POLLIN)];
-    // A signal that comes meanwhile ends the wait, and the caller looks again.
+    // A signal ends the wait early, and the caller checks again.
     poll(&mut ends, PollTimeout::from(END_MAX_MS)).is_ok_and(|ended| ended > 0)
 }
 

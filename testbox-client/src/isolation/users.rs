@@ -95,7 +95,7 @@ impl FromStr for JobUsers {
         }
         let ends = text.split_once('-').and_then(|(first, last)| {
             let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-            // The last number means nobody to the kernel.
+            // The kernel uses the last number for "no user".
             (first > 0 && first <= last && last < u32::MAX).then_some(UserRange { first, last })
         });
         ends.map(Self::Range).ok_or_else(|| {
@@ -207,7 +207,7 @@ fn lock(locks: &Path, uid: u32) -> io::Result<Option<Lock>> {
 
 fn kill_all(uid: u32) -> io::Result<()> {
     for _ in 0..KILLS_MAX {
-        // By root, whom no process of the user can stop.
+        // Root sends the kills, and no process of the user can stop root.
         let killed = kill_those(processes_of(uid)?, |pid| lives_as(pid, uid));
         if killed.is_empty() {
             return Ok(());
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn a_user_is_one_job_s_at_a_time() {
         let locks = tempfile::tempdir().unwrap();
-        // Nobody has these.
+        // No process has these user ids.
         let first = 1_999_999_990;
         let users = Users {
             locks: locks.path().join("locks"),

@@ -148,7 +148,7 @@ impl Course {
     async fn prepare(&mut self, journal: &mut Journal) -> Result<Option<Launch>, End> {
         self.make_folder(journal).await?;
         self.report(Stage::Boot, JobUpdate::default()).await;
-        // Without an answer in time it begins all the same: the lease says it is ours.
+        // Without an answer in time the job starts anyway, because the lease proves that it is ours.
         if let Err(stop) = self.line.goes_on(Stage::Boot).await {
             return stopped(stop.why, None).map_or(Ok(None), Err);
         }

@@ -29,7 +29,7 @@ impl CrashWatch {
     /// Creates the watch that the job asks for. Default: a panic ends the job if its output is the console of its own
     /// machine.
     pub(super) fn of(job: &Spec, is_console: bool) -> Self {
-        // The scheduler has refused what cannot be read.
+        // The scheduler has refused unreadable patterns.
         let said = Crashes::of(job).ok().flatten();
         let crashes = said.or_else(|| {
             is_console.then(|| Crashes {

@@ -109,13 +109,13 @@ async fn upload_all(
         };
         if let Err(error) = until_stored(job_id, "upload", patience, upload).await {
             if error.code() == Some(ErrorCode::Closed) {
-                // All was delivered before, and the answer was lost: the results are sealed.
+                // Everything was delivered before, and the answer was lost. The results are sealed.
                 tracing::info!(job_id, %error, "the scheduler has the results already");
                 break;
             }
             results.leave_out(format!("'{name}': {error}"));
             refused += 1;
-            // No file of this job will be taken any more, unless a smaller one fits.
+            // No further file of this job will be accepted, unless a smaller one fits.
             let is_quota = error.code() == Some(ErrorCode::Quota);
             let is_closed = matches!(error.status(), Some(401 | 403 | 404)) && !is_quota;
             if is_closed || refused >= REFUSED_MAX {

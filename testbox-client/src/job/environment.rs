@@ -43,7 +43,7 @@ pub(crate) fn of(
         .collect();
     all.extend(peers::environment(grant, nodes));
     all.extend(shards::environment(grant, folder));
-    // A guest has a path of its own.
+    // A guest has its own search path.
     all.extend(path.map(|path| ("PATH".to_owned(), path.to_owned())));
     all.extend(own.map(|(name, value)| (name.to_owned(), value)));
     if !grant.inputs.is_empty() {

@@ -161,7 +161,7 @@ impl JobFolder {
         }
         let json = json_of(&grant.job)?;
         write_anew(&self.job_json(), &json)?;
-        // JSON is YAML.
+        // JSON is valid YAML.
         write_anew(&self.job_yaml(), &json)?;
         let mut kept = grant.job.clone();
         kept.shift_remove(SECRETS);
@@ -174,7 +174,7 @@ impl JobFolder {
         let (user, group) = (Uid::from_raw(uid), Gid::from_raw(uid));
         for folder in [&self.path, &self.result(), &self.outputs()] {
             match rustix::fs::chown(folder, None, Some(group)) {
-                // It leaves nothing for others.
+                // A job without outputs has no such folder.
                 Err(rustix::io::Errno::NOENT) if *folder == self.outputs() => continue,
                 outcome => outcome?,
             }
@@ -211,7 +211,7 @@ impl JobFolder {
         for file in [self.job_json(), self.job_yaml()] {
             remove_tree(&file)?;
             match fs::hard_link(&kept, file) {
-                // An earlier agent began it, and had no copy.
+                // An earlier agent started the job, and made no copy.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 outcome => outcome?,
             }
@@ -234,7 +234,7 @@ impl JobFolder {
     /// Removes the folder, if it exists.
     pub(crate) fn remove(&self) -> io::Result<()> {
         if fs::symlink_metadata(&self.path).is_ok_and(|about| about.is_file()) {
-            // Nobody's that we know: it stays.
+            // An unknown file at this path stays.
             return Err(io::ErrorKind::NotADirectory.into());
         }
         remove_tree(&self.path)
@@ -452,7 +452,7 @@ mod tests {
         fs::remove_file(folder.job_json()).unwrap();
         std::os::unix::fs::symlink(&other, folder.job_json()).unwrap();
         fs::write(folder.job_yaml(), "hush ".repeat(1 << 20)).unwrap();
-        // The second time after a restart.
+        // The second round is the one after a restart.
         for _ in 0..2 {
             folder.take_back(false).unwrap();
             for file in [folder.job_json(), folder.job_yaml()] {
@@ -460,11 +460,11 @@ mod tests {
             }
         }
         assert_eq!(fs::read_to_string(&other).unwrap(), "{}");
-        // An earlier agent kept no copy.
+        // An earlier agent made no copy.
         fs::remove_file(folder.path().join(KEPT)).unwrap();
         folder.take_back(false).unwrap();
         assert!(!folder.job_json().exists() && !folder.job_yaml().exists());
-        // Nor does a journal go where a link leads.
+        // The journal is not written through a link either.
         std::os::unix::fs::symlink(&other, folder.path().join("journal.next")).unwrap();
         folder
             .save(&Journal::new(&grant, "run".to_owned()))

@@ -109,7 +109,7 @@ pub(super) async fn give(
     let fault = |reason| unrun(Health::AbortProvider, reason);
     let lab = context.content_for(&grant.job_id, grant.attempt, &grant.job_token);
     let lab = lab.map_err(|error| fault(format!("its inputs cannot be fetched: {error}")))?;
-    // A virtual machine gets copies of its own.
+    // A virtual machine gets its own copies.
     let is_apart = context.users.is_some() || matches!(place, Place::Machine(_));
     let stop = CancellationToken::new();
     let order = Order {
@@ -128,7 +128,7 @@ pub(super) async fn give(
         biased;
         told = line.stopped() => {
             stop.cancel();
-            // When it has noticed, it writes no more.
+            // After it has noticed the stop, it writes no more.
             drop(giving.await);
             return stopped(told.why, None).map_or(Ok(None), Err);
         }
@@ -218,7 +218,7 @@ impl Work {
         }
         let mut holds = Vec::new();
         let mut failed = None;
-        // All of them end, also when they are stopped: nothing is written behind the job's end.
+        // All tasks must end, even when they are stopped, so that nothing is written after the job's end.
         while let Some(done) = abreast.join_next().await {
             let done = done.unwrap_or_else(|error| Err(NotGiven::Lab(error.to_string())));
             match done {
@@ -347,9 +347,10 @@ impl Fetch for One<'_> {
 fn not_fetched(error: TransferError) -> GiveError {
     match error {
         TransferError::File { source, .. } => source.into(),
-        // The caller names the file.
+        // The caller adds the file's name.
         TransferError::FileOf { source, .. } => not_fetched(*source),
-        // All people of the lab read why a job failed: the digest of a chunk is for those who may read the chunk.
+        // All people of the lab can read the reason of a failure, but only those who may read a chunk may know its
+        // digest.
         TransferError::ChunkGone(_) | TransferError::Damaged { .. } => GiveError::Lab(
             "a part of it is missing or damaged in the lab (hint: put the files again)".to_owned(),
         ),
@@ -428,7 +429,7 @@ fn make_folders(top: &Path, all: &Manifest) -> io::Result<()> {
             folders.insert(&entry.path);
         }
     }
-    // Each comes behind those above it.
+    // Each folder comes after its parents.
     for folder in std::iter::once("").chain(folders) {
         let path = top.join(folder);
         fs::create_dir(&path)?;

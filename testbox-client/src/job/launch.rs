@@ -73,7 +73,7 @@ fn interpreter(script: &str, folder: &JobFolder) -> Invocation {
     let program = match named {
         None => "/bin/sh",
         Some(line) => {
-            // As the kernel does: the rest of the line is one argument.
+            // As in the kernel, the rest of the line is one argument.
             let (program, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
             if !rest.trim().is_empty() {
                 args.push(rest.trim().into());

@@ -37,7 +37,7 @@ impl OwnLimits {
 
 /// Returns the maximum silence of a job. `None`: no limit.
 fn silence_of(job: &Spec) -> Option<Duration> {
-    // The scheduler has refused what cannot be read.
+    // The scheduler has refused unreadable limits.
     let seconds = limit_s(job, SILENCE_TIMEOUT).ok().flatten()?;
     Some(Duration::from_secs(seconds))
 }

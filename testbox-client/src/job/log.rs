@@ -84,7 +84,7 @@ impl LogShipper {
                 return;
             }
             let whole_batch = size.wait_for(|size| *size >= sent + self.enough);
-            // Either way there is something to send.
+            // In both cases there is something to send.
             let _ = tokio::time::timeout(self.delay, whole_batch).await;
             if !self.batch(None).await {
                 return;

@@ -74,7 +74,7 @@ fn cut_line(bytes_max: u64) -> String {
 
 async fn append(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes).await?;
-    // tokio's file writes behind: without this the size would be told before the bytes are there.
+    // tokio's file buffers writes: without a flush the size would be reported before the bytes are written.
     file.flush().await
 }
 

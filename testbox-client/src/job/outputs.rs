@@ -80,7 +80,7 @@ pub(super) async fn put(
     journal.put = Some(id.clone());
     journal.end = Some(end.clone());
     if let Err(error) = save(folder, journal).await {
-        // They would be put once more, to the same id.
+        // After a restart they would be stored once more, under the same id.
         tracing::warn!(job_id = journal.job_id, %error, "the journal cannot be written");
     }
     (end, Some(id))

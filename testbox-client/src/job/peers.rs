@@ -75,7 +75,7 @@ pub(super) fn own_address(servers: &[String]) -> Option<String> {
     servers.iter().find_map(|server| {
         let (scheme, rest) = server.split_once("://")?;
         let named = rest.split('/').next()?.rsplit('@').next()?;
-        // Any port will do: the way there is the same.
+        // The port does not matter, because the route is the same.
         let port = if scheme == "https" { 443 } else { 80 };
         let there = named.to_socket_addrs();
         let there = there.or_else(|_| (named.trim_matches(['[', ']']), port).to_socket_addrs());

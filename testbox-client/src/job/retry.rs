@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(error.unwrap_err().code(), Some(ErrorCode::DataFull));
         let took = began.elapsed().as_secs();
         assert!((20..22).contains(&took) && asked.get() > 15, "{took} s");
-        // All files of a job share it.
+        // All files of a job share the patience.
         asked.set(0);
         let error = until_stored("7", "upload", &mut patience, || ask(ErrorCode::Internal)).await;
         assert_eq!(error.unwrap_err().code(), Some(ErrorCode::Internal));

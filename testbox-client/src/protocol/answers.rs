@@ -41,7 +41,7 @@ impl Core {
                 }
                 self.take_answer(sent, answer);
             }
-            // A conflict says that the newer one was there first: nothing was granted.
+            // A conflict shows that the newer request arrived first: nothing was granted.
             Err(failure) if failure.status == Some(CONFLICT) => {}
             Err(failure) => {
                 self.failed(failure);
@@ -59,8 +59,8 @@ impl Core {
         if is_news || orders == 0 {
             self.pauses.stale.reset();
         } else {
-            // The scheduler answers at once while a request names a job that it wants stopped. Such a job may be over,
-            // and only its last report on the way.
+            // The scheduler answers at once while a request names a job that it wants stopped. Such a job may have
+            // ended, with only its last report in transit.
             let pause = self.pauses.stale.step();
             self.ask_at = self.ask_at.max(self.now + pause);
         }
@@ -91,7 +91,7 @@ impl Core {
             self.number = 0;
             self.act(Action::NewSession);
         }
-        // A conflict says that this number is behind: only a new one can help.
+        // A conflict shows that this number is too old: only a new one can help.
         if status != Some(CONFLICT) {
             self.unanswered = Some((ask.request, ask.room));
         }
@@ -125,7 +125,7 @@ impl Core {
 
     fn failed(&mut self, failure: Failure) {
         if failure.status.is_some() {
-            // Somebody is there.
+            // The scheduler is reachable.
             self.act(Action::Refused(failure));
         } else if self.contact.failed() {
             self.act(Action::Lost(failure));
@@ -136,7 +136,7 @@ impl Core {
     fn take(&mut self, grants: Vec<Grant>) {
         for grant in grants {
             if self.roster.has(&(grant.job_id.clone(), grant.attempt)) {
-                // Granted again.
+                // The agent already has this job.
                 continue;
             }
             let room = self.free();

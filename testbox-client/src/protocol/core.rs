@@ -241,7 +241,7 @@ impl Core {
             self.act(Action::Loaded(load));
             self.beat_now |= !self.roster.is_empty();
         }
-        // It only orders hosts: a heartbeat costs less than a new request.
+        // The pressure only ranks hosts: a heartbeat costs less than a new request.
         self.beat_now |= self.contact.ever && self.load.has_other_pressure();
         if crossed || before != self.offered() {
             self.ask_anew |= self.ask.is_some();
@@ -307,7 +307,7 @@ impl Core {
             return;
         };
         let says_enough = self.ask.as_ref().is_some_and(|open| open.room.covers(room));
-        // While an older one is open its answer is on its way: then a newer one takes its place.
+        // While an older request is open, its answer is in transit. Then a newer one replaces the open one.
         if (says_enough && !self.ask_anew) || self.older.is_some() {
             return;
         }

@@ -121,7 +121,7 @@ impl Core {
         };
         job.over(self.now, hold_until);
         if faulty && job.stop.is_none() {
-            // A machine that can begin nothing (a full disk) must not eat job after job.
+            // A machine that cannot start jobs (a full disk) must not take job after job.
             let pause = self.pauses.fault.step();
             self.ask_at = self.ask_at.max(self.now + pause);
             self.act(Action::Rest(pause));
@@ -146,7 +146,7 @@ impl Core {
             };
             let mut words = job.reports.wake(now);
             if job.limit_until.take_if(|until| *until <= now).is_some() {
-                // Nobody has put the end off, or nobody is there to say so.
+                // Either nobody extended the limit, or no scheduler answered in time.
                 words.push(Word::Limit(None));
             }
             if let Some(update) = job.reports.send(now, call) {

@@ -144,8 +144,8 @@ impl Reports {
             self.boot_by = None;
         }
         if let Err(failure) = answer {
-            // The scheduler is further than this report. (Not so with the first: then the job was put
-            // back before it was begun.)
+            // The scheduler is already beyond this stage. For the first report it means that the job was put back
+            // before its start.
             let is_late = failure.code() == Some(ErrorCode::WrongStage) && self.begun;
             if !is_late {
                 self.refused = true;

@@ -83,7 +83,7 @@ pub(super) fn labs() -> Vec<CompletionCandidate> {
 }
 
 fn candidates(names: Vec<Named>) -> Vec<CompletionCandidate> {
-    // A name with a blank or a sign of the shell would not be one word there.
+    // A name with a blank or a special character would not be one word in a shell.
     let is_word = |word: &str| {
         !word.is_empty()
             && word
@@ -109,7 +109,7 @@ fn flags(words: impl Iterator<Item = OsString>) -> Flags {
         flags: Flags,
     }
     let given: Vec<OsString> = words.skip_while(|word| word != "--").skip(1).collect();
-    // Words of commands would end the reading of flags: only flags and their values are kept.
+    // Subcommands would end the parsing of flags, so only flags and their values are kept.
     let names = [
         "--server",
         "--token",

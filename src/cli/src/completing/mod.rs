@@ -27,7 +27,7 @@ pub(crate) fn completed(line: impl Fn() -> Command) -> bool {
     let completing = completing.var(VARIABLE).bin(PROGRAM);
     let folder = std::env::current_dir().ok();
     let words: Vec<OsString> = std::env::args_os().collect();
-    // A shell in the middle of a line has no place for an error.
+    // A shell has no place for an error in the middle of a line.
     completing
         .try_complete(words, folder.as_deref())
         .unwrap_or(true)

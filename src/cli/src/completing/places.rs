@@ -59,7 +59,7 @@ const IN_COMMANDS: &[(&str, &str, Source)] = &[
     ("account delete", "name", Source::Lab(Kind::Accounts)),
     ("timers", "name", Source::Lab(Kind::Timers)),
     ("timers", "names", Source::Lab(Kind::Timers)),
-    // The laboratory of an account is no lab of this machine.
+    // The lab of an account is not one of this machine's labs.
     ("account add", "lab", Source::Lab(Kind::Nothing)),
     ("serve", "lab", Source::Lab(Kind::Nothing)),
     ("serve", "host", Source::Lab(Kind::Nothing)),

@@ -202,7 +202,7 @@ fn rules(wanted: &[SubmitRule], known: &[SubmitRule]) -> Vec<Change> {
         let old = known.iter().find(|old| old.name == rule.name);
         let mut fields = Fields::of(old.is_none());
         let (at, was) = (place(wanted, &rule.name), place(known, &rule.name));
-        // A rule that only moved up because another one is gone stays behind the same rules.
+        // A rule that only moved up because another one was removed keeps its order.
         let before = |rules: &[SubmitRule], among: &[SubmitRule]| -> Vec<String> {
             let names = rules.iter().map(|rule| rule.name.clone());
             let names = names.take_while(|name| *name != rule.name);

@@ -86,7 +86,7 @@ impl Fit<'_> {
         if !plan.target_machines.is_empty() && !plan.target_machines.contains(&here.name) {
             lacks.push(format!("target_machines do not name {}", here.name));
         }
-        // The agent of a run fetches inputs and puts outputs.
+        // The agent of a run handles inputs and outputs.
         let tags = plan.tags.iter().filter(|tag| *tag != CONTENT_TAG);
         let tags: Vec<&str> = tags.map(String::as_str).collect();
         if !tags.is_empty() {

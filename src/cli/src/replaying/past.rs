@@ -138,7 +138,7 @@ pub(super) fn equal_hosts(count: u32, cpus: u32, memory_mb: u32) -> Vec<Host> {
 
 /// Returns the jobs that a host had, and the number of the others.
 pub(super) fn past_jobs(rows: &[JobSummary], listed: &[HostView]) -> (Vec<PastJob>, usize) {
-    // A job that still runs has run until the last thing that is known.
+    // A job that still runs is assumed to have run until the last known time.
     let times = rows.iter().flat_map(|row| {
         let times = [Some(row.submit_ms), row.dispatch_ms, row.end_ms];
         times.into_iter().flatten()

@@ -252,7 +252,7 @@ impl Selector {
     ) -> Result<Found, Failure> {
         let query = JobQuery {
             order: Some("oldest".to_owned()),
-            // A shard is stopped and run again with its parent.
+            // A shard is stopped and rerun with its parent.
             parts: Some("no_shards".to_owned()),
             ..self.query(context, client).await?
         };
@@ -283,7 +283,7 @@ impl Selector {
             next: None,
         };
         let mut asked = 0;
-        // Conditions leave jobs out: of those that meet them as many are wanted.
+        // Conditions exclude jobs, so more must be read to get as many that meet them.
         let wanted = most;
         let most = if self.conditions.is_empty() {
             most

@@ -111,7 +111,7 @@ impl Environment {
     }
 
     pub(crate) fn config_home(&self) -> Option<PathBuf> {
-        // The standard says that a relative path here is to be ignored.
+        // By the standard, a relative path here is ignored.
         let xdg = self
             .get("XDG_CONFIG_HOME")
             .map(PathBuf::from)

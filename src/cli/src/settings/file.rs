@@ -207,7 +207,7 @@ pub(super) fn user_of_process() -> Option<String> {
 
 /// Parses the keys of a file, each with its value and line.
 fn yaml(path: &Path, text: &str) -> Result<Document, Failure> {
-    // It is a map, or there is nothing.
+    // The document is a map, or empty.
     match read_placed(&path.display().to_string(), text)?.tree {
         Tree::Map(fields) => Ok(fields.into_iter().collect()),
         Tree::Word(_) | Tree::List(_) => Ok(Document::new()),

@@ -108,7 +108,7 @@ impl Settings {
     pub(crate) fn client_config(&self) -> ClientConfig {
         let mut config = ClientConfig::new(self.server.value.iter().cloned());
         config.token.clone_from(&self.token.value);
-        // A person waits, and may have mistyped the address.
+        // A person waits for the answer, and may have mistyped the address.
         config.retry_for = RETRY_FOR;
         config
     }
@@ -174,7 +174,7 @@ fn nearer(
     env: &Environment,
     lab: Option<&Setting<String>>,
 ) -> (Environment, Vec<String>) {
-    // A lab that the command line names is nearer than the environment.
+    // A lab on the command line overrides the environment.
     let Some(lab) = lab.filter(|lab| lab.origin == Origin::Flag("--lab")) else {
         return (env.clone(), remarks(flags, env));
     };

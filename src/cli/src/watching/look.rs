@@ -161,7 +161,7 @@ impl<'a> Watched<'a> {
         let mut look = Look::default();
         for id in &self.ids {
             let mut job = client.job(id).await?;
-            // In a list it is how far they are, here how many were asked for.
+            // In a list this field is the progress, here the requested number.
             job.shift_remove("shards");
             look.requests += 1;
             if let Ok(job) = serde_json::from_value(Value::Object(job)) {

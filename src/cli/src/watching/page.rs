@@ -37,7 +37,7 @@ impl Page<'_> {
         let mut lines = vec![cut(&harmless(self.title), columns)];
         lines.push(bar(&look.counts, columns));
         lines.extend(wrapped(&kinds(look), columns));
-        // The remark has the last line.
+        // The last line is for the remark.
         let mut left = rows.saturating_sub(lines.len() + 1);
         let failed = table_of_failures(&look.failed, self.now_ms, self.size);
         let failed: &[String] = if failed.len() + 3 <= left {
@@ -56,7 +56,7 @@ impl Page<'_> {
 
     /// Returns the running jobs, in at most `most` lines.
     fn running(&self, look: &Look, most: usize) -> Vec<String> {
-        // A blank line, headings, and a line that says how many more there are.
+        // Three lines are for a blank line, the headings, and the number of further jobs.
         let fit = most.saturating_sub(3);
         if look.running.is_empty() || fit == 0 {
             return Vec::new();
@@ -124,7 +124,7 @@ fn kinds(look: &Look) -> Vec<(String, Option<Hue>)> {
     if counts.cancelled > 0 {
         words.push((format!("{} cancelled", counts.cancelled), None));
     }
-    // Nothing is worth a colour if there is none of it.
+    // A count of zero has no colour.
     for (word, hue) in &mut words {
         if word.starts_with("0 ") {
             *hue = None;
@@ -246,7 +246,7 @@ mod tests {
                     };
                     let lines = page.lines(&look);
                     assert_eq!(lines.len(), rows);
-                    // The first column of a table, which names its row, is whole everywhere.
+                    // The first column of a table names its row, so it is never cut.
                     let widest = columns.max(19);
                     for line in lines {
                         let line = paint(&line, false);

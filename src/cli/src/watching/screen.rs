@@ -51,7 +51,7 @@ impl Screen {
     pub(crate) fn new(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<Self> {
         HOOKED.call_once(|| {
             let hook = panic::take_hook();
-            // Else the message would go with the page.
+            // Otherwise the message would disappear with the page.
             panic::set_hook(Box::new(move |info| {
                 give_back();
                 hook(info);
@@ -78,7 +78,7 @@ impl Screen {
         let mut ours = modes.clone();
         // Ctrl-C and Ctrl-Z stay signals.
         ours.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
-        // A read takes what there is, and never waits.
+        // A read takes the available bytes, and never waits.
         ours.special_codes[SpecialCodeIndex::VMIN] = 0;
         ours.special_codes[SpecialCodeIndex::VTIME] = 0;
         *before = Some(Before {
@@ -100,7 +100,7 @@ impl Screen {
     /// Returns the terminal and stops this process, as Ctrl-Z does. Returns when the process goes on.
     pub(crate) fn stop() {
         give_back();
-        // If it cannot be stopped, it goes on.
+        // If the process cannot be stopped, it goes on.
         let _ = kill_process(getpid(), Signal::STOP);
     }
 
@@ -108,7 +108,7 @@ impl Screen {
     pub(crate) async fn key(&self) -> io::Result<u8> {
         loop {
             let mut key = [0_u8; 1];
-            // Keys of a terminal that is not ours are another command's.
+            // Keys of a terminal that is not taken belong to another command.
             let is_ours = Self::is_taken();
             match is_ours.then(|| rustix::io::read(&self.input, &mut key)) {
                 Some(Ok(1..)) => return Ok(key[0]),
@@ -144,7 +144,7 @@ fn give_back() {
         return;
     };
     write_all(&before.output, LEAVE);
-    // A terminal that is gone needs nothing.
+    // A closed terminal needs no restore.
     let _ = tcsetattr(&before.input, OptionalActions::Now, &before.modes);
 }
 
@@ -198,7 +198,7 @@ mod tests {
         let ended = panic::catch_unwind(|| panic!("as a mistake in a page would"));
         assert!(ended.is_err() && !Screen::is_taken());
         assert_eq!(modes(&slave), before);
-        // It can be taken again, and a drop is an end, too.
+        // The terminal can be taken again, and a drop restores it, too.
         assert!(screen.enter().unwrap());
         assert_eq!(modes(&slave), ours);
         drop(screen);

@@ -332,7 +332,7 @@ pub(super) fn kernel_bug(rest: &Rest<'_>) -> Option<Report> {
 fn sanitizer(text: &str) -> Option<Report> {
     let (tool, rest) = text.split_once(": ")?;
     let (kind, place) = rest.split_once(" in ").unwrap_or((rest, ""));
-    // Both have words in front of a place: `null-ptr-deref on address`, `use-after-free at`.
+    // Both kinds have words before the place: `null-ptr-deref on address`, `use-after-free at`.
     let kind = kind.split([':', '[']).next()?.trim();
     let named = symbol_in(place);
     let make = |class, head: String, pick| Report::new(Family::Sanitizer, class, head, pick);

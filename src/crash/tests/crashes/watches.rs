@@ -61,13 +61,13 @@ fn a_panic_has_the_name_of_the_crash_that_it_is_a_consequence_of() {
     let of_oops = |line| (oops.to_owned(), line);
     let fatal = |line| ("kernel panic: Fatal exception".to_owned(), line);
     assert_eq!(panic(&format!("{OOPS}{FATAL}")), of_oops(1));
-    // The graver crash is the cause, and a panic that has a reason of its own has its own name.
+    // The graver crash is the cause. A panic with its own reason keeps its own name.
     assert_eq!(panic(&format!("{WARNING}{OOPS}{FATAL}")), of_oops(2));
     let own = "[    8.0] Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)\n";
     let (name, line) = panic(&format!("{OOPS}{own}"));
     assert!(name.starts_with("kernel panic: VFS: Unable"), "{name}");
     assert_eq!(line, 3);
-    // Nor is a crash the cause that is long ago, or of an earlier boot.
+    // A crash that is long ago, or of an earlier boot, is not the cause either.
     let noise = "[    8.0] noise\n".repeat(REPORT_LINES_MAX);
     let lines = REPORT_LINES_MAX as u64;
     assert_eq!(panic(&format!("{OOPS}{noise}{FATAL}")), fatal(lines + 3));
@@ -85,7 +85,7 @@ fn every_panic_ends_a_job_that_ends_at_panics() {
     let seen = watched(&[Family::Panic], &[], hung);
     let named = Some(("panic", "INFO: task hung in frob_close", 1));
     assert_eq!(told(seen.ended.as_ref()), named);
-    // A boot without a word of the restart before it.
+    // The kernel boots without a message about the restart.
     let seen = watched(&[Family::Panic], &[], &format!("{OOPS}{BOOT}"));
     let oops = "BUG: unable to handle kernel NULL pointer dereference in frob_get";
     assert_eq!(told(seen.ended.as_ref()), Some(("panic", oops, 1)));

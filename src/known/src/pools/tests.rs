@@ -46,7 +46,7 @@ fn a_boot_lasts_from_the_request_or_its_last_failure_to_the_first_question() {
         ..FleetMachine::default()
     };
     assert_eq!(machine.boot_ms(4_000), Some(3_000));
-    // A machine that somebody else made was there before.
+    // A machine that the provider had earlier has no boot time.
     assert_eq!(machine.boot_ms(900), None);
     let late = FleetMachine {
         failed_ms: 61_000,

@@ -165,7 +165,7 @@ fn a_testbox_that_fails_a_job_is_avoided_by_the_next_attempt() {
     assert_eq!(again.not_on, ["bad"]);
     let plain = apply(&held, &end[..2]).unwrap();
     assert!(plain.not_on.is_empty());
-    // The last attempt has no next one that could avoid it.
+    // After the last attempt there is no next one that could avoid the host.
     let last = JobState {
         retry_lost_left: 0,
         ..held

@@ -116,7 +116,7 @@ fn the_first_failure_stops_the_others_if_that_is_asked() {
     let waiting = &there[0].as_ref().unwrap().state;
     let stopped = stopped_shard(&told, waiting, 3_000).unwrap();
     assert_eq!(stopped.stage, Stage::Cancel);
-    // One that runs is told, and gets no further attempt.
+    // A running shard is told to stop, and gets no further attempt.
     let running = JobState {
         stage: Stage::Running,
         ..waiting.clone()

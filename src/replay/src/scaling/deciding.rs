@@ -22,7 +22,7 @@ impl World<'_> {
             }
         }
         self.reclaim(&adds);
-        // In turn, so that the quota is shared.
+        // The groups take turns, so that they share the quota.
         let there: usize = self.groups.iter().map(|group| group.there.len()).sum();
         let mut room = self
             .scaling

@@ -138,7 +138,7 @@ fn small() -> Vec<swf::TraceJob> {
 #[test]
 fn easy_gives_what_another_simulator_gives() {
     let Some(folder) = traces() else {
-        // Without the trace, the two simulators here still agree on who can run at all.
+        // Without the trace, the two simulators still agree on the jobs that can run at all.
         assert_eq!(easy(&small(), 100).len(), 2_000);
         return;
     };

@@ -56,7 +56,7 @@ fn the_quota_and_the_floor_hold_and_all_runs() {
     };
     let scaled: Scaled = scale(&few, &tight);
     assert_eq!(scaled.jobs, 5);
-    // Five shards of ten minutes on two machines at most.
+    // Five shards of ten minutes run on at most two machines.
     assert!(scaled.launches >= 2 && scaled.p99_s >= 600.0, "{scaled:?}");
     let floor = Scaling {
         min: 2,

@@ -277,7 +277,7 @@ mod tests {
         if kind.is_symlink() {
             header.set_link_name("/etc").unwrap();
         }
-        // As a hostile guest writes it, without the library's checks.
+        // A hostile guest writes the header without the library's checks.
         header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
         header.set_cksum();
         archive.append(&header, text.as_bytes()).unwrap();

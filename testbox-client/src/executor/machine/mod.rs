@@ -67,7 +67,7 @@ impl MachinePlan {
         }
         let mut command = Command::new(&self.qemu.program);
         command.current_dir(entry.folder());
-        // The layer over the image's disk is here, and has no name: it is gone with its machine.
+        // The layer over the image's disk is an unnamed file here, which disappears with its machine.
         command.env_clear().env("TMPDIR", entry.folder());
         command.args(self.qemu.machine());
         command.arg("-m").arg(self.memory_mb.to_string());
@@ -99,7 +99,7 @@ impl MachinePlan {
         }
         let sandbox = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
         match user {
-            // It changes its user after it has opened what it needs.
+            // QEMU changes its user after it has opened all files.
             Some(user) => command.args(["-runas", &format!("{0}:{0}", user.uid)]),
             None => command.args(["-sandbox", sandbox]),
         };

@@ -34,7 +34,7 @@ const PC_SECTOR: [u8; 118] = [
     0x4B, 0x75, 0xDD, // until --ebx is 0, from 0x7c29
     0x66, 0xBA, 0xF4, 0x00, 0xB0, 0x10, 0xEE, 0xF4, // out 0xf4, 16; hlt
     0x8D, 0x74, 0x26, 0x00, // nothing
-    // 0x7c58: the descriptors of nothing, of 4 GB of code, and of 4 GB of data.
+    // 0x7c58: the null descriptor, and descriptors of 4 GB of code and of 4 GB of data.
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0xFF, 0xFF, 0x00, 0x00, 0x00, 0x9A, 0xCF, 0x00,
     0xFF, 0xFF, 0x00, 0x00, 0x00, 0x92, 0xCF, 0x00,
@@ -101,7 +101,7 @@ impl Qemu {
         };
         let began = Instant::now();
         let translates = qemu.boots(work_dir, BOOT_MAX).await?;
-        // On a host that is a virtual machine itself, KVM may work and be a hundred times slower.
+        // If the host is itself a virtual machine, KVM may work but be a hundred times slower.
         let limit = if translates {
             began.elapsed()
         } else {
@@ -124,8 +124,8 @@ impl Qemu {
     /// Returns words for the Linux command line on this machine. Empty: none.
     pub(crate) fn kernel_words(&self) -> &'static str {
         let is_pc = matches!(self.arch.as_str(), "x86_64" | "i386");
-        // A translated guest may get no time while Linux tests the timer, and then it panics. Under KVM Linux knows that,
-        // and tests nothing.
+        // A translated guest may get no time while Linux tests the timer, and then Linux panics. Under KVM Linux skips
+        // the test.
         if is_pc && self.accelerator == Accelerator::Tcg {
             "no_timer_check"
         } else {
@@ -161,7 +161,7 @@ impl Qemu {
         let (file, bytes, wanted) = match self.arch.as_str() {
             "x86_64" | "i386" => ("probe.img", pc_disk(), PC_CODE),
             "aarch64" => ("probe.bin", arm_program(), ARM_CODE),
-            // Translation works everywhere, and nothing else was tried.
+            // Translation works everywhere, and no other accelerator was tried.
             _ => return Ok(self.accelerator == Accelerator::Tcg),
         };
         let file = work_dir.join(file);

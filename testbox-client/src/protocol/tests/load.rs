@@ -56,7 +56,7 @@ fn a_mark_that_is_crossed_is_told_by_a_request_that_replaces_the_open_one() {
         loaded: true,
     };
     assert_eq!(request.load, Some(load));
-    // The older one is answered first.
+    // The older request is answered first.
     bench.grants(first, Vec::new());
     bench.pass(SECOND);
     bench.feed(used(50));
@@ -81,7 +81,7 @@ fn a_loaded_host_asks_on_and_takes_what_it_gets_all_the_same() {
     let (_, request) = bench.asks().unwrap();
     let load = request.load.unwrap();
     assert_eq!((load.unpromised_memory_mb, load.jobs), (900, 1));
-    // Heartbeats say the same.
+    // Heartbeats report the same load.
     let (_, beat) = bench.beats().unwrap();
     assert_eq!((beat.free_memory_mb, beat.load), (0, Some(load)));
 }
