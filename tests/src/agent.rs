@@ -34,7 +34,7 @@ impl Agent {
             command.args(["--executor", "process"]);
         }
         if !more.contains(&"--load-root") {
-            // The load of the machine that runs the tests is nothing to them.
+            // The load of the machine that runs the tests must not affect them.
             command.arg("--load-root").arg(folder.path());
         }
         command

@@ -41,7 +41,7 @@ pub async fn eventually<T>(what: &str, probe: impl AsyncFnMut() -> Option<T>) ->
 pub async fn until<T>(what: &str, limit_s: u64, mut probe: impl AsyncFnMut() -> Option<T>) -> T {
     let deadline = now() + Duration::from_secs(limit_s);
     let mut ticks = tokio::time::interval(LOOK_EVERY);
-    // After a slow look there is one next look, and no burst of those that were missed.
+    // After a slow check there is one next check, and no burst of the missed ones.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;

@@ -144,7 +144,7 @@ impl Drop for Replicas {
             eprintln!("{}", self.logs());
         }
         let prefix = self.prefix.clone();
-        // Over another Elasticsearch than that of ES_URL there is nothing of it here.
+        // If it uses another Elasticsearch than ES_URL, there is nothing to delete here.
         let _ = std::thread::spawn(move || forget_indices(&prefix)).join();
     }
 }

@@ -23,7 +23,7 @@ impl Input {
     pub fn of(text: &str) -> Self {
         let bytes = text.as_bytes().to_vec();
         let chunk = digest(&bytes);
-        // A manifest has one form: its keys have an order.
+        // A manifest has one valid form: its keys have a fixed order.
         let file = format!(
             r#"{{"path":"a","mode":"0644","size":{0},"digest":"{chunk}","chunks":[["{chunk}",{0}]]}}"#,
             bytes.len()

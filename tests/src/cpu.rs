@@ -11,7 +11,7 @@ const TICKS_S: u64 = 100;
 pub fn of_process(id: u32) -> Duration {
     let path = format!("/proc/{id}/stat");
     let stat = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    // The name may hold anything; fields are counted after its closing bracket.
+    // The process name may contain anything, so fields are counted after its closing bracket.
     let rest = stat.rsplit(')').next().unwrap_or_default();
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let ticks = |at: usize| fields.get(at).and_then(|text| text.parse::<u64>().ok());

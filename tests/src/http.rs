@@ -117,7 +117,7 @@ impl Http {
             }
             stream.read_to_end(&mut answer).await
         };
-        // A server that cuts a nonsensical connection short is right.
+        // A server may cut a nonsensical connection short.
         let _ = tokio::time::timeout(REQUEST_LIMIT, exchange).await;
         String::from_utf8_lossy(&answer).into_owned()
     }

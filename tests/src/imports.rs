@@ -300,7 +300,7 @@ pub fn scheduler() -> Imports {
     let methods = methods_of_core(&modules);
     let mut all = imports(&folder);
     for (module, code) in &modules {
-        // The crate's root is no room.
+        // The crate's root is not a room.
         if let Some(known) = all.get_mut(module) {
             let called = calls_of_core(code, &methods);
             known.extend(called.into_iter().filter(|to| to != module));

@@ -74,7 +74,7 @@ impl Person {
         let ids: Vec<String> = ran.expect_code(0).lines().map(str::to_owned).collect();
         assert_eq!(ids.len(), 4, "{}", ran.out);
         let submit = self.http.field(&ids[0], "submit_id").await;
-        // Searches see it.
+        // Waits until searches see the submit.
         eventually("the jobs are listed", async || {
             let listed = self.ids(&["jobs", "--submit-id", &submit]).len();
             (listed == 4).then_some(())

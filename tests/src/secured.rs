@@ -50,7 +50,7 @@ impl Secured {
         let server = Server::start(&["--security"]);
         let authority = Certificate::from_pem(server.read("tls/ca.crt").as_bytes());
         let authority = authority.unwrap_or_else(|error| panic!("the authority: {error}"));
-        // Each test has a runtime of its own: a connection that is kept would outlive the one that drives it.
+        // Each test has its own runtime, so a kept connection would outlive its driver.
         let client = Client::builder()
             .no_proxy()
             .pool_max_idle_per_host(0)

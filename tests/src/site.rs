@@ -31,7 +31,7 @@ impl Site {
         let place = site.folder.path().display();
         let agent = settings::binary("fairlead-testbox");
         let example = settings::project().join("examples/providers/local");
-        // Each start is a line.
+        // Each start is recorded as a line.
         site.script(
             "agent",
             &format!(
@@ -116,7 +116,7 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         for pid in self.processes().into_iter().filter_map(Pid::from_raw) {
-            // One that is gone is as good.
+            // A process that is already gone is fine.
             let _ = kill_process_group(pid, Signal::KILL);
         }
     }

@@ -82,7 +82,7 @@ impl Terminal {
         let printed = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&printed);
         let reader = std::thread::spawn(move || {
-            // A terminal whose last program has ended answers with an error.
+            // A terminal returns an error after its last program has ended.
             let mut piece = [0; 4096];
             while let Ok(bytes @ 1..) = terminal.read(&mut piece) {
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,7 +161,7 @@ impl Terminal {
             .wait()
             .unwrap_or_else(|error| panic!("{}: {error}", self.asked));
         let modes = self.modes();
-        // With the last end the reader ends.
+        // The reader ends when the last open end closes.
         self.slave = None;
         if let Some(reader) = self.reader.take() {
             let _ = reader.join();

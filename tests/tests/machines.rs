@@ -69,7 +69,7 @@ impl Drop for Machine {
         if std::thread::panicking() {
             eprintln!("the console of the machine:\n{}", self.console());
         }
-        // It may have switched itself off.
+        // The machine may have switched itself off.
         let _ = self.qemu.kill();
         let _ = self.qemu.wait();
     }
@@ -132,7 +132,7 @@ async fn two_machines_boot_into_their_jobs_one_of_them_after_it_was_idle() {
         async || idle.console().contains("No job available").then_some(()),
     )
     .await;
-    // Firmware of a BIOS says i386; the job wants x86_64. It ends badly, and says so.
+    // Firmware of a BIOS reports i386, but the job wants x86_64. So it fails, and reports that.
     let failing =
         job(&json!({"target_machines": ["box-2"], "script": "echo from $(uname -m); exit 3"}));
     let failing = http.submit(&failing).await.remove(0);

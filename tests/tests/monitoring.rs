@@ -226,7 +226,7 @@ async fn metrics_are_clean_in_both_formats(store: Store) {
     let http = scheduler.http();
     http.submit(&quick()).await;
     http.get("/nowhere").await;
-    // The first answer is not counted before it is written: the second one has it.
+    // An answer is counted after it was written, so the second one contains the first.
     http.get("/metrics").await;
     let classic = http.get("/metrics").await.text;
     promtool(&["check", "metrics"], &classic);
@@ -295,7 +295,7 @@ async fn a_lab_is_seen_in_the_dashboard_and_its_faults_reach_whoever_is_on_call(
         Some(())
     })
     .await;
-    // A replica dies, and somebody asks for what no host has.
+    // A replica dies, and a job asks for something that no host has.
     let http = replicas[0].http();
     let huge = jobs::with(quick(), &json!({"need_memory": "900g"}));
     let huge = http.submit(&huge).await.remove(0);
@@ -311,7 +311,7 @@ async fn a_lab_is_seen_in_the_dashboard_and_its_faults_reach_whoever_is_on_call(
         .await;
     assert_eq!(cancelled.status, 200, "{}", cancelled.text);
     until_told(&receiver, &faults, "resolved").await;
-    // Somebody pauses the lab, and forgets it.
+    // An admin pauses the lab, and forgets it.
     for (action, status) in [("pause_lab", "firing"), ("resume_lab", "resolved")] {
         let asked = json!({"action": action});
         let shown = http.post("/scheduler/v1/previews", &asked).await.json();

@@ -5,7 +5,7 @@ use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_pages_pass_their_tests_in_a_browser() {
-    // A name that no browser takes for a secure place, as plain HTTP in a lab has it.
+    // Browsers do not treat this name as a secure context, as with plain HTTP in a lab.
     let named = ["--host-name", "fairlead.test"];
     let scheduler = Scheduler::start_with(Store::Embedded, &named).await;
     let (server, http) = (scheduler.url(), scheduler.http());

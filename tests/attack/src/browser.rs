@@ -55,7 +55,7 @@ impl Browser {
     pub fn open(address: &str) -> Self {
         let profile = profile();
         let child = command(&profile)
-            // Else a browser without a window opens the page and ends at once.
+            // Without this option, a browser without a window opens the page and ends at once.
             .arg("--remote-debugging-port=0")
             .arg(address)
             .stdout(Stdio::null())

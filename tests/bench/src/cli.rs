@@ -187,7 +187,7 @@ impl BenchArgs {
             prefix: format!("bench-{}", std::process::id()),
             raw: Raw::new(elasticsearch)?,
         };
-        // The indices of a foreign Elasticsearch go in any case.
+        // The indices in a foreign Elasticsearch are removed in any case.
         let measured = unless_interrupted(Box::pin(self.measure(&place, say))).await;
         let forgotten = place.raw.forget(&place.prefix).await;
         let report = measured?;
@@ -210,7 +210,7 @@ impl BenchArgs {
     }
 
     async fn measure(&self, place: &Place<'_>, say: &dyn Fn(&str)) -> anyhow::Result<Report> {
-        // The indices of Elasticsearch alone are the scheduler's own, made by itself; then nothing else looks at them.
+        // The indices of Elasticsearch alone are created by a scheduler; afterwards nothing else uses them.
         let cluster = self.up(place, "alone", 1).await?;
         let alone = &cluster.settings().index_prefix;
         let sample = Sample::take(&site_of(&cluster)?, &place.raw, alone).await?;
@@ -339,7 +339,7 @@ impl BenchArgs {
         let work = async {
             let history = History::new(bench.sample, &prefix, self.finished)?;
             let (indices, finished) = (history.indices(), self.finished);
-            // To a scheduler that runs all of them would be news.
+            // A running scheduler would take in all of them as news.
             cluster.stop(number).await?;
             let filled = place.raw.fill(&indices, finished, |n| history.create(n));
             filled.await?;

@@ -135,7 +135,7 @@ async fn counted_ms(cluster: &Cluster) -> anyhow::Result<f64> {
 
 /// Returns the time of the slowest of some job lists, ms.
 async fn searched_ms(site: &Site, recent: JobId) -> anyhow::Result<f64> {
-    // And one suite's of long ago.
+    // The last search is for one suite's jobs of long ago.
     let long_ago = JobId::first_of(recent.born_s().saturating_sub(LONG_AGO_S));
     let long_ago = format!("limit=100&suite=bench&after={long_ago}");
     let searches = SEARCHES.into_iter().chain([long_ago.as_str()]);

@@ -251,7 +251,7 @@ impl Line {
 /// Returns the cost of a read that waits for the previous one, ns. A decision over many jobs and hosts takes a few
 /// dozen such reads. Their cost varies twofold with the other load of the machine.
 fn far_read_ns() -> f64 {
-    // One circle through all: each names the next (a linear congruential generator of full period).
+    // One cycle goes through all cells: each names the next (a linear congruential generator of full period).
     let next = |cell: u32| cell.wrapping_mul(1_664_525).wrapping_add(1_013_904_223) % FAR_CELLS;
     let cells: Vec<u32> = (0..FAR_CELLS).map(next).collect();
     let begin = now();

@@ -240,7 +240,7 @@ impl Site {
         each: usize,
     ) -> anyhow::Result<f64> {
         let left = Mutex::new(count);
-        // Each takes its part before it asks: nobody waits for jobs that another one gets.
+        // Each agent takes its part before it asks, so that none waits for jobs of another.
         let take = |back: usize| {
             let mut left = left.lock();
             *left += back;

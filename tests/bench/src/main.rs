@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 }
 
 fn measured(args: &BenchArgs) -> anyhow::Result<()> {
-    // One thread: what it starts runs on the core that it was given.
+    // There is one thread, so everything that it starts runs on its core.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -56,6 +56,6 @@ fn measured(args: &BenchArgs) -> anyhow::Result<()> {
 }
 
 fn say(what: &str) {
-    // Nobody may be there to read it.
+    // The reader of stderr may be gone.
     let _ = writeln!(io::stderr(), "{what}");
 }

@@ -110,7 +110,7 @@ impl Paced<'_> {
                 asked.push(spread.what(), spread.replicas(), took);
             }
             if self.plan.dashboards > 0 {
-                // One after the other, and the next time the other way round: what warms up helps both.
+                // The order of both measurements alternates, so that warm-up helps both.
                 for is_open in [round % 2 == 0, round % 2 == 1] {
                     let open = if is_open { self.plan.dashboards } else { 0 };
                     (self.say)(&format!("round {round}: {open} dashboards"));
@@ -133,7 +133,7 @@ impl Paced<'_> {
     async fn measure(&mut self, site: &Site, seconds: u32) -> anyhow::Result<Took> {
         let rate = self.plan.rate;
         let pace = Pace::new(f64::from(rate));
-        // Both halves are whole requests.
+        // Both halves consist of whole requests.
         let half = usize::try_from(rate * seconds / 2)?.next_multiple_of(BATCH);
         let prefix = &self.cluster.settings().index_prefix;
         let processes = self.cluster.replicas().iter();

@@ -101,7 +101,7 @@ impl Figures {
             (clients, each, figure)
         };
         let dispatch = |agents: &usize| {
-            // All of them get some.
+            // Every agent gets some jobs.
             let each = (plan.jobs / (*agents).max(1)).clamp(1, EACH_MAX);
             let each = if *agents == 1 { 1 } else { each };
             let what = format!("dispatches/s, {agents} agents, up to {each} an answer, {beside}");
@@ -175,7 +175,7 @@ impl Bench<'_> {
             (self.say)(&format!("{wanted} jobs wait"));
             self.fill(waiting, wanted).await?;
             waiting = wanted;
-            // Elasticsearch is warm then; a replica that was started for the costs learns of its agents.
+            // Elasticsearch is warm by then, but a replica that was restarted for the costs must learn of its agents.
             let warm_up = if nth == 0 {
                 self.plan.warm_up
             } else {
@@ -251,7 +251,7 @@ impl Bench<'_> {
             let agent = self.agents.first_mut().context("no agents")?;
             let lab = (&mut *self.cluster, self.site, agent);
             costs.measure_start(lab).await?;
-            // It took one.
+            // The start took one job.
             self.fill(waiting - 1, waiting).await?;
         }
         Ok(())
@@ -310,7 +310,7 @@ impl Bench<'_> {
             }
         }
         self.receipts(figures).await?;
-        // Each round has as many that wait.
+        // Each round has the same number of waiting jobs.
         self.fill(there, waiting).await?;
         self.take_away(there.saturating_sub(waiting)).await
     }

@@ -29,7 +29,7 @@ struct Solo(Process);
 
 impl Drop for Solo {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = self.0.signal(Signal::KILL);
         self.0.reap();
     }

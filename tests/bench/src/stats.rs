@@ -39,7 +39,7 @@ impl Stats {
         }
         let nodes = http["nodes"].as_object().context("no nodes")?;
         for node in nodes.values() {
-            // Older versions do not count by route.
+            // Older versions have no counts by route.
             let routes = node["http"]["routes"].as_object();
             for (route, of) in routes.into_iter().flatten() {
                 stats.add(
@@ -67,7 +67,7 @@ impl Stats {
                 self.add(format!("search {group}, {phase}"), times, ms);
             }
         }
-        // Copies of a shard do the same again: a write is counted once.
+        // Copies of a shard repeat the work, but a write is counted once.
         let writes = &primaries["indexing"];
         let (times, ms) = (&writes["index_total"], &writes["index_time_in_millis"]);
         self.add(format!("{WRITES}{kind}"), times, ms);

@@ -291,7 +291,7 @@ impl JobStore for FaultStore {
     }
 
     async fn changes(&self, requests: &[Changes]) -> Result<Vec<ChangePage>, StoreError> {
-        // Stale: nothing of what is new is seen yet.
+        // A stale search shows no new data.
         if self.search_is_stale()? {
             let nothing = |request: &Changes| ChangePage {
                 mark: request.since.clone(),
@@ -303,7 +303,7 @@ impl JobStore for FaultStore {
     }
 
     async fn alarms(&self, before_ms: u64, limit: u32) -> Result<Page, StoreError> {
-        // Stale: nothing of what is new is seen yet.
+        // A stale search shows no new data.
         if self.search_is_stale()? {
             return Ok(Page::default());
         }
@@ -311,7 +311,7 @@ impl JobStore for FaultStore {
     }
 
     async fn usage(&self, usage: &Usage) -> Result<Vec<u64>, StoreError> {
-        // Stale: nothing of what is new is seen yet.
+        // A stale search shows no new data.
         if self.search_is_stale()? {
             let asked = [&usage.accounts, &usage.queues, &usage.uploads_of];
             return Ok(vec![0; asked.map(Vec::len).iter().sum()]);
@@ -372,7 +372,7 @@ impl JobStore for FaultStore {
     }
 
     async fn page_docs(&self, kind: DocKind, find: &DocFind) -> Result<DocPage, StoreError> {
-        // Stale: nothing of what is new is seen yet.
+        // A stale search shows no new data.
         if self.search_is_stale()? {
             return Ok(DocPage::default());
         }
@@ -385,7 +385,7 @@ impl JobStore for FaultStore {
         before_ms: u64,
         limit: u32,
     ) -> Result<Vec<DueDoc>, StoreError> {
-        // Stale: nothing of what is new is seen yet.
+        // A stale search shows no new data.
         if self.search_is_stale()? {
             return Ok(Vec::new());
         }

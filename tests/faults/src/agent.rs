@@ -160,7 +160,7 @@ impl Life {
                     self.handle(Event::Gone { key });
                 }
                 Some(called) = self.calls.next() => {
-                    // Nothing comes of what was given up.
+                    // An aborted call has no event.
                     if let Ok(event) = called {
                         self.handle(event);
                     }
@@ -199,7 +199,7 @@ impl Life {
     /// Handles the progress of a job.
     fn comes(&mut self, event: Event) {
         match &event {
-            // Its interval opens when the loop comes round: after a look whether it is still ours.
+            // Its interval opens in the next round of the loop, after a check that the job is still ours.
             Event::Stage { key, stage, .. } if *stage == Stage::Running => {
                 if let Some(held) = self.held.get_mut(key) {
                     held.runs = held.teller.borrow().stop.is_none();

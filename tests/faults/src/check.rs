@@ -284,7 +284,7 @@ fn crowded(evidence: &Evidence<'_>) -> Vec<String> {
                 changes.push((end, -i64::from(mb), &run.job));
             }
         }
-        // At one moment, what ends makes room for what begins.
+        // At equal times, ends come before starts.
         changes.sort_by_key(|(at, mb, _)| (*at, *mb));
         let mut used = 0;
         for (at, mb, job) in changes {

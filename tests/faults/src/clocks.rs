@@ -66,7 +66,7 @@ impl Clocks {
     /// Fails if the file cannot be written.
     pub(super) fn set(&self, number: u16, ahead_s: i64) -> io::Result<()> {
         let port = self.first_port + number - 1;
-        // Readers never see half of it.
+        // The file is replaced atomically, so readers never see half of it.
         let (new, path) = (self.dir.join("new"), self.dir.join(format!("clock-{port}")));
         fs::write(&new, format!("{ahead_s:+}\n"))?;
         fs::rename(new, path)

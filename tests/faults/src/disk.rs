@@ -132,7 +132,7 @@ impl Disk {
             .open(self.filler())?;
         let size = filler.metadata()?.len();
         match fallocate(&filler, FallocateFlags::empty(), size, more) {
-            // Somebody took some of it meanwhile.
+            // Another process took some of the room meanwhile.
             Err(rustix::io::Errno::NOSPC) => Ok(()),
             filled => Ok(filled?),
         }

@@ -192,13 +192,13 @@ impl Lanes {
             out = Some((number, after_ms(&mut chance, down_ms), kind));
             match hit(kind, number, (cluster, clocks), &mut chance).await {
                 Ok(what) => self.note(kind, what),
-                // It had ended by itself: it is started again.
+                // The replica had ended by itself, so it is restarted.
                 Err(_) => out = None,
             }
         }
         for number in numbers {
             set_clock(clocks, number, 0);
-            // Those that do not run, or are not paused, do not mind.
+            // Errors of replicas that do not run or are not paused are ignored.
             let _ = cluster.resume(number);
             start_again(cluster, number)?;
         }
@@ -343,7 +343,7 @@ impl Lanes {
                     .into_iter()
                     .collect()
             };
-            // Those that are just starting cannot be paused, and need not.
+            // Nodes that are just starting cannot be paused, which is fine.
             let mut paused = Vec::new();
             for number in victims {
                 if nodes.elastic.node("pause", number).await.is_ok() {
@@ -353,7 +353,7 @@ impl Lanes {
             self.note(kind, format!("nodes {paused:?}, for a moment"));
             self.rest(&mut chance, 500..=2_500).await;
             for number in paused {
-                // Killed meanwhile: nothing to resume.
+                // A node that was killed meanwhile has nothing to resume.
                 let _ = nodes.elastic.node("resume", number).await;
             }
         }

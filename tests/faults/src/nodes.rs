@@ -117,7 +117,7 @@ impl Nodes {
     pub(super) async fn all_on(&self) -> Result<(), LaunchError> {
         self.lab.all_back().await;
         for number in 1..=self.own.nodes {
-            // Those that do not run, or are not paused, do not mind.
+            // Errors of nodes that do not run or are not paused are ignored.
             let _ = self.elastic.node("resume", number).await;
         }
         self.elastic.start(self.own).await.map(drop)

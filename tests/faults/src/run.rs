@@ -58,7 +58,7 @@ impl Options {
     }
 
     fn asked(&self, rig: &Rig) -> Asked {
-        // All testboxes fail all the time.
+        // All testboxes have failures all the time.
         let more = [
             "--log-format",
             "json",

@@ -90,7 +90,7 @@ pub(super) async fn submit_steadily(
     let mut by_replica = Vec::new();
     for number in 1_u64.. {
         if by_replica.is_empty() {
-            // A client stays with the replica that answered it last: new ones are spread again.
+            // A client stays with the replica that answered it last, so new clients spread the load again.
             by_replica = vec![clients(&urls); SUBMITS_EACH].concat();
         }
         let free = async {

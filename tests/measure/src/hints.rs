@@ -75,7 +75,7 @@ impl Hints {
         let elsewhere = jobs::with(jobs::dc("bob"), &json!({"target_machines": ["nowhere"]}));
         let mut list = vec![elsewhere; UNHINTED];
         list.push(jobs::dc("alice"));
-        // Connections and caches are warm after some, and a replica takes no hints in its first ten seconds.
+        // Connections and caches are warm after some requests, and a replica takes no hints in its first ten seconds.
         let begin = clock::now();
         while begin.elapsed() < WARM {
             measure(&lab.https, &hinted, 6).await;

@@ -219,7 +219,7 @@ async fn dump(scheduler: &Scheduler, to: &Path) {
     let (http, prefix) = (Http::new(&url), scheduler.prefix());
     http.get(&format!("/{prefix}-*/_refresh")).await.json();
     let mappings = http.get(&format!("/{prefix}-*/_mapping")).await.json();
-    // Dates are the server's own, and it takes none.
+    // Dates are set by the server, and a request must not contain them.
     let fields = "filter_path=-index_templates.index_template.*_date*";
     let path = format!("/_index_template/{prefix}-*?{fields}");
     let templates = http.get(&path).await.json();

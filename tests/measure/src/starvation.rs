@@ -140,7 +140,7 @@ async fn caches_are_filled(https: &[Http], jobs: usize) {
 
 async fn one_run(case: Case, lab: &mut Replicas, run: usize, jobs: usize) -> Vec<Dispatch> {
     let https = &lab.https;
-    // The large account has had testbox time, and goes on to have it.
+    // The large account has used testbox time, and continues to use it.
     let busy = jobs::with(jobs::hw("big"), &json!({"target_machines": ["busy"]}));
     https[0].submit(&busy).await;
     let mut worker = Testbox::hw(&https[0], "busy");

@@ -80,7 +80,7 @@ impl Plan {
 
     /// Adds the fields for these features to a job with this number.
     pub(super) fn adds_to(&self, job: &mut Value, which: u64) {
-        // The only other host may have no room for two nodes, and they would wait for it for an hour.
+        // The only other host may lack room for two nodes, and the cluster would wait for it for an hour.
         let is_alone = job.get("cluster").is_none();
         if is_alone && self.has(Use::Elsewhere) && which.is_multiple_of(ELSEWHERE_EVERY) {
             job["retry_elsewhere"] = true.into();

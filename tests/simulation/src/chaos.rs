@@ -30,7 +30,7 @@ pub(super) async fn make_trouble(world: Arc<World>) {
 }
 
 async fn happens(world: &Arc<World>, kind: Trouble) {
-    // Machines of a pool have a fate of their own.
+    // The provider decides about the machines of a pool.
     let machines = world
         .machines
         .get(..world.scenario.fixed().len())

@@ -67,7 +67,7 @@ struct Tally {
 impl SimulateArgs {
     /// Returns the first seed, and the maximum number of seeds.
     fn range(&self) -> (u64, u64) {
-        // The standard library seeds every hasher at random.
+        // The standard library seeds every hasher randomly.
         let fresh = || fresh_from(RandomState::new().build_hasher().finish());
         match (self.seed, self.minutes) {
             (Some(seed), _) => (seed, 1),

@@ -185,7 +185,7 @@ impl World {
             if cloud.0.contains_key(token) {
                 continue;
             }
-            // Each elastic host lives once: its name is never given again.
+            // Each elastic host lives once, so its name is never reused.
             let host = self.scenario.fixed().len() + cloud.0.len();
             if host >= self.scenario.hosts.len() {
                 return;
@@ -237,7 +237,7 @@ impl World {
             let name = self.scenario.hosts.get(host).map_or("", |plan| &plan.name);
             let held = {
                 let truth = self.truth();
-                // One that was only claimed for it was not handed out, and goes back.
+                // A job that was only claimed for it was not handed out, and goes back.
                 let has = |state: &&JobState| {
                     let is_its = state.stage.is_held() && state.host == name;
                     is_its && state.stage != Stage::Dispatch
@@ -301,7 +301,7 @@ impl World {
             self.sets_pool(json!({ "min": min })).await;
         }
         self.sets_pool(json!({ "min": plan.min })).await;
-        // An earlier request that the network brings once more sets an older floor.
+        // An earlier request that the network repeats sets an older minimum.
         pause(TWINS_MS).await;
         self.sets_pool(json!({ "min": plan.min })).await;
     }

@@ -16,7 +16,7 @@ const OPEN_MAX: u64 = 32;
 
 async fn read(replica: &Replica, path: &str) -> Bytes {
     let request = http::Request::builder().uri(path).body(Bytes::new());
-    // The paths are written here.
+    // The paths are constants here, so the request is valid.
     let answer = replica.call(request.unwrap_or_default()).await;
     answer.into_body()
 }

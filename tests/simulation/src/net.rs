@@ -48,7 +48,7 @@ impl Message {
             .method(http::Method::POST)
             .uri(&self.path)
             .header("content-type", "application/json");
-        // All paths are made here, of letters and digits.
+        // All paths are built here from letters and digits, so the request is valid.
         request.body(self.body.clone()).unwrap_or_default()
     }
 }
@@ -111,7 +111,7 @@ impl World {
         let answered = within(limit_ms, async {
             match told.await {
                 Ok(outcome) => outcome,
-                // Lost on the way: nobody will ever say so.
+                // The request is lost, and no answer will come.
                 Err(_) => pending().await,
             }
         });
@@ -149,7 +149,7 @@ impl World {
         }
         let Some((process, replica)) = self.slots.get(slot).and_then(super::process::Slot::up)
         else {
-            // A machine that is gone does not even refuse.
+            // A machine that is gone does not always refuse.
             if self.chance().hits(700) {
                 // The sender may have given up.
                 let _ = tell.send(Err(Failed::Refused));
@@ -221,7 +221,7 @@ impl World {
         tokio::select! {
             biased;
             () = process.died.cancelled() => {
-                // Its machine tells who is connected, or it is gone with it.
+                // Either its machine closes the connection, or the machine is gone, too.
                 self.chance().hits(500).then_some(Err(Failed::Lost))
             }
             answer = replica.call(message.request()) => {

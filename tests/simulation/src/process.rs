@@ -198,17 +198,17 @@ fn config(world: &World, process: &Process) -> Config {
         lease_ms: scenario.lease_ms,
         heartbeat_ms: scenario.heartbeat_ms,
         cache_jobs_max: scenario.cache_jobs_max,
-        // All hosts fail all the time.
+        // All hosts have failures all the time.
         suspect_after: scenario.admins.suspect_after(),
         health_check: scenario.admins.health_check(),
         limits: Limits {
             timer_period_min_s: 1,
             ..Limits::default()
         },
-        // Hosts are heard of later than jobs, and give all of their memory to guests.
+        // Hosts are known later than jobs, and give all of their memory to guests.
         devices_later: true,
         site: site(),
-        // Nothing of what is simulated lies in files: threads that read them would make a seed's history depend on chance.
+        // No simulated data is in files, because threads that read files would make a seed's history random.
         files_in: FilesIn::Content,
         ..Config::embedded(PathBuf::from("nowhere"))
     }
@@ -270,7 +270,7 @@ impl World {
         self.note(format_args!("{} is told to stop", process.name));
         replica.drain();
         let stopped = within(STOP_MS, async {
-            // Its answers go out first: whoever is answered holds it.
+            // Its answers are sent first, because the clients still hold it.
             pause(200).await;
             slot.clear(&process);
             let mut replica = replica;

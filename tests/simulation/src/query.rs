@@ -160,7 +160,7 @@ pub(super) fn find(views: &[Arc<View>], offer: &Find) -> Page {
         cells.entry(cell).or_default().push(entry);
     }
     let mut found = Page::default();
-    // Those behind where it begins, then the others.
+    // The pairs after the start come first, then the others.
     let after = offer.after.as_ref();
     let is_before = |(queue, account): &(&str, &str)| {
         after.is_some_and(|after| (*queue, *account) <= (&*after.0, &*after.1))
@@ -326,7 +326,7 @@ pub(super) fn named(views: &[Arc<View>], content: &[String]) -> Vec<bool> {
 }
 
 fn matches(state: &JobState, search: &Search) -> bool {
-    // Named one by one: what a search can ask for is not forgotten here.
+    // The fields are named one by one, so that no condition of a search is forgotten here.
     let Search {
         ready,
         stages,

@@ -98,7 +98,7 @@ pub(super) fn job(scenario: &Scenario, chance: &mut Chance) -> Value {
     if recipe == IN_PARTS && scenario.has_shards() {
         job["shards"] = json!({ "count": 3 });
     }
-    // One part of the key is another one.
+    // One part of the key is varied.
     match chance.within(0..=9) {
         0 => job["n"] = (recipe + RECIPES).into(),
         1 => job["script"] = "other".into(),
@@ -138,14 +138,14 @@ impl World {
         if !self.scenario.has_reuse() {
             return;
         }
-        // As a lab with accounts left it: an open one gives no rights.
+        // The account exists as in a lab with accounts, because an open lab gives no rights.
         let [sharing, _] = ACCOUNTS;
         let shares = DocWrite {
             id: sharing.to_owned(),
             expect: Expect::Any,
             body: Some(json!({"format": 1, "role": "user", "share_results": true})),
         };
-        // Nobody was there before.
+        // No account existed before.
         let _ = self.truth().put(DocKind::Account, &shares);
         let chance = &mut Chance::new(self.scenario.seed, SETTINGS_STREAM);
         let percent = chance.one_of(&AUDIT_PERCENTS, 10);

@@ -128,7 +128,7 @@ async fn live(seed: u64, options: Options) -> Outcome {
         world.violated("panic", "a task panicked".to_owned());
     }
     let outcome = outcome(&world, seed, drained_ms);
-    // Each knows the world that it is in: nothing would ever be freed.
+    // Each process refers to its world, so without a kill nothing would ever be freed.
     for slot in &world.slots {
         slot.kill();
     }
@@ -191,7 +191,7 @@ async fn phases(world: &Arc<World>) -> u64 {
             pause(LOOK_MS).await;
         }
     };
-    // Later than that, it is for the judge to say that a host idles.
+    // After that, the judge reports idle hosts.
     let _ = within(*SETTLE_MS.end(), settled).await;
     world.pauses_timers().await;
     drain(world).await
@@ -232,7 +232,7 @@ async fn drain(world: &Arc<World>) -> u64 {
         // Jobs delayed by a clock that was set back arrive later by that step.
         let stepped_ms = world.check().stepped_ms();
         let patience_ms = STILL_MS + 3 * world.scenario.lease_ms + stepped_ms;
-        // Admins may take their time when nobody waits for them.
+        // Admins may be slow when no job waits for them.
         let is_stuck = still_ms > patience_ms && !open.is_empty();
         if is_stuck || now_ms > began_ms + patience_ms + all_ms(world) {
             let first = match open.first() {

@@ -259,7 +259,7 @@ impl Scenario {
         let hosts = usize::try_from(chance.within(2..=8)).unwrap_or(3);
         let calm_clocks = chance.hits(500);
         let skew = |chance: &mut Chance| {
-            // Replicas whose clocks agree less do not start.
+            // Replicas with a larger difference of clocks do not start.
             let ms = i64::try_from(chance.within(0..=600_000)).unwrap_or(0) / 150 - SKEW_MS;
             if calm_clocks { 0 } else { ms }
         };

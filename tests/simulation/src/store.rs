@@ -255,7 +255,7 @@ impl Handle {
                 Err(unknown())
             }
             (Fate::AsConflict, _) => {
-                // The same: it is in, or it truly conflicts.
+                // Either the write is stored, or it truly conflicts.
                 let _ = self.apply(op, asked);
                 Err(ItemError::Conflict { current: None })
             }
@@ -461,7 +461,7 @@ impl JobStore for Handle {
     }
 
     async fn append_events(&self, _: Vec<EventRecord>) -> Result<(), StoreError> {
-        // Best effort, and nothing depends on it.
+        // The call is best effort, and nothing depends on it.
         Ok(())
     }
 
@@ -475,7 +475,7 @@ impl JobStore for Handle {
     }
 
     async fn drop_oldest(&self, _: JobId) -> Result<Vec<OldMonth>, StoreError> {
-        // A simulation is over before anything is old.
+        // A simulation ends before anything is old.
         Ok(Vec::new())
     }
 

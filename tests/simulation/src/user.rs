@@ -178,7 +178,7 @@ fn choose_by_tags(host: &HostPlan, chance: &mut Chance, job: &mut serde_json::Ma
     if chance.hits(200) {
         let after = format!("{}s", chance.within(1..=20));
         let last = json!({"after": after, "tags": has, "not_tags": lacked});
-        // Nobody has this tag, so the job waits.
+        // No host has this tag, so the job waits.
         job.remove("tags");
         job.remove("not_tags");
         job.insert("any_of".to_owned(), json!([{"tags": ["none"]}]));
@@ -226,9 +226,9 @@ impl World {
         } else {
             job(&self.scenario, chance)
         };
-        // No part of what runs.
+        // Labels do not change the workload.
         job["labels"] = json!([what, number.to_string()]);
-        // Chosen without the dice: so the courses of known seeds change where this matters only.
+        // The choice uses no random numbers, so the courses of known seeds change only here.
         let which = number + what.bytes().map(u64::from).sum::<u64>();
         if let Some(name) = SEQUENCES.get(usize::try_from(which % 16).unwrap_or(0)) {
             if self.scenario.has_pairs() {

@@ -100,7 +100,7 @@ async fn row_15_only_the_owner_and_admins_act(store: Store) {
     for what in ["cancel", "terminate"] {
         lab.bob.post(&path(what), &json!({})).await.refused(403);
     }
-    // Saying another's name does not help, and submitting in it is refused.
+    // Naming another account does not help, and a submit in its name is refused.
     lab.bob
         .post(&path("cancel"), &json!({"my_account": "alice"}))
         .await
@@ -108,7 +108,7 @@ async fn row_15_only_the_owner_and_admins_act(store: Store) {
     let foreign = lab.bob.submit_items(&jobs::dc("alice")).await.remove(0);
     let told = ["forbidden", "unauthorized"].contains(&foreign.code.as_str());
     assert!(told && foreign.job_id == "0", "{foreign:?}");
-    // A user is no testbox, a testbox is no user, and neither is an admin.
+    // A user is not a testbox, a testbox is not a user, and neither is an admin.
     let mut testbox = Testbox::dc(&lab.bob, "host-1", 8 << 10);
     testbox.next_request(0);
     testbox.send().await.refused(403);
@@ -121,14 +121,14 @@ async fn row_15_only_the_owner_and_admins_act(store: Store) {
         client.get("/scheduler/v1/accounts").await.refused(403);
     }
     assert_eq!(lab.alice.field(&ids[0], "job_stage").await, "submit");
-    // The owner, and the admin.
+    // The owner and the admin may.
     assert_eq!(
         lab.alice.post(&path("cancel"), &json!({})).await.status,
         200
     );
     let other = format!("/scheduler/v1/jobs/{}/cancel", ids[1]);
     assert_eq!(lab.admin.post(&other, &json!({})).await.status, 200);
-    // compass-ci's clients send name and token in the body.
+    // compass-ci's clients send account and token in the body.
     let accounts = lab
         .admin
         .get("/scheduler/v1/accounts")

@@ -17,7 +17,7 @@ async fn ended(http: &Http, id: &str) -> Value {
             "abort_provider",
         ];
         let over = over.iter().any(|stage| job["job_stage"] == *stage);
-        // Results follow the end.
+        // Results arrive after the end.
         (over && job["job_data_readiness"] != "uploading" && job["job_data_readiness"] != "N/A")
             .then_some(job)
     })
@@ -208,7 +208,7 @@ async fn a_killed_agent_s_job_is_tried_again_elsewhere() {
     let scheduler = Scheduler::start_with(Store::Embedded, &["--lease", "6s"]).await;
     let http = scheduler.http();
     let mut first = Agent::start(&scheduler.url(), "host-1", &["--kind", "hw"]);
-    // The first try goes on as long as this test, the second ends.
+    // The first try runs as long as this test, the second one ends.
     let folder = TempDir::with_prefix("fairlead-flag-").expect("a temporary folder");
     let script = format!(
         "test \"$ATTEMPT\" = 2 || while test -d {}; do sleep 0.2; done",
@@ -252,7 +252,7 @@ async fn nodes_of_a_cluster_begin_together() {
     let http = scheduler.http();
     let script = "echo \"$role: server=$server clients=$direct_client_ips\"\n\
                   [ $role = client ] || { trap 'echo served; exit 0' TERM; sleep 600 & wait; }\n";
-    // Room for one node on each.
+    // Each host has room for one node.
     let fields = json!({"script": script, "cluster": "cs-s1-c1", "need_memory": "700M", "cluster_wait": "10m"});
     let ids = http.submit(&jobs::with(jobs::dc("alice"), &fields)).await;
     assert_eq!(ids.len(), 2);

@@ -93,7 +93,7 @@ async fn the_file_of_a_running_lab_alone_starts_no_second_one() {
             assert!(refused.err.contains(said), "{}", refused.err);
         }
     }
-    // A crash needs nobody: the files are intact.
+    // A crash needs no repair: the files are intact.
     for _ in 0..3 {
         scheduler.kill();
         scheduler.restart().await;
@@ -171,7 +171,7 @@ async fn a_busy_lab_goes_on_while_it_is_copied_and_nothing_acknowledged_is_lost(
     })
     .await;
     let mut copy = (PathBuf::new(), BTreeSet::new());
-    // Until jobs ran while a copy was being made.
+    // Repeats until jobs ran while a copy was made.
     for n in 0.. {
         assert!(n < 50, "no job ran during {n} backups");
         let (file, ran) = (scheduler.folder().join(format!("copy-{n}.db")), load.ran());
@@ -186,7 +186,7 @@ async fn a_busy_lab_goes_on_while_it_is_copied_and_nothing_acknowledged_is_lost(
     let there = all_jobs(&http).await;
     assert!(all.iter().all(|id| there.contains_key(id)));
 
-    // A lab that runs, and one with data, are not overwritten.
+    // Neither a running lab nor one with data is overwritten.
     let mut other = Scheduler::start(Store::Embedded).await;
     let own = other.http().submit(&jobs::dc("carol")).await.remove(0);
     let refused = restore(&other, &copy, &["--replace"]);
@@ -212,7 +212,7 @@ async fn a_busy_lab_goes_on_while_it_is_copied_and_nothing_acknowledged_is_lost(
         .collect();
     assert!(lost.is_empty(), "acknowledged before the backup: {lost:?}");
     assert!(restored.keys().all(|id| all.contains(id)), "{restored:?}");
-    // All of it is of one moment, so it can be finished.
+    // All of the copy is of one moment, so its jobs can be finished.
     let mut testbox = Testbox::dc(&other.http(), "server-2", 64 << 10);
     let waiting = restored.values().filter(|stage| *stage == "submit").count();
     let ran: BTreeSet<String> = testbox.run_all(2).await.into_iter().collect();
@@ -253,7 +253,7 @@ async fn jobs_that_ran_since_the_backup_run_again_and_their_hosts_are_told() {
     let waiting = one().await;
     let copy = scheduler.folder().join("copy.db");
     backup(&scheduler, &copy).expect_code(0);
-    // Since then: one begins, one ends, one is new and begins.
+    // After the copy one job starts, one ends, and a new one starts.
     let begun = testbox.take().await;
     assert_eq!(begun.job_id, waiting);
     begin(&testbox, &begun).await;
@@ -271,7 +271,7 @@ async fn jobs_that_ran_since_the_backup_run_again_and_their_hosts_are_told() {
     );
     scheduler.restart().await;
 
-    // The host is told which of its jobs are no longer its own; the one that runs since before goes on.
+    // The host is told which jobs are no longer its own; the one that has run since before the copy goes on.
     let mut told = testbox.heartbeat().await;
     told.sort();
     let mut expected = vec![waiting.clone(), new.clone()];
@@ -343,7 +343,7 @@ async fn a_backup_that_cannot_be_written_leaves_no_file() {
         .flatten()
         .collect();
     assert!(left.is_empty(), "{left:?}");
-    // The same with room.
+    // The same command works with enough room.
     backup(&scheduler, &file).expect_code(0);
     let left = fs::read_dir(folder.path()).expect("the folder").count();
     assert_eq!(left, 1);

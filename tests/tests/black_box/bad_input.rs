@@ -179,7 +179,7 @@ async fn a_body_over_the_limit_is_refused() {
         &reply.text[..reply.text.len().min(500)]
     );
     http.submit(&jobs::dc("alice")).await;
-    // Larger than is read: the answer may come before the body is sent, and cut the connection.
+    // The body is larger than the server reads, so the answer may come early and cut the connection.
     let huge = vec![b' '; 40 << 20];
     if let Ok(reply) = http.try_send(Method::POST, SUBMIT, JSON, huge).await {
         reply.refused(413);

@@ -38,7 +38,7 @@ async fn a_lab_that_is_well_has_nothing_wrong(store: Store) {
     http.submit(&sharded).await;
     let grants = testbox.take_all().await;
     testbox.finish(&grants[0]).await;
-    // The parent, its shards and the others, as searches see them.
+    // Searches see the parent, its shards and the others.
     eventually("all jobs are found", async || {
         let checked = value(&run(&scheduler, &["check", "--json"]), 0);
         (checked["jobs"] == 7).then_some(())
@@ -128,7 +128,7 @@ async fn files_are_compared_with_jobs_and_old_ones_go(store: Store) {
     );
     assert!(!old.exists() && !old.parent().is_some_and(Path::exists));
 
-    // Files of attempts to come make way while no scheduler runs.
+    // Files of later attempts are set aside while no scheduler runs.
     let aside = ["check", "--set-aside", "--json", "--files", &files];
     let refused = run(&scheduler, &aside);
     refused.expect_code(5);

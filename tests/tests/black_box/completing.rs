@@ -76,7 +76,7 @@ async fn words_of_the_lab_are_completed_in_bash(store: Store) {
         ),
         (&["fairlead", "wait", &submit[..6]], &[&submit]),
         (&["fairlead", "job", &ids[3][..18]], &[&ids[3]]),
-        // Another lab on the line is asked, and is silent if it is not there.
+        // Another lab on the line is asked. If it does not exist, there are no completions.
         (
             &["fairlead", "jobs", "--server", nowhere, "--queue", "ni"],
             &[],
@@ -94,7 +94,7 @@ async fn words_of_the_lab_are_completed_in_bash(store: Store) {
             );
         }
     }
-    // Without a lab, words that need none are offered all the same.
+    // Without a lab, words that need none are still offered.
     assert!(offered(&lab, nowhere, &["fairlead", "cancel", "26"]).is_empty());
     let stages = offered(&lab, nowhere, &["fairlead", "jobs", "--stage", "ru"]);
     assert_eq!(stages, ["running"]);

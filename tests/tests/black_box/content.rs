@@ -78,7 +78,7 @@ async fn outputs_of_one_job_are_inputs_of_the_next(store: Store) {
     assert_eq!(odd.code.as_str(), "bad_query", "{odd:?}");
     kernel.put(&lab.nobody(), &as_job(&grant)).await;
     for _ in 0..2 {
-        // The answer may get lost.
+        // The answer may be lost, so the report is repeated.
         let told = testbox.report(&grant, &end).await;
         assert_eq!(told.status, 200, "{}", told.text);
     }
@@ -103,7 +103,7 @@ async fn outputs_of_one_job_are_inputs_of_the_next(store: Store) {
     );
     testbox.finish(&grant).await;
 
-    // It runs again without the job that it needed.
+    // The job runs again without the job that it needed.
     let path = format!("/scheduler/v1/jobs/{}/rerun", ids[1]);
     let again = alice.post(&path, &json!({})).await.json();
     assert_ne!(again[0]["job_id"], "0", "{again}");
@@ -185,7 +185,7 @@ async fn shards_have_the_inputs_of_their_job(store: Store) {
     input.put(&http, "").await;
     let fields = json!({"shards": 2, "inputs": [{"id": input.id, "folder": "t"}], "outputs": "."});
     http.submit(&jobs::with(jobs::dc("alice"), &fields)).await;
-    // It has room for one at a time.
+    // The host has room for one job at a time.
     let mut testbox = with_an_agent(&http, "host-1", 1 << 10);
     for _ in 0..2 {
         let grant = take(&mut testbox).await;
@@ -203,7 +203,7 @@ async fn the_host_that_holds_an_input_gets_the_job(store: Store) {
     let http = scheduler.http();
     let input = Input::of("a large one");
     input.put(&http, "").await;
-    // The other one has more memory, which else decides.
+    // The other host has more memory, which decides otherwise.
     let mut holder = with_an_agent(&http, "holder", 4 << 10);
     holder.offer.content = vec![input.chunk[..12].to_owned()];
     let mut larger = with_an_agent(&http, "larger", 64 << 10);
@@ -215,7 +215,7 @@ async fn the_host_that_holds_an_input_gets_the_job(store: Store) {
     };
     let of_holder = async {
         let grants = holder.ask(30).await;
-        // The other one need not wait for longer.
+        // The other host need not wait any longer.
         let plain = http.submit(&jobs::dc("alice")).await;
         (grants, plain)
     };
@@ -245,7 +245,7 @@ async fn an_account_puts_no_more_than_its_quota(store: Store) {
         Input::of(&"b".repeat(800 << 10)),
     );
     first.put(&alice, "").await;
-    // It counts as soon as it is sent.
+    // A chunk counts as soon as it is sent.
     let chunk = format!("/scheduler/v1/content/chunks/{}?put=by-hand", second.chunk);
     let sent = alice.send(Method::PUT, &chunk, "", second.bytes.clone());
     let refused = sent.await.refused(403);
@@ -270,7 +270,7 @@ async fn a_machine_without_an_agent_gets_no_inputs(store: Store) {
     let path = format!("/scheduler/v1/jobs/{}/explain", ids[0]);
     let explained = http.get(&path).await.text;
     assert!(explained.contains(CONTENT_TAG), "{explained}");
-    // An admin says that what boots there has an agent.
+    // An admin declares that the booted system has an agent.
     let path = format!("/boot.ipxe/mac/{MAC}?wait=30&tags={CONTENT_TAG}");
     let boots = http.get(&path).await;
     assert!(boots.text.contains(&ids[0]), "{}", boots.text);

@@ -59,7 +59,7 @@ async fn a_collection_takes_what_no_job_names_and_tells_it_before() {
     bench.scheduler.http().submit(&job).await;
     let (manifests, chunks) = (bench.stored("manifests"), bench.stored("chunks"));
 
-    // All of it is young.
+    // All content is young.
     let young = bench.json(&["content", "gc"]);
     assert_eq!(number(&young, "manifests"), 3, "{young}");
     assert_eq!(number(&young, "manifests_removed"), 0, "{young}");
@@ -79,7 +79,7 @@ async fn a_collection_takes_what_no_job_names_and_tells_it_before() {
 
     let done = bench.json(&["content", "gc"]);
     assert_eq!(number(&done, "manifests_removed"), 1, "{done}");
-    // A dry run counts no chunks of a manifest that it leaves, so the run itself says how many went.
+    // A dry run does not count chunks of a manifest that it leaves, so the real run reports the number of removed ones.
     let gone = number(&done, "chunks_removed");
     let left = bench.stored("chunks").len();
     assert_eq!(usize::try_from(gone).expect("few"), chunks.len() - left);
@@ -136,7 +136,7 @@ async fn a_check_tells_what_is_damaged_or_missing_and_a_put_heals_it() {
         assert!(told(&[id, "a chunk of it is missing"]), "{found}");
     }
     assert_eq!(number(&found, "problems_total"), 3, "{found}");
-    // The damaged bytes are kept for whoever looks into it, and nobody gets them.
+    // The damaged bytes are kept for an investigation, but are not served.
     assert!(!damaged.exists());
     let aside = bench.content().join("damaged");
     let is_aside = |path: &PathBuf| path.file_name() == damaged.file_name();

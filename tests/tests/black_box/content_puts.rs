@@ -178,7 +178,7 @@ async fn a_folder_comes_back_as_it_was_and_is_sent_once() {
     assert_eq!(number(&put, "sent_chunks"), number(&put, "chunks"));
     let id = put["id"].as_str().expect("an id");
 
-    // Its folder is named by the id, or as the person says.
+    // The folder is named after the id, or by the person.
     let got = bench.json(&["get", id]);
     assert_eq!(got["dir"], id[..12]);
     assert_eq!(number(&got, "bytes"), number(&put, "bytes"));
@@ -190,12 +190,12 @@ async fn a_folder_comes_back_as_it_was_and_is_sent_once() {
     again.expect_code(2);
     assert!(again.err.contains("no empty folder"), "{}", again.err);
 
-    // The id alone is the result, and nothing is sent twice.
+    // The only output is the id, and nothing is sent twice.
     let ran = bench.run(&["put", "to/here"]);
     assert_eq!(ran.expect_code(0), format!("{id}\n"));
     assert!(ran.err.contains("sent 0 of "), "{}", ran.err);
 
-    // On a terminal there is a bar meanwhile, and the id stays.
+    // A terminal shows a bar during the put, and the id stays.
     let url = bench.scheduler.url();
     let variables = [("FAIRLEAD_SERVER", url.as_str())];
     let folder = bench.folder.path();
@@ -348,7 +348,7 @@ async fn a_put_goes_on_when_its_scheduler_is_back() {
 async fn a_put_waits_while_the_store_takes_nothing() {
     let bench = Bench::start().await;
     fs::write(bench.path("image"), noise(21, 3_000_000)).expect("a file");
-    // As with a full disk, nothing can be written below it.
+    // Nothing can be written below this folder, as on a full disk.
     fs::create_dir_all(bench.content()).expect("a folder");
     let chunks = bench.content().join("chunks");
     fs::write(&chunks, "").expect("a file in the way");

@@ -102,7 +102,7 @@ async fn failed_jobs_run_again_as_one_submit(store: Store) {
         failed().await.then_some(())
     })
     .await;
-    // A script that says nothing else runs what it means.
+    // A script without other output runs the command that it names.
     let again = lab.run(&[
         "rerun",
         "--submit-id",
@@ -128,7 +128,7 @@ async fn failed_jobs_run_again_as_one_submit(store: Store) {
         })
         .await;
     }
-    // With a new value they pass, and following tells so.
+    // They pass with a new value, and following reports it.
     let ran = lab.run(&["rerun", "-m", "-s", "nr_threads=1", &ids[2], &ids[3]]);
     assert!(ran.expect_code(0).contains("2 succeeded"), "{}", ran.out);
     // Jobs that did not fail are not run again.
@@ -217,7 +217,7 @@ async fn a_wait_attaches_again_and_says_why_jobs_failed(store: Store) {
         ids[0], ids[3]
     );
     assert_eq!(logs.expect_code(0), meant);
-    // Ids are taken as they are.
+    // Ids are taken literally, without the filter.
     let logs = lab.run(&["log", "--failed", &ids[3]]);
     assert_eq!(logs.expect_code(0), "threads 2 mode write\n");
     let followed = lab.run(&["log", "-f", &ids[3]]);
@@ -249,7 +249,7 @@ async fn tables_fit_their_terminal(store: Store) {
             "{columns}: {text}"
         );
     }
-    // Colours are for terminals whose owner likes them.
+    // Colours are shown only on terminals, and only if the user wants them.
     let _agent = lab.agent();
     lab.run(&["wait", "--suite", "matrix"]).expect_code(1);
     let coloured = lab.on_terminal(&words, 200, "");
@@ -315,7 +315,7 @@ async fn waiting_jobs_are_held_released_and_edited(store: Store) {
     );
     let refused = lab.run(&["edit", &ids[0], "-s", "need_memory=lots"]);
     refused.expect_code(3);
-    // Only the job that nobody holds runs.
+    // Only the job that is not held runs.
     let _agent = lab.agent();
     lab.run(&["wait", &ids[2]]).expect_code(1);
     for id in [&ids[0], &ids[1], &ids[3]] {
@@ -344,7 +344,7 @@ async fn the_use_of_the_lab_is_summed_up(store: Store) {
         let ran = lab.run(&["usage", "--since", "1h", "--by", by, "--json"]);
         serde_json::from_str(ran.expect_code(0)).expect("JSON")
     };
-    // A sample is of a whole minute.
+    // A sample covers a whole minute.
     eventually("the minute is over", async || {
         let row = &report("account")["rows"][0];
         (row["ended"] == 4).then_some(())

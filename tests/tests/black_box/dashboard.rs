@@ -87,7 +87,7 @@ async fn a_browser_that_logged_in_acts_by_its_own_pages_only(store: Store) {
         403
     );
     assert_eq!(status(&[cookie_of, ("origin", &base)]).await, 200);
-    // A changed cookie is nobody's, and no cookie makes a testbox.
+    // A changed cookie is invalid, and a testbox gets no cookie.
     let (kept, last) = cookie.split_at(cookie.len() - 1);
     let tampered = format!("{kept}{}", if last == "0" { "1" } else { "0" });
     let nobody = browser(&base, whoami, &[("cookie", &tampered)], None).await;
@@ -101,7 +101,7 @@ async fn a_browser_that_logged_in_acts_by_its_own_pages_only(store: Store) {
     )
     .await;
     assert_eq!(answer.status().as_u16(), 401);
-    // A token that is replaced ends its logins.
+    // Replacing a token ends its logins.
     let renewed = json!({"new_token": true, "overlap_s": 0});
     lab.admin.post("/scheduler/v1/accounts/ann", &renewed).await;
     eventually("the login is over", async || {
@@ -140,7 +140,7 @@ async fn pages_say_what_browsers_may_do_with_them(store: Store) {
         let again = browser(&base, path, &[("if-none-match", &tag)], None).await;
         assert_eq!(again.status().as_u16(), 304, "{path}");
     }
-    // As it comes over the wire: clients unpack it, and say nothing of it.
+    // This reads the compressed bytes, because client libraries unpack them silently.
     let host = base.trim_start_matches("http://");
     let asked = format!(
         "GET /ui/app.js HTTP/1.1\r\nHost: {host}\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n"
@@ -300,7 +300,7 @@ async fn the_audit_log_shows_each_what_is_theirs(store: Store) {
     let (found, list) = seen(&lab.admin, "what=queue.*&subject=ci&who=root").await;
     assert_eq!(found, ["queue.set"]);
     assert_eq!(list["events"][0]["detail"]["weight"], 30);
-    // Page by page it is the same.
+    // The pages together give the same list.
     let (all, _) = seen(&lab.admin, "").await;
     let (mut paged, mut after) = (Vec::new(), String::new());
     loop {
@@ -348,7 +348,7 @@ async fn an_action_touches_what_was_shown_and_nothing_else(store: Store) {
     assert_eq!(shown["total"], 5);
     assert_eq!(shown["sentence"], "This cancels 5 jobs.");
     assert_eq!(shown["items"].as_array().map(Vec::len), Some(5));
-    // The lab changes meanwhile: one is cancelled, another one comes.
+    // The lab changes meanwhile: one job is cancelled, and another one arrives.
     ann.post(&format!("/scheduler/v1/jobs/{}/cancel", ids[0]), &json!({}))
         .await;
     let set = json!({"job_ids": [ids[1]], "hold": true});
@@ -367,7 +367,7 @@ async fn an_action_touches_what_was_shown_and_nothing_else(store: Store) {
     for id in [&later, &bobs] {
         assert_eq!(ann.field(id, "job_stage").await, "submit");
     }
-    // Asked again, it says what was done, and does nothing.
+    // A repeated run reports the earlier result, and does nothing.
     let again = ann.post(&format!("{path}/run"), &json!({})).await.json();
     assert_eq!(again["state"], "done");
     // Jobs that cannot be changed are named, with the reason.
@@ -384,19 +384,19 @@ async fn an_action_touches_what_was_shown_and_nothing_else(store: Store) {
             .iter()
             .all(|one| one["why"].as_str().is_some_and(|why| !why.is_empty()))
     );
-    // Only admins do what is about all.
+    // Only admins may run actions on the whole lab.
     let pause = json!({"action": "pause_lab"});
     assert_eq!(ann.post("/scheduler/v1/previews", &pause).await.status, 403);
     let wide = json!({"action": "cancel", "filter": {"colour": "red"}});
     let refused = ann.post("/scheduler/v1/previews", &wide).await;
     assert!(refused.refused(400).message.contains("colour"));
-    // A change of jobs that wait.
+    // This is a change of waiting jobs.
     let change = json!({"action": "change", "jobs": [later], "set": {"priority": 7}});
     let shown = preview(&ann, &change).await;
     assert_eq!(shown["sentence"], "This sets priority 7 of 1 job.");
     run(&ann, &shown).await;
     assert_eq!(ann.job(&later).await["priority"], 7);
-    // Weights say the shares that follow.
+    // A preview of weights shows the resulting shares.
     let shown = preview(
         &lab.admin,
         &json!({"action": "weights", "weights": {"ann": 30}}),

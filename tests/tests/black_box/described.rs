@@ -48,7 +48,7 @@ impl Described {
             Value::Object(_) => "object",
         };
         let fits = types.contains(&kind) || (kind == "integer" && types.contains(&"number"));
-        // A schema that says nothing describes any value.
+        // An empty schema describes any value.
         let is_any = types.is_empty() && schema["properties"].is_null();
         if is_any && schema["additionalProperties"].is_null() {
             return Vec::new();

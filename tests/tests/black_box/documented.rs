@@ -153,11 +153,11 @@ async fn every_field_of_every_answer_is_documented(store: Store) {
         "{}",
         described.problems.join("\n")
     );
-    // Those that need a machine that boots by itself, a cluster, or a receiver.
+    // These operations need a machine that boots by itself, a cluster, or a receiver.
     let elsewhere = [
         "get /scheduler/v1/submits/{submit}/events",
         "post /scheduler/v1/jobs/{id}/wait_peer",
-        // Only pages of the scheduler log in.
+        // Only pages of the scheduler use the login.
         "post /scheduler/v1/login",
     ];
     let unseen: Vec<String> = described

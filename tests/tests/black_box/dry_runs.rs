@@ -66,7 +66,7 @@ async fn a_dry_run_and_a_submit_refuse_with_the_same_code() {
         real.expect_code(3);
         assert!(real.err.contains(&code), "{what}: {}", real.err);
     }
-    // All misspelt fields are named, by both.
+    // Both name all misspelt fields.
     let misspelt = "need_memroy: 1G\npriorty: 5\n";
     std::fs::write(lab.folder.path().join("bad.yaml"), text_of(misspelt)).expect("a job file");
     for words in [

@@ -160,7 +160,7 @@ async fn imported_machines_keep_what_is_registered(store: Store) {
         (&json!("taishan"), &json!(16 << 10)),
         "{view}"
     );
-    // Its agent knows of none of it.
+    // Its agent reports none of these facts.
     let mut machine = Testbox::hw(&http, "taishan--a61");
     assert_eq!(machine.run_all(5).await, [id]);
     let view = http.get(host).await.json();
@@ -215,7 +215,7 @@ async fn a_preferred_host_is_taken_first_and_not_waited_for(store: Store) {
     let mut plain = Testbox::dc(&http, "plain", 16 << 10);
     let wish = json!({"prefer": ["disk:nvme"]});
     let job = jobs::with(jobs::dc("alice"), &wish);
-    // The plain one has more room and asks first.
+    // The plain host has more room and asks first.
     let (at_plain, at_fast, id) = tokio::join!(plain.ask(8), fast.ask(8), async {
         eventually("both wait", async || {
             let hosts = http.get("/scheduler/v1/hosts").await.text;

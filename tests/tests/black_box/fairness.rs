@@ -169,7 +169,7 @@ async fn row_28_limits_of_running_and_waiting_jobs_hold_over_restarts(store: Sto
         message.contains("queue 'batch' has 2 jobs waiting"),
         "{message}"
     );
-    // Both of bob's and one of alice's: though there is room for all.
+    // Both jobs of bob and one of alice run, although there is room for all.
     let mut testbox = Testbox::dc(&http, "host-1", 64 << 10);
     let mut held = testbox.take_all().await;
     held.extend(testbox.ask(0).await);

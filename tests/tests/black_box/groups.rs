@@ -58,7 +58,7 @@ async fn a_group_is_posted_job_by_job_and_closed(store: Store) {
     let named = |n: u32| json!({"group": {"id": "run-7", "shard": format!("s{n}")}, "nr": n});
     let first = submit(&http, &named(1)).await;
     let whole = first["shard_of"].as_str().expect("an id").to_owned();
-    // It runs while others are yet to come.
+    // The first job runs while others have not joined yet.
     let grant = take(&mut testbox, 1).await.remove(0);
     assert_eq!(
         (&grant.job["nr"], &grant.job["shard"]),
@@ -78,7 +78,7 @@ async fn a_group_is_posted_job_by_job_and_closed(store: Store) {
         (&json!(whole), &json!(true), &json!(2)),
         "{shown}"
     );
-    // Alone it cannot be stopped.
+    // A job of the group cannot be stopped alone.
     let path = format!(
         "/scheduler/v1/jobs/{}/cancel",
         second["job_id"].as_str().expect("an id")
@@ -150,7 +150,7 @@ async fn what_failed_runs_again(store: Store) {
         (&answer["job_health"], &answer["shards"]["count"]),
         (&json!("success"), &json!(1))
     );
-    // Nothing failed; all of it can run again.
+    // Nothing failed, but the whole group can run again.
     let path = format!("/scheduler/v1/jobs/{again}/rerun");
     http.post(&path, &json!({"failed": true}))
         .await

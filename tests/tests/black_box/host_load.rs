@@ -128,7 +128,7 @@ async fn jobs_go_elsewhere_while_a_machine_has_no_memory_and_return_afterwards()
     assert_eq!(hosts_of(&http, 12).await, ["h2"; 12]);
     let metrics = http.get("/metrics").await.text;
     assert!(metrics.contains("fairlead_hosts_loaded 1\n"), "{metrics}");
-    // The hog moves to the other one.
+    // The load moves to the other host.
     second.is(95, 0);
     is_seen(&http, "h2", true).await;
     first.is(30, 0);
@@ -149,7 +149,7 @@ async fn pressure_orders_hosts_and_never_keeps_a_job_off() {
     is_seen(&http, "h1", false).await;
     is_seen(&http, "h2", false).await;
     assert_eq!(hosts_of(&http, 1).await, ["h2"]);
-    // The hog moves to the other one, while both wait for work.
+    // The load moves to the other host, while both wait for work.
     second.is(20, 97);
     first.is(20, 3);
     for (host, pressure) in [("h1", 3), ("h2", 97)] {
@@ -166,7 +166,7 @@ async fn a_job_waits_for_a_calm_host_and_explain_says_why(store: Store) {
     let mut calm = Testbox::dc(&http, "h2", 1 << 10);
     let ids = http.submit(&jobs::times(2, &jobs::dc("alice"))).await;
     assert_eq!(calm.take_all().await.len(), 1);
-    // The calm one is full, and it is still the better place.
+    // The calm host is full, and it is still the better place.
     assert!(loaded.ask(1).await.is_empty());
     let waits = ids
         .iter()
@@ -180,7 +180,7 @@ async fn a_job_waits_for_a_calm_host_and_explain_says_why(store: Store) {
     );
     let idle = http.get("/scheduler/v1/hosts/h1").await.text;
     assert!(idle.contains("it is loaded: 93 %"), "{idle}");
-    // All are loaded: the job does not wait for ever.
+    // All hosts are loaded, so the job does not wait forever.
     calm.is_loaded(99);
     calm.heartbeat().await;
     let got = loaded.ask(60).await;

@@ -32,7 +32,7 @@ async fn a_host_that_is_gone_is_forgotten_and_one_with_jobs_is_not(store: Store)
     assert!(refused.message.contains("is not gone"), "{refused:?}");
     assert_eq!(forget("old-1").await.status, 200);
     forget("old-1").await.refused(404);
-    // It stays closed by its name. Its address is free.
+    // The host stays closed under its name. Its address is free.
     assert_eq!(state(&http, "old-1").await["closed"]["reason"], "scrapped");
     let made = http.post("/scheduler/v1/hosts/new-1", &old).await;
     assert_eq!(made.status, 200, "{}", made.text);
@@ -97,7 +97,7 @@ async fn a_drained_host_ends_what_it_has_and_gets_nothing_more(store: Store) {
         told.contains("it is drained by") && told.contains("new disk"),
         "{told}"
     );
-    // Another host takes what it does not.
+    // Another host takes the job that this one does not get.
     let mut other = Testbox::dc(&http, "host-2", 1 << 10);
     assert_eq!(other.run_all(5).await, [ids[1].clone()]);
 }
@@ -165,7 +165,7 @@ async fn a_reserved_host_gets_the_jobs_of_its_accounts_alone(store: Store) {
     assert_eq!(view["reserved"]["accounts"], json!(["alice"]), "{view}");
     scheduler.kill();
     scheduler.restart().await;
-    // Bob's is older, and yet alice's goes first; it is in bob's queue.
+    // Bob's job is older, but alice's goes first; it is in bob's queue.
     let reply = http
         .post("/scheduler/v1/jobs/submit", &jobs::dc("bob"))
         .await;
@@ -265,7 +265,7 @@ async fn a_suspect_host_that_passes_a_health_check_gets_jobs_again(store: Store)
     assert!(told.contains(&words), "{told}");
     scheduler.kill();
     scheduler.restart().await;
-    // Alice's is older, and yet the check goes there alone.
+    // Alice's job is older, but only the check goes there.
     let grants = testbox.take_all().await;
     let given: Vec<&str> = grants.iter().map(|grant| grant.job_id.as_str()).collect();
     assert_eq!(given, [check.as_str()]);

@@ -95,7 +95,8 @@ async fn what_a_build_leaves_is_there_for_its_tests_and_is_fetched_once() {
         assert_eq!(said, "built\nint main;int main; 555\n 444\n");
         let outputs = lab.http.field(&ids[0], "outputs").await;
         assert_eq!(outputs.len(), 64, "{outputs}");
-        // The source once, and of what was built only the file that is no copy of it; then nothing.
+        // The first job fetches the source. The second fetches only the built file that is no copy of it, and the third
+        // nothing.
         let fetched = [9, 6, 0].map(|bytes| lab.fetches(bytes));
         assert_eq!(fetched, [1, 1, if round == 1 { 0 } else { 2 }]);
     }

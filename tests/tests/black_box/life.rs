@@ -86,7 +86,7 @@ async fn row_22_a_lost_host_gives_its_job_back(store: Store) {
     let first = lost.take().await;
     assert_eq!(lost.report(&first, "job_stage=running").await.status, 200);
 
-    // The first host is never heard of again.
+    // The first host never returns.
     let mut other = Testbox::dc(&http, "host-2", 2 << 10);
     let second = eventually("the job is handed to another host", async || {
         other.ask(2).await.into_iter().next()
@@ -96,7 +96,7 @@ async fn row_22_a_lost_host_gives_its_job_back(store: Store) {
     assert_eq!(second.attempt, 2);
     assert_ne!(second.claim_token, first.claim_token);
 
-    // Late, and of an attempt that is over: refused, whatever it says.
+    // A late report of an earlier attempt is refused, whatever it reports.
     let late = "job_stage=finish&job_health=fail";
     lost.report(&first, late).await.refused(409);
     other.finish(&second).await;
@@ -148,7 +148,7 @@ async fn a_cancelled_job_never_runs(store: Store) {
     assert_eq!(http.field(&ids[1], "job_stage").await, "cancel");
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
     assert_eq!(testbox.run_all(2).await, [ids[0].clone(), ids[2].clone()]);
-    // Again changes nothing, and one that ended by itself cannot be cancelled.
+    // A second cancel changes nothing, and a job that ended by itself cannot be cancelled.
     http.post(&path, &json!({"my_account": "alice"})).await;
     assert_eq!(http.field(&ids[1], "job_stage").await, "cancel");
     let late = format!("/scheduler/v1/jobs/{}/cancel", ids[0]);

@@ -130,7 +130,7 @@ async fn a_job_that_failed_is_tried_elsewhere(store: Store) {
     let id = http.submit(&job(&fields)).await.remove(0);
     let mut bad = Testbox::dc(&http, "host-1", 2 << 10);
     let mut good = Testbox::dc(&http, "host-2", 2 << 10);
-    // It takes all of its memory: so the other host is known, and gets the job only when it is to.
+    // The job takes all of its memory. So the other host is known, and gets the job only when it may.
     let other = jobs::with(jobs::dc("bob"), &json!({"need_memory": "2g"}));
     let other = http.submit(&other).await.remove(0);
     let held = good.take_all().await;
@@ -167,7 +167,7 @@ async fn a_job_that_failed_is_tried_elsewhere(store: Store) {
     assert_eq!((grant.job_id.as_str(), grant.attempt), (id.as_str(), 2));
     assert_eq!(waits.report(&grant, failed).await.status, 200);
     waits.drop_job(&id);
-    // Nobody else is left: it may run anywhere, and says so.
+    // No other host is left, so the job may run anywhere, and explains that.
     eventually("it may run where it failed", async || {
         let told = http.get(&path).await.text;
         told.contains("no other known host could run it")

@@ -82,7 +82,7 @@ async fn several_labs_have_names() {
     ann.is_known_as("ann", &[], &["whoami", "--lab", "home", "--json"]);
     ann.is_known_as("bob", &[], &["whoami", "--lab", "ci", "--json"]);
     ann.is_known_as("bob", &[("FAIRLEAD_LAB", "ci")], &["whoami", "--json"]);
-    // The command line is nearer than the environment: no token goes to a lab that it is not for.
+    // The command line overrides the environment: no token is sent to a lab that it is not for.
     let variables = [
         ("FAIRLEAD_SERVER", "http://127.0.0.1:9"),
         ("FAIRLEAD_TOKEN", ann.token.as_str()),

@@ -126,7 +126,7 @@ fn all_jobs(record: &Record) -> Vec<Value> {
         .into_iter()
         .map(|job| jobs::with(jobs::with(job, &anywhere), &json!({"script": null})))
         .collect();
-    // Examples are real work: the record is kept around it.
+    // Examples are real work, so the record is kept around them.
     for job in jobs_of_examples() {
         let script = job["script"]
             .as_str()
@@ -224,7 +224,7 @@ async fn main_job() {
     assert_eq!(submitted.len(), JOBS);
     let mut running = agents(&scheduler, &record);
 
-    // Killed at work, and back at once.
+    // The scheduler is killed during work, and restarted at once.
     eventually("a fifth has ended", async || {
         (ended(&http).await >= 40).then_some(())
     })
@@ -232,7 +232,7 @@ async fn main_job() {
     scheduler.kill();
     scheduler.restart().await;
 
-    // Killed again, and back when every lease would have run out.
+    // It is killed again, and restarted when every lease would have expired.
     eventually("half has ended", async || {
         (ended(&http).await >= 100).then_some(())
     })
@@ -250,7 +250,7 @@ async fn main_job() {
     for (id, asked) in submitted.iter().zip(&jobs) {
         let job = http.job(id).await;
         let about = format!("{id}: {job}");
-        // One job of the examples is there to fail.
+        // One example job is meant to fail.
         let fails = asked["suite"] == "fail" && asked["step"] == "second";
         assert_eq!(
             job["job_health"],

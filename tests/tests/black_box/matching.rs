@@ -93,12 +93,12 @@ async fn row_17_a_host_is_never_overcommitted(store: Store) {
     http.submit(&jobs::times(20, &jobs::dc("alice"))).await;
     let mut testbox = Testbox::dc(&http, "host-1", 4 << 10);
     assert_eq!(testbox.take_all().await.len(), 4);
-    // Full: asking again brings nothing, although jobs wait.
+    // The host is full: asking again brings nothing, although jobs wait.
     assert!(testbox.ask(0).await.is_empty());
     let done = testbox.held()[0].clone();
     testbox.finish(&done).await;
     assert_eq!(testbox.take_all().await.len(), 1, "as much as came free");
-    // An old report of free memory is not believed over what the host is known to hold.
+    // An old report of free memory does not override the known use of the host.
     testbox.next_request(0);
     testbox.offer.free_memory_mb = testbox.offer.memory_mb;
     assert!(
@@ -138,7 +138,7 @@ async fn cpus_are_matched_beside_memory(store: Store) {
         "{}",
         answer.text
     );
-    // An agent that does not say gets jobs of any number.
+    // An agent that reports no CPUs gets jobs with any number of them.
     let mut old = Testbox::dc(&http, "host-2", 4 << 10);
     assert_eq!(old.take_all().await.len(), 1);
     let refused = http
@@ -155,7 +155,7 @@ async fn cpus_are_matched_beside_memory(store: Store) {
 }
 
 async fn row_25_jobs_that_do_not_fit_hide_none_that_do(store: Store) {
-    // Those that do not fit fill the memory, and more.
+    // The jobs that do not fit exceed the cache.
     let scheduler = Scheduler::start_with(store, &["--cache-jobs-max", "10000"]).await;
     let http = scheduler.http();
     let large = jobs::with(jobs::dc("alice"), &json!({"need_memory": "100g"}));

@@ -138,7 +138,7 @@ async fn secrets_go_to_the_box_that_boots_and_only_if_the_site_says_so(store: St
 async fn firmware_has_names_of_its_own_and_what_is_registered_wins(store: Store) {
     let scheduler = Scheduler::start(store).await;
     let http = scheduler.http();
-    // Without a registered architecture, that of the firmware counts.
+    // Without a registered architecture, the firmware's counts.
     register(&http, &json!({"mac_addr": [MAC]})).await;
     let job = jobs::with(jobs::hw("alice"), &json!({"arch": "aarch64"}));
     let id = http.submit(&job).await.remove(0);
@@ -152,7 +152,7 @@ async fn firmware_has_names_of_its_own_and_what_is_registered_wins(store: Store)
     let told = boot(&http, MAC, "arch=x86_64&wait=30").await.text;
     assert!(told.contains(&ids[0]), "{told}");
     assert!(told.contains("console=ttyAMA0"), "{told}");
-    // One that nobody registered, but that says its name.
+    // The machine is not registered, but reports its name.
     for (firmware, arch) in [("i386", "x86_64"), ("arm64", "aarch64")] {
         let job = jobs::with(jobs::hw("alice"), &json!({"arch": arch}));
         let ids = http.submit(&job).await;
@@ -201,7 +201,7 @@ async fn a_job_boots_the_system_that_it_names_or_none(store: Store) {
     for file in ["vmlinuz", "initrd.cgz", "modules.cgz"] {
         std::fs::write(folder.join(file), file).expect("a file");
     }
-    // Its machine has booted again, and had not begun it.
+    // The machine has booted again without starting the job.
     let told = boot(&http, MAC, "wait=30").await.text;
     assert!(told.contains(&id), "{told}");
     assert!(

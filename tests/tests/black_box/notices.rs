@@ -70,7 +70,7 @@ async fn a_failure_is_told_and_the_next_success(store: Store) {
             assert_eq!(webhook["field"], "notify", "{webhook}");
             assert_eq!(webhook["on"], json!(["failed", "passed_again"]));
         }
-        // Another parameter is another job.
+        // A job with another parameter is another job.
         let other = job(&json!({"notify": "none", "mode": "other"}));
         run(&mut testbox, end).await;
         http.submit(&other).await;
@@ -111,7 +111,7 @@ async fn an_account_says_it_for_its_jobs(store: Store) {
     run(&mut testbox, FAILED).await;
     let told = over(&http, &format!("{id}.notify.ended")).await;
     assert_eq!(told["event"], "failed", "{told}");
-    // Its own word, and no word at all, come before the account's.
+    // A job's own `notify`, even `none`, overrides the account's.
     let own = Receiver::start(&[]).await;
     let id = http
         .submit(&job(&json!({"notify": own.url})))
@@ -129,7 +129,7 @@ async fn an_account_says_it_for_its_jobs(store: Store) {
     assert_eq!((texts(&receiver).len(), texts(&own).len()), (1, 1));
     let list = http.get("/scheduler/v1/webhooks").await.text;
     assert!(!list.contains(&silent) && !list.contains(&bobs), "{list}");
-    // One that waits when nobody wants to be told any more.
+    // This job still waits when the account removes its receiver.
     let id = http.submit(&job(&json!({}))).await.remove(0);
     command(&["account", "notify", "none"]).expect_code(0);
     command(&["account", "notify"]).expect_code(3);
@@ -176,7 +176,7 @@ async fn of_a_job_with_shards_only_the_whole_is_told(store: Store) {
     let path = "/scheduler/v1/accounts/alice/notify";
     assert_eq!(http.post(path, &set).await.status, 200);
     let id = http.submit(&job(&json!({"shards": 2}))).await.remove(0);
-    // It takes one shard at a time.
+    // The host takes one shard at a time.
     let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
     run(&mut testbox, FAILED).await;
     eventually("the first failure is told", async || {

@@ -150,7 +150,7 @@ async fn a_lost_node_costs_no_job() {
     let scheduler = server.scheduler(&[]).await;
     let http = scheduler.http();
     let mut ids = http.submit(&jobs::times(20, &jobs::dc("alice"))).await;
-    // The master, so that another must be elected; then one of the others.
+    // First the master fails, so that another must be elected; then one of the others.
     for _ in 0..2 {
         all_shards_twice(&server).await;
         let lost = master(&server, 1).await;

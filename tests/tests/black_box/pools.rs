@@ -50,7 +50,7 @@ async fn a_burst_gets_machines_that_go_again(store: Store) {
     site.serve(&[scheduler.url()]);
     let http = scheduler.http();
     set(&http, "vms", json!({})).await;
-    // No host is known, and yet nobody is warned: the pool has such machines.
+    // No host is known, but there is no warning, because the pool has such machines.
     let ids = submitted(&http, 12).await;
     let explained = http
         .get(&format!("/scheduler/v1/jobs/{}/explain", ids[11]))

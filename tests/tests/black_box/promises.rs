@@ -267,7 +267,7 @@ async fn a_job_that_its_host_no_longer_has_is_tried_again_at_once(store: Store) 
     let reply = testbox.report(&first, "job_stage=running").await;
     assert_eq!(reply.status, 200, "{}", reply.text);
 
-    // It gave the job up, as it must when nobody could be told that it lives.
+    // The agent gave the job up, as it must without any contact.
     testbox.drop_job(&first.job_id);
     let second = testbox.take().await;
     assert_eq!((&second.job_id, second.attempt), (&first.job_id, 2));

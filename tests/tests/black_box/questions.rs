@@ -148,7 +148,7 @@ async fn a_dry_run_says_what_a_job_may_expect(store: Store) {
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
-    // Searches lag behind. A job that comes later is found last.
+    // Searches lag behind. A later job is found last.
     let later = http.submit(&jobs::dc("alice")).await.remove(0);
     let found = eventually("a later job is found", async || {
         let found = lab.ids(&["jobs"]);
@@ -269,7 +269,7 @@ async fn a_drained_host_says_when_it_is_empty(store: Store) {
     );
     let since_ms = empties["jobs"][0]["since_ms"].as_u64().expect("since");
     let latest_ms = empties["latest_ms"].as_u64().expect("a limit");
-    // Ten minutes, two more, and half an hour to collect.
+    // The limit is ten minutes, two more, and half an hour to collect.
     let left_ms = latest_ms.saturating_sub(since_ms);
     assert!((2_520_000..2_600_000).contains(&left_ms), "{empties}");
     let says = empties["words"].as_str().expect("words");
@@ -368,7 +368,7 @@ async fn waits_by_priority_and_replicas_are_the_same_by_command_and_api(store: S
     lab.http.submit(&jobs::dc("alice")).await;
     let grants = host.take_all().await;
     host.finish_running(&grants[0]).await;
-    // The times between which they look differ.
+    // Both look at different times.
     let used = until("both tell the same waits", SAMPLE_S, async || {
         let path = "/scheduler/v1/usage?by=class";
         let by_api = lab.http.get(path).await.json()["rows"].clone();

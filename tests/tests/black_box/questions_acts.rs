@@ -52,7 +52,7 @@ async fn a_log_is_the_same_by_command_and_api(store: Store) {
         assert_eq!(lab.run(&["log", &id]).expect_code(0), written);
     }
     host.finish_running(&grant).await;
-    // The streams of a job that has ended end.
+    // The stream of a job that has ended ends, too.
     let followed = http.get(&format!("{by_api}?follow=true")).await;
     assert_eq!(followed.text, written);
     assert_eq!(lab.run(&["log", "--follow", &id]).expect_code(0), written);

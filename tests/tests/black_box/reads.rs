@@ -35,7 +35,7 @@ async fn read_a_result(store: Store, place: &str) {
         let sent = http.send(Method::POST, &path, "", body).await;
         assert_eq!(sent.status, 200, "{}", sent.text);
     }
-    // A browser must not run what a job wrote.
+    // A browser must not execute a file that a job wrote.
     let path = format!("{}/index.html", grant.result_root);
     let whole = http.get_with(&path, &[]).await;
     assert_eq!(header(&whole, "content-type"), "text/plain; charset=utf-8");
@@ -48,7 +48,7 @@ async fn read_a_result(store: Store, place: &str) {
         (again.status().as_u16(), header(&again, "etag")),
         (304, tag)
     );
-    // A large one comes in pieces, and in parts.
+    // A large file comes in pieces, and in parts on request.
     let path = format!("{}/large.txt", grant.result_root);
     let whole = http.get_with(&path, &[]).await;
     assert_eq!(header(&whole, "content-length"), large.len().to_string());

@@ -67,7 +67,7 @@ async fn what_a_lab_ran_is_replayed(store: Store) {
         assert_eq!(account(&replays, "policy of now", name)["jobs"], 4);
     }
 
-    // A higher class would have gone first, on the hosts of the lab and on one of the same kind without the lab.
+    // A higher class goes first, on the hosts of the lab and on an equal host without the lab.
     let first = ["--queue", "user2:priority=9"];
     let of_lab = run(here.path(), &url, &[&history[..], &first].concat());
     let file = here.path().join("jobs.json");
@@ -83,7 +83,7 @@ async fn what_a_lab_ran_is_replayed(store: Store) {
             of("changed", first, "mean_s") < of("changed", behind, "mean_s"),
             "{replays}"
         );
-        // However far apart jobs came and however long one ran: its last job no longer waits for all others.
+        // The last job no longer waits for all others, however far apart jobs came and however long one ran.
         assert!(
             of("changed", first, "max_s") < of("policy of now", first, "max_s"),
             "{replays}"

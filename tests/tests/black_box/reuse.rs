@@ -142,7 +142,7 @@ async fn a_test_that_passes_and_fails_is_never_reused(store: Store) {
     let http = scheduler.http();
     let _agent = agent(&scheduler);
     let mark = scheduler.folder().join("mark");
-    // It fails once, and passes whenever it is tried again.
+    // The job fails once, and passes at each retry.
     let script = format!(
         "test -e '{0}' || {{ touch '{0}'; exit 1; }}",
         mark.display()
@@ -154,7 +154,7 @@ async fn a_test_that_passes_and_fails_is_never_reused(store: Store) {
         assert_eq!(answer["job_health"], health, "{answer}");
         assert!(answer["reused_from"].is_null(), "{answer}");
     }
-    // It is repaired: from the next success on its results are reused.
+    // The test is repaired: results are reused again from the next success on.
     let id = submitted(&http, &flaky).await;
     assert!(answer(&http, &id).await["reused_from"].is_null());
     let at = format!("/scheduler/v1/jobs/{id}/reuse");

@@ -191,13 +191,13 @@ async fn a_dry_run_tells_what_the_rules_would_do(store: Store) {
     let told: Value = serde_json::from_str(ran.expect_code(3)).expect("JSON");
     assert_eq!(told["jobs"][0]["rule"]["rule"], "night");
     assert_eq!(told["jobs"][0]["job_id"], "");
-    // A submit says it, too.
+    // A submit reports the rule as well.
     let words = ["submit", "job.yaml"];
     let ran = run(&scheduler, "eve", &words);
     ran.expect_code(3);
     let said = "and others like it: rule night: priority none -> 7";
     assert!(ran.err.contains(said), "{}", ran.err);
-    // The other kind needs no scheduler, and nothing was stored by any of them.
+    // The local dry run needs no scheduler, and none of them stored anything.
     let ran = fairlead(
         scheduler.folder(),
         &[("FAIRLEAD_SERVER", "http://127.0.0.1:1")],
@@ -288,7 +288,7 @@ async fn a_lab_file_sets_the_rules(store: Store) {
         (ran.code == 0 && ran.out.is_empty()).then_some(())
     })
     .await;
-    // They survive a restart.
+    // The rules survive a restart.
     scheduler.stop().await;
     scheduler.restart().await;
     let http = scheduler.http();

@@ -62,7 +62,7 @@ async fn a_job_in_parts_has_one_result(store: Store) {
             .iter()
             .all(|grant| grant.job["script"] == "true" && grant.job["shard_total"] == 3)
     );
-    // Its parent runs; alone it cannot be stopped.
+    // Its parent runs, and the shard cannot be stopped alone.
     let list = eventually("its parent is listed", async || {
         let list = http.get("/scheduler/v1/jobs").await.json();
         (list["total"] == 1).then_some(list)
@@ -73,7 +73,7 @@ async fn a_job_in_parts_has_one_result(store: Store) {
     let path = format!("/scheduler/v1/jobs/{shard}/terminate");
     let refusal = http.post(&path, &json!({})).await.refused(409);
     assert!(refusal.message.contains(&id), "{}", refusal.message);
-    // One of them brings test results.
+    // One shard brings test results.
     let results = json!({
         "format": 1, "counts": {"passed": 5, "failed": 1, "skipped": 0, "error": 1},
         "cases": [{"name": "io/writes", "outcome": "failed"}, {"name": "io/reads", "outcome": "error"}],
@@ -175,7 +175,7 @@ async fn one_that_is_cancelled_runs_no_further(store: Store) {
     assert_eq!(over["shards"]["over"], 4, "{over}");
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
     assert!(testbox.ask(1).await.is_empty());
-    // Again: it is so already.
+    // A second cancel changes nothing.
     assert_eq!(http.post(&cancel, &json!({})).await.status, 200);
 }
 
@@ -257,7 +257,7 @@ async fn listed_tests_are_packed_by_their_times(store: Store) {
     let http = scheduler.http();
     let shards = json!({"suite": "packed", "shards": {"count": 3, "list": "list them"}});
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
-    // One is long. At first nobody knows that.
+    // One test is long, which is unknown at first.
     let tests = ["long", "a", "b", "c", "d"];
     for is_known in [false, true] {
         let id = submit(&http, &shards).await;

@@ -172,7 +172,7 @@ async fn who_waits_too_long_for_peers_goes_back_without_a_try(store: Store) {
         .await
         .refused(409);
     testbox.drop_job(id);
-    // Nobody else may begin either, and whoever cancels one cancels all.
+    // The other node may not start either, and cancelling one cancels all.
     let cancel = format!("/scheduler/v1/jobs/{id}/cancel");
     let reply = http.post(&cancel, &json!({"my_account": "alice"})).await;
     assert_eq!(reply.status, 200, "{}", reply.text);
@@ -211,7 +211,7 @@ async fn jobs_of_a_sequence_run_one_at_a_time(store: Store) {
     for grant in &first {
         testbox.finish(grant).await;
     }
-    // The second stays on the first one's host; another host gets nothing.
+    // The second job stays on the first one's host; another host gets nothing.
     let mut other = Testbox::dc(&http, "host-2", 8 << 10);
     let second = testbox.take_all().await;
     assert_eq!((second.len(), &second[0].job_id), (1, &ids[1]));
@@ -251,7 +251,7 @@ async fn as_many_jobs_run_as_their_concurrency_says(store: Store) {
         .await
         .text;
     assert!(told.contains("at most 2 run"), "{told}");
-    // The newest takes the place of the one that waits, and the two that run go on.
+    // The newest job replaces the waiting one, and the two running ones go on.
     let newest = http
         .submit(&json!([member(4, &json!({"replace": "waiting"}))]))
         .await;
@@ -266,7 +266,7 @@ async fn as_many_jobs_run_as_their_concurrency_says(store: Store) {
     let reason = http.field(&ids[2], "reason").await;
     assert_eq!(reason, format!("replaced by job {} of 'push'", newest[0]));
     assert_eq!(http.field(&ids[0], "job_stage").await, "dispatch");
-    // The last one stops those that run, too.
+    // The last job stops the running ones, too.
     let last = http
         .submit(&json!([member(5, &json!({"replace": true, "limit": 1}))]))
         .await;
@@ -294,7 +294,7 @@ async fn row_12_anything_can_be_waited_for(store: Store) {
     testbox.finish(&grant).await;
 
     let wait = async |body| http.post("/scheduler/v1/jobs/wait", &body).await;
-    // A job that nobody waited for, ended before: answered at once, with its stage and health.
+    // The job ended before the wait: the answer comes at once, with its stage and health.
     let reply = wait(json!({"wait_on": {ids[0].clone(): {"job_stage": "finish"}}}))
         .await
         .json();
@@ -306,11 +306,11 @@ async fn row_12_anything_can_be_waited_for(store: Store) {
         reply["waited_jobs"][&ids[0]]["job_health"], "success",
         "{reply}"
     );
-    // The other axis.
+    // The other axis is the data readiness.
     let complete = json!({"wait_on": {ids[0].clone(): {"job_data_readiness": "complete"}}});
     let reply = wait(complete).await.json();
     assert!(reply["waited_jobs"][&ids[0]].is_object(), "{reply}");
-    // An unknown job, and nonsense.
+    // An unknown job and invalid conditions are refused.
     wait(json!({"wait_on": {"2611210236110700000": null}}))
         .await
         .refused(404);
@@ -334,7 +334,7 @@ async fn row_12_a_wait_is_answered_when_it_comes_true(store: Store) {
     let grant = testbox.take().await;
     let body = json!({"wait_on": {id.clone(): {"job_stage": "finish"}}});
     let waiting = async {
-        // As a client does: ask again until nothing is open.
+        // Asks again until nothing is open, as a client does.
         loop {
             let reply = http.post("/scheduler/v1/jobs/wait", &body).await.json();
             if reply["waited_jobs"][&id]["job_stage"] == "finish" {
@@ -352,7 +352,7 @@ async fn row_18_a_new_job_goes_out_at_once(store: Store) {
     let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
     let mut other = Testbox::dc(&http, "host-2", 1 << 10);
     for _ in 0..3 {
-        // One of the two that wait gets it, long before their requests run out.
+        // One of the two waiting hosts gets the job, long before their requests end.
         let asked = async {
             tokio::select! {
                 grants = testbox.ask(60) => (grants, true),

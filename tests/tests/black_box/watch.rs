@@ -73,21 +73,21 @@ async fn a_table_follows_the_jobs_and_fits_its_terminal(store: Store) {
         table.modes().contains(LocalModes::ISIG),
         "Ctrl-C is a signal"
     );
-    // A key that means nothing is nothing.
+    // A key without a meaning has no effect.
     table.type_keys("x");
     for columns in [200, 30, 80] {
         table.forget();
         table.resize(columns);
         shown(&table, &["0/4 ended", "4 waiting"]).await;
         let fits = |line: &String| line.chars().count() <= usize::from(columns);
-        // A page may have been on its way.
+        // A page may have been in transit.
         eventually("the page fits", async || {
             let page = last_page(&table.printed());
             (page.len() == 24 && page.iter().all(fits)).then_some(())
         })
         .await;
     }
-    // Ctrl-Z gives the terminal back; `fg` goes on.
+    // Ctrl-Z returns the terminal; `fg` goes on.
     table.signal(Signal::TSTP);
     eventually("it is stopped", async || table.is_stopped().then_some(())).await;
     assert!(table.is_as_before(), "{:?}", table.modes());
@@ -95,7 +95,7 @@ async fn a_table_follows_the_jobs_and_fits_its_terminal(store: Store) {
     table.signal(Signal::CONT);
     shown(&table, &["4 waiting"]).await;
     assert!(!table.is_as_before());
-    // It ends with the jobs of the submit.
+    // The table ends with the jobs of the submit.
     let _agent = lab.agent();
     let ended = table.end();
     let text = plain(ended.expect_code(0));

@@ -59,7 +59,7 @@ async fn a_receiver_is_told_until_it_takes_it(store: Store) {
         (list[0]["standing"] == "sent").then_some(list)
     });
     assert_eq!(over.await[0]["tries"], 2);
-    // Once more, because somebody asks.
+    // The webhook is sent once more on request.
     let again = format!("/scheduler/v1/webhooks/{id}.ended/redeliver");
     http.post(&again, &json!({})).await;
     eventually("it is sent again", async || {
@@ -118,7 +118,7 @@ async fn the_first_failure_is_told_before_the_end(store: Store) {
 async fn another_replica_of_the_same_store_goes_on(store: Store) {
     let mut scheduler = Scheduler::start_with(store, &["--webhooks-to", "127.0.0.1:*"]).await;
     let http = scheduler.http();
-    // Nobody listens yet.
+    // No receiver listens yet.
     let receiver = Receiver::start(&[500]).await;
     let azure = json!({"kind": "azure", "job_id": "j", "task_id": "t"});
     let job = told(&receiver, &azure);

@@ -215,7 +215,7 @@ fn run_ends_with_0_only_if_every_job_succeeded() {
     );
     let ran = fairlead(here.path(), &[], &["run", "bad.yaml"]);
     ran.expect_code(1);
-    // The failure says why, with its last output and the command that repeats it.
+    // The failure shows the reason, the last output, and the command that repeats it.
     for part in [
         "1 failed, 1 succeeded",
         "fail (1) on",

@@ -221,7 +221,7 @@ async fn a_workflow_is_red_or_green_in_time() {
         "{printed}"
     );
     assert_eq!(printed.matches("results.json").count(), 6, "{printed}");
-    // No machine has so much memory: the step ends in time all the same.
+    // No machine has so much memory, but the step still ends in time.
     let (code, printed) = ci.step(
         "sh lab.sh suite.yaml need_memory=900g",
         &[("LAB_TIMEOUT", "1s")],
@@ -233,7 +233,7 @@ async fn a_workflow_is_red_or_green_in_time() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_matrix_posts_its_shards_one_by_one() {
     let ci = Ci::start().await;
-    // One leg can be followed by itself, also when it was posted before.
+    // One leg can be followed by itself, even if it was posted before.
     for _ in 0..2 {
         let (status, printed) = ci.step("sh leg.sh run-0 x86 -m", &[]);
         assert_eq!(status, Some(0), "{printed}");

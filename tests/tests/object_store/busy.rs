@@ -65,7 +65,7 @@ async fn serve(mut from: TcpStream, behind: String, mut busy: watch::Receiver<bo
     let Ok(mut to) = TcpStream::connect(&behind).await else {
         return;
     };
-    // Connections that are open end when it becomes busy.
+    // Open connections end when the proxy becomes busy.
     tokio::select! {
         _ = copy_bidirectional(&mut from, &mut to) => {}
         _ = busy.wait_for(|is_busy| *is_busy) => {}

@@ -113,7 +113,7 @@ async fn what_agents_and_people_move_goes_past_the_scheduler() {
     let checked = Person::of(&scheduler).json(&["content", "check"]);
     assert_eq!(checked["problems_total"], 0, "{checked}");
 
-    // A folder has no addresses: there the same bytes go through the scheduler, and it counts them.
+    // A content folder has no addresses, so the same bytes go through the scheduler, which counts them.
     let scheduler = Scheduler::start(Store::Embedded).await;
     put_run_and_get(&scheduler).await;
     let [put, read] = moved(&scheduler).await;

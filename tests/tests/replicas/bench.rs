@@ -56,7 +56,7 @@ fn a_small_run_measures_all_that_a_large_one_does() {
     let is_layout = |figure: &&Value| figure["what"].to_string().contains("bodies of");
     let (layouts, others): (Vec<&Value>, Vec<&Value>) = figures.iter().partition(is_layout);
     assert_eq!(others.len(), 4 * (4 + 2 + 1 + 3) + 1 + engine, "{others:?}");
-    // Both other layouts of a job's documents, beside that of the store.
+    // The report has both other layouts of a job's documents, beside that of the store.
     let of = |layout: &str| {
         let each = layouts.iter();
         each.filter(|figure| figure["what"].to_string().contains(layout))
@@ -64,14 +64,14 @@ fn a_small_run_measures_all_that_a_large_one_does() {
     };
     assert!(of("both documents in one index:") > 0, "{layouts:?}");
     assert_eq!(of("both documents in one index:"), of(", one document:"));
-    // And what it costs; three of the embedded store; the engine alone, and two of each flood of names.
+    // The costs include three of the embedded store, the engine alone, and two of each flood of names.
     let costs = report["costs"].as_array().expect("costs");
     assert_eq!(costs.len(), 4 * 6 + 3 + 3 * 3 + 1 + 3 * 2, "{costs:?}");
     for figure in figures {
         let what = figure["what"].as_str().expect("its name");
         let rounds = figure["fairlead"]["rounds"].as_array().expect("rounds");
         assert_eq!(rounds.len(), 1, "{what}");
-        // The processor time of so little work may be none, and there may be no merges.
+        // So little work may take no measurable processor time, and there may be no merges.
         let is_cost = what.contains("processor time") || what.contains("merges");
         let measured = rounds.iter().filter_map(Value::as_f64);
         assert!(

@@ -24,7 +24,7 @@ async fn a_replica_with_a_bad_clock_ends_nothing_and_stops_itself() {
     let folder = tempfile::tempdir().expect("a folder");
     let clock = folder.path().join("clock");
     let goes = |by: &str| fs::write(&clock, by).expect("a file");
-    // A second is nobody's business, and shows that it compares.
+    // A second is tolerated, and shows that clocks are compared.
     goes("+1");
     let variables = [
         ("LD_PRELOAD", faketime()),
@@ -41,7 +41,7 @@ async fn a_replica_with_a_bad_clock_ends_nothing_and_stops_itself() {
     late["start_at"] = json!("+40m");
     let http = good[0].http();
     let jobs = http.submit(&json!([waits, late])).await;
-    // They know each other's clocks before one of them jumps.
+    // The replicas know each other's clocks before one of them jumps.
     let told = "fairlead_clock_offset_seconds";
     eventually("the replica compares clocks", async || {
         let metrics = bad.http().get("/metrics").await.text;
@@ -67,7 +67,7 @@ async fn a_replica_with_a_bad_clock_ends_nothing_and_stops_itself() {
     );
     assert_eq!(bad.ends().await.code(), Some(5), "{}", bad.log());
     assert!(bad.log().contains("for a minute"), "{}", bad.log());
-    // And it does not come back so.
+    // The replica does not start with this clock.
     bad.launch();
     assert_eq!(bad.ends().await.code(), Some(5), "{}", bad.log());
     assert!(

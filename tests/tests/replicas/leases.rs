@@ -59,7 +59,7 @@ async fn a_job_goes_on_when_the_replica_that_gave_it_is_killed() {
     host.turn_to(&b);
     beats_for(&host, LEASE * 3).await;
     goes_on(std::slice::from_ref(&b), &host, &grant).await;
-    // And when it is back, and the other one is gone.
+    // The lease also holds when the replica is back, and the other one is gone.
     replicas[0].restart().await;
     replicas[1].kill();
     host.turn_to(&a);
@@ -125,7 +125,7 @@ async fn a_store_that_is_away_for_longer_than_a_lease_costs_no_job() {
     }
     beats_for(&host, LEASE * 2).await;
     goes_on(&all, &host, &grant).await;
-    // Leases still end: the same host, lost for good.
+    // Leases still expire: the same host is now lost for good.
     comes_back(&all[1], &grant.job_id).await;
 }
 
@@ -141,7 +141,7 @@ async fn a_replica_that_was_paused_puts_nothing_back() {
     replicas[0].resume();
     beats_for(&host, LEASE * 2).await;
     goes_on(&all, &host, &grant).await;
-    // Both, with nobody who hears the host.
+    // Both replicas are paused, so none hears the host.
     replicas.iter().for_each(Scheduler::pause);
     beats_for(&host, LEASE * 2).await;
     replicas.iter().for_each(Scheduler::resume);

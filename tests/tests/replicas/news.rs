@@ -67,7 +67,7 @@ async fn a_vip_job_is_next_at_every_replica() {
             let ids = here.submit(&vip).await;
             until_one_of(&mut machine, &ids).await;
         }
-        // The last of a list that nobody hints whole.
+        // The job is the last of a list that is never hinted completely.
         let mut list = vec![jobs::with(vip.clone(), &json!({"target_machines": ["nowhere"]})); 200];
         list.push(vip.clone());
         let ids = here.submit(&Value::Array(list)).await;

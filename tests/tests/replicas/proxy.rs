@@ -225,7 +225,8 @@ async fn behind_haproxy_a_dashboard_goes_on_when_its_replica_dies() {
     let mut text = String::new();
     let first = next_event(&mut stream, &mut text).await.expect("an event");
     assert!(first.contains("event: snapshot"), "{first}");
-    // Its id begins with the run of the replica that answers: its name, which has its port, and what tells runs apart.
+    // Its id begins with the run of the replica that answers: its name with its port, and a part that differs between
+    // runs.
     let mut id = id_of(&first);
     let run = |id: &str| id.rsplit_once('/').map(|(run, _)| run.to_owned());
     let dying = run(&id).expect("a run");
@@ -233,7 +234,7 @@ async fn behind_haproxy_a_dashboard_goes_on_when_its_replica_dies() {
         .find(|number| dying.contains(&format!("-{}.", replicas.port + number - 1)))
         .unwrap_or_else(|| panic!("{dying} is no replica"));
     replicas.done(&["kill", &number.to_string()]).await;
-    // The stream ends at once: the page need not wait until it has been silent for long.
+    // The stream ends at once, so the page need not wait for a long silence.
     while let Some(event) = next_event(&mut stream, &mut text).await {
         id = id_of(&event);
     }

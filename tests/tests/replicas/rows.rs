@@ -35,7 +35,7 @@ async fn row_01_killed_replicas_lose_no_pending_job() {
     }
     replicas[0].restart().await;
 
-    // All are gone at once, with jobs on the testbox.
+    // All replicas are killed at once, with jobs on the testbox.
     replicas.iter_mut().for_each(Scheduler::kill);
     for replica in &mut replicas {
         replica.restart().await;
@@ -74,7 +74,7 @@ async fn row_02_what_one_replica_takes_another_hands_out() {
     submitted.sort_unstable();
     assert_eq!(ran, submitted);
 
-    // The other way round, for a machine that waits already.
+    // The same works the other way round, for a machine that already waits.
     machine.next_request(30);
     let job = jobs::hw("alice");
     let (answer, ids) = tokio::join!(machine.ask_again(), a.submit(&job));
@@ -147,7 +147,7 @@ async fn row_14_create_never_overwrites() {
     let elasticsearch = Http::new(&settings::elasticsearch()[0]);
     let first = a.submit(&jobs::dc("first")).await.remove(0);
 
-    // Somebody has the ids that A is going to make.
+    // The ids that A is going to create are already taken.
     let (mut taken, mut mine) = (Vec::new(), vec![first.clone()]);
     eventually("an id is made that another job has", async || {
         if mine.last() > taken.last() {
@@ -265,7 +265,7 @@ async fn occupy(elasticsearch: &Http, prefix: &str, id: &str, ids: &[String]) {
 #[tokio::test(flavor = "multi_thread")]
 async fn row_24_ids_never_collide_between_replicas() {
     let lab = Lab::new();
-    // One name for all, as if it had been copied with the rest of a configuration.
+    // All replicas have the same name, as if it had been copied with the rest of a configuration.
     let mut replicas = lab.schedulers(3, &["--replica", "same"]).await;
     let all = asked(&replicas);
     let mut known = BTreeMap::new();
@@ -288,7 +288,7 @@ async fn row_24_ids_never_collide_between_replicas() {
                 assert_eq!(before, None, "{id} was given to two jobs");
             }
         }
-        // Back at once: within the same second, and before anybody can know that it was gone.
+        // The replica is back within the same second, before another can know that it was gone.
         let killed = &mut replicas[round % 3];
         killed.kill();
         killed.restart().await;
@@ -310,7 +310,7 @@ async fn row_25_jobs_over_the_cache_limit_hide_none_that_fit() {
     let mut fit = Vec::new();
     for (http, account) in [(&all[0], "alice"), (&all[1], "bob"), (&all[0], "carol")] {
         fit.push(http.submit(&jobs::dc(account)).await.remove(0));
-        // Its own account's jobs of other kinds do not hide it either.
+        // Jobs of the same account and other kinds do not hide it either.
         let elsewhere = jobs::with(jobs::dc(account), &json!({"target_machines": ["nowhere"]}));
         http.submit(&jobs::times(200, &elsewhere)).await;
     }

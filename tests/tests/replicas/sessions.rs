@@ -33,7 +33,7 @@ async fn a_box_that_moves_in_mid_request_has_one_job() {
         machine.turn_to(here);
         machine.next_request(20);
         let first = machine.clone();
-        // Its agent gives the first request up at any moment, and asks elsewhere.
+        // Its agent abandons the first request at some moment, and asks elsewhere.
         machine.turn_to(there);
         machine.next_request(20);
         let second = machine.clone();
@@ -46,7 +46,7 @@ async fn a_box_that_moves_in_mid_request_has_one_job() {
         let grants: Vec<Grant> = work.join_all().await.concat();
         let distinct: BTreeSet<&str> = grants.iter().map(|grant| grant.job_id.as_str()).collect();
         assert_eq!(distinct.len(), 1, "round {round}: {distinct:?}");
-        // An answer of the first request may have come too; the agent has its job from either.
+        // An answer of the first request may have arrived too; the agent has its job from either.
         let grant = grants.last().expect("one at least");
         machine.finish(grant).await;
         ran.push(grant.job_id.clone());
@@ -88,7 +88,7 @@ async fn a_lost_answer_is_repeated_by_the_other_replica() {
     a.submit(&jobs::times(4, &jobs::dc("alice"))).await;
     let mut host = Testbox::dc(&a, "host-1", 2 << 10);
     host.next_request(10);
-    // In which order they are is nobody's promise.
+    // Their order is not guaranteed.
     let sorted = |mut jobs: Vec<Grant>| {
         jobs.sort_by(|one, other| one.job_id.cmp(&other.job_id));
         jobs
@@ -97,13 +97,13 @@ async fn a_lost_answer_is_repeated_by_the_other_replica() {
     assert_eq!(first.len(), 2);
     host.turn_to(&b);
     assert_eq!(sorted(host.ask_again().await.jobs), first);
-    // Also when who gave it is gone, and when it is back.
+    // The same holds when the replica that granted it is gone, and when it is back.
     replicas[0].kill();
     assert_eq!(sorted(host.ask_again().await.jobs), first);
     replicas[0].restart().await;
     host.turn_to(&a);
     assert_eq!(sorted(host.ask_again().await.jobs), first);
-    // Read at last; the rest follows.
+    // The answer is read at last, and the rest follows.
     for grant in first {
         host.finish(&grant).await;
     }
@@ -183,7 +183,7 @@ async fn a_late_end_counts_at_any_replica_while_the_next_attempt_is_unclaimed() 
         })
         .await;
     }
-    // Nobody has begun the next attempt: what was done counts.
+    // The next attempt has not started, so the work counts.
     lost.turn_to(&b);
     let reply = lost.report(&grants[0], END).await;
     assert_eq!(reply.status, 200, "{}", reply.text);
@@ -194,7 +194,7 @@ async fn a_late_end_counts_at_any_replica_while_the_next_attempt_is_unclaimed() 
         "{job}"
     );
 
-    // Somebody has: it does not, at whichever replica it is told.
+    // The next attempt has started, so the report does not count, at any replica.
     let mut other = Testbox::dc(&a, "host-2", 2 << 10);
     let second = eventually("the other job goes to another host", async || {
         other.ask(2).await.into_iter().next()

@@ -30,7 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-content",
             "fairlead-crash",
             "fairlead-job",
-            // Its tests only.
+            // Only its tests depend on this.
             "fairlead-reaper",
         ],
     ),
@@ -42,7 +42,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-store",
             "fairlead-api",
             "fairlead-content",
-            // Its tests only.
+            // Only its tests depend on this.
             "fairlead-fixtures",
         ],
     ),
@@ -55,7 +55,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-store",
             "fairlead-api",
             "fairlead-content",
-            // Its tests only.
+            // Only its tests depend on this.
             "fairlead-fixtures",
         ],
     ),
@@ -71,7 +71,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-cases",
             "fairlead-content",
             "fairlead-scaler",
-            // Its tests only.
+            // Only its tests depend on this.
             "fairlead-fixtures",
         ],
     ),
@@ -89,7 +89,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-content",
             "fairlead-dashboard",
             "fairlead-scaler",
-            // Its tests only.
+            // Only its tests depend on this.
             "fairlead-fault-store",
             "fairlead-fixtures",
         ],
@@ -146,7 +146,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-reaper",
             "fairlead-simulation",
             "fairlead-testbox",
-            // Its tests only.
+            // Only its tests depend on this.
             "fairlead-tests",
         ],
     ),
@@ -179,7 +179,7 @@ const NEVER: &[(&str, &[&str])] = &[
         "fairlead-lifecycle",
         &["tokio", "reqwest", "rand", "jiff", "tracing", "parking_lot"],
     ),
-    // jiff reads times there; that nobody asks it for the time is clippy's to see (clippy.toml).
+    // It uses jiff to parse times; clippy checks that it never asks for the present time (clippy.toml).
     ("fairlead-job", &["tokio", "reqwest", "rand"]),
     (
         "fairlead-api",
@@ -189,7 +189,7 @@ const NEVER: &[(&str, &[&str])] = &[
         "fairlead-testbox",
         &["warp", "hyper", "rusqlite", "elasticsearch"],
     ),
-    // The launcher only starts programs: what measures and judges them stands below tests/.
+    // The launcher only starts programs. Programs that measure and judge them are below tests/.
     (
         "fairlead-cluster",
         &["warp", "hyper", "rusqlite", "elasticsearch"],

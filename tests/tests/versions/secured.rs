@@ -169,7 +169,7 @@ async fn logins_that_are_none_are_refused_at_the_start() {
         }
         assert!(!words.contains("secret-"), "{words}");
     };
-    // Nobody vouches for it that is trusted: public authorities do not, nor does its own certificate.
+    // No trusted authority signed it: neither a public one, nor its own certificate.
     let words = login.refusal(&[]).await;
     told(&words, &["invalid peer certificate", "--elasticsearch-ca"]);
     let other = authority.replace("ca.crt", "node.crt");
@@ -188,7 +188,7 @@ async fn logins_that_are_none_are_refused_at_the_start() {
     assert!(!words.contains("c2VjcmV0"), "{words}");
     let words = server.nobody().refusal(&trusted).await;
     told(&words, &["without a login", "--elasticsearch-user"]);
-    // A key from the environment, beside a user: a mistake of the command line.
+    // A key from the environment beside a user is a mistake of the command line.
     let words = ["account", "add", "root"];
     let both = login.fairlead(&[("FAIRLEAD_ELASTICSEARCH_API_KEY", "c2VjcmV0")], &words);
     both.expect_code(2);
@@ -254,7 +254,7 @@ async fn a_right_that_is_lacking_is_named_at_the_start() {
         assert!(words.contains(&right), "no '{right}' in {words}");
         assert!(words.contains("guide"), "{words}");
     }
-    // And the rights of one lab are none in another.
+    // The rights of one lab do not apply in another.
     let mut login = server.user_of("t-other", &role()).await;
     login.prefix = "t-mine".to_owned();
     let words = login.refusal(&["--elasticsearch-ca", &authority]).await;

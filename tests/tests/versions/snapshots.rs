@@ -80,7 +80,7 @@ async fn a_snapshot_is_restored_and_nothing_acknowledged_before_it_is_lost() {
     let during = during.expect("the load ends");
     assert!(!during.is_empty());
 
-    // Since then: one begins, one ends, and one is new.
+    // After the snapshot one job starts, one ends, and one is new.
     let begun = testbox.take().await;
     assert_eq!(begun.job_id, waiting);
     let reply = testbox.report(&begun, "job_stage=running").await;
@@ -88,7 +88,7 @@ async fn a_snapshot_is_restored_and_nothing_acknowledged_before_it_is_lost() {
     testbox.finish_running(&ends).await;
     let (new, _) = take(&http, &mut testbox).await;
 
-    // All replicas are stopped; another cluster has no templates either.
+    // All replicas are stopped. Another cluster has no templates either.
     scheduler.kill();
     let list = format!("/_cat/indices/{prefix}-*?h=index");
     let indices = elastic.get(&list).await.text;
@@ -113,7 +113,7 @@ async fn a_snapshot_is_restored_and_nothing_acknowledged_before_it_is_lost() {
     for id in &before {
         assert_eq!(http.field(id, "job_stage").await, "submit");
     }
-    // Each job that was submitted meanwhile is whole, or not there.
+    // Each job that was submitted meanwhile is either complete or missing.
     let mut kept = 0;
     for id in &during {
         let reply = http.get(&format!("/scheduler/v1/jobs/{id}")).await;
@@ -129,7 +129,8 @@ async fn a_snapshot_is_restored_and_nothing_acknowledged_before_it_is_lost() {
     let queue = queues.iter().find(|queue| queue["name"] == "alice");
     assert_eq!(queue.expect("the queue")["weight"], 30);
 
-    // The host is told what is no longer its own; what runs since before goes on; the others run again, each once.
+    // The host is told which jobs are no longer its own. A job that has run since before goes on, and the others run
+    // again, each once.
     let told: BTreeSet<String> = testbox.heartbeat().await.into_iter().collect();
     assert_eq!(told, BTreeSet::from([waiting.clone(), new.clone()]));
     testbox.drop_job(&waiting);

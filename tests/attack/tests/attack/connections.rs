@@ -105,7 +105,7 @@ async fn an_upload_that_goes_on_is_taken_and_one_that_stops_is_not() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_scheduler_may_open_as_many_files_as_the_system_lets_it() {
-    // As a shell or a service without LimitNOFILE starts it; more than the tests beside this one need.
+    // The limit is the one of a shell or a service without LimitNOFILE, and enough for the other tests.
     let few = Rlimit {
         current: Some(4_096),
         ..getrlimit(Resource::Nofile)

@@ -53,7 +53,7 @@ async fn a_web_page_neither_submits_nor_takes_a_job() {
         let job = json!({"suite": "good", "testbox": "hw", "arch": arch, "my_account": "alice"});
         waiting.push(http.submit(&job).await.remove(0));
     }
-    // The first is another site's, the second another origin of the same site.
+    // The first name is another site, the second another origin of the same site.
     for name in ["localhost", "127.0.0.1"] {
         opened(&http, name).await;
     }
@@ -178,7 +178,7 @@ async fn an_open_lab_gives_limits_but_no_roles_and_no_tokens() {
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
     http.submit(&jobs::times(2, &jobs::dc("evil"))).await;
     assert_eq!(testbox.take_all().await.len(), 1, "the limit holds");
-    // With --auth it is an account without a token, until an admin makes one.
+    // With --auth it is an account without a token, until an admin creates one.
     scheduler.stop().await;
     let root = scheduler.add_account("root", "admin");
     scheduler.add_argument("--auth");

@@ -35,7 +35,7 @@ async fn what_hosts_say_costs_little_and_is_read_in_pages() {
     let long = || texts(1_000, 250);
     let (status, _) = ask(&boxes, "host-huge", [long(), long(), long()]).await;
     assert_eq!(status, 413);
-    // Cache folders only say where jobs run faster: nobody loses a host for them.
+    // Cache folders only show where jobs run faster, so no host is refused because of them.
     let (status, mut cached) = ask(&boxes, "host-cached", [vec![], vec![], long()]).await;
     assert_eq!(status, 200);
     let alice = lab.user("alice").await;

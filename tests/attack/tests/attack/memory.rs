@@ -39,7 +39,7 @@ fn send(to: &mut JoinSet<u16>, http: &Http, kind: &'static str, body: Vec<u8>) {
     let http = http.clone();
     to.spawn(async move {
         let reply = http.try_send(Method::POST, SUBMIT, kind, body).await;
-        // 0: it was refused before all was sent, and the connection closed.
+        // 0: the request was refused before all was sent, and the connection was closed.
         reply.map_or(0, |reply| reply.status)
     });
 }
@@ -102,7 +102,7 @@ async fn a_storm_of_bodies_stays_within_the_budget_and_costs_no_lease() {
     let idle = now_bytes(scheduler.id());
     let mut sent = JoinSet::new();
     for n in 0..BOMBS {
-        // Some are too much by themselves, the others together.
+        // Some requests are too much by themselves, the others together.
         send(
             &mut sent,
             &user,

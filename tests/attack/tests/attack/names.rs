@@ -38,7 +38,7 @@ async fn a_flood_is_survived(kind: Flood) {
     flood(&http, kind, JOBS, FLOOD_LIMIT_S).await;
     victim_is_served(&http, "host-1").await;
 
-    // A job that waits over a restart is found although nothing of it is in memory.
+    // A job that waits over a restart is found, although the memory has nothing of it.
     let victim = jobs::with(jobs::dc("late"), &json!({"need_memory": "2g"}));
     let id = http.submit(&victim).await.remove(0);
     scheduler.kill();

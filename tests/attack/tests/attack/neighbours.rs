@@ -66,7 +66,7 @@ async fn a_job_gets_neither_another_one_s_secrets_nor_the_agent_s_token() {
         "host-1",
         &[&words[..], &["--work-dir", &work, "--job-user", "auto"]].concat(),
     );
-    // Nobody else sleeps so long.
+    // No other process sleeps for this time.
     let long = format!("4711.{}", std::process::id());
     let script = format!(
         "for dir in /run/lock /run/shm /dev/shm; do cp job.json $dir/$JOB_ID && chmod 644 $dir/$JOB_ID; done

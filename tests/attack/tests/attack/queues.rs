@@ -91,7 +91,8 @@ async fn nobody_submits_into_another_s_queue_or_class() {
     for names in ["mallory/7", "alice/7", "../alice"] {
         refused(&mallory, &queued("mallory", names), "bad_field").await;
     }
-    // Another's queue of class 8 is a label, of the own class: the older job of class 3 goes first, alice's before both.
+    // Another account's queue of class 8 is only a label in the own class. So the older job of class 3 goes first, and
+    // alice's goes before both.
     let own = submit(&mallory, &queued("mallory", "mallory"))
         .await
         .remove(0);
@@ -123,7 +124,7 @@ async fn nobody_submits_into_another_s_queue_or_class() {
         "{}",
         told.text
     );
-    // No user opens a queue for itself.
+    // A user cannot open a queue for itself.
     let path = "/scheduler/v1/queues/release";
     let opens = json!({"users": ["mallory"]});
     mallory.post(path, &opens).await.refused(403);

@@ -299,7 +299,7 @@ impl Walk {
             }
             _ => {}
         }
-        // Browsers say where a page is from, and logins are for them alone.
+        // Browsers send the origin of a page, and logins are only for browsers.
         if matches!(row.path, "/scheduler/v1/login" | "/scheduler/v1/logout") {
             request = request.header("origin", &base);
         }
@@ -313,7 +313,7 @@ impl Walk {
             .await
             .unwrap_or_else(|error| panic!("{}: {error:?}", asked.path));
         let status = answer.status().as_u16();
-        // A stream of events need not end.
+        // A stream of events may be endless.
         let is_stream = header(&answer, "content-type") == "text/event-stream";
         let text = if is_stream {
             String::new()
@@ -344,7 +344,7 @@ async fn every_route_lets_through_whom_the_table_names_and_nobody_else() {
     let mut wrong = Vec::new();
     for (row, method) in ways() {
         for actor in ACTORS {
-            // A job's holder is nobody in particular elsewhere.
+            // On other routes, the holder of a job's token has no rights.
             let is_holder = matches!(actor, Actor::Holder | Actor::OtherHolder);
             if is_holder && !takes_jobs(row) {
                 continue;
@@ -383,14 +383,14 @@ async fn what_is_missing_lets_nobody_through() {
             asked.path = asked.path.replace(&id, MISSING);
             let (status, text) = walk.send((row, method), &asked, actor).await;
             let is_right = match (meant(row, actor), row.caller) {
-                // The token is another job's.
+                // The token belongs to another job.
                 (Told::Through, Caller::JobToken | Caller::JobTokenOrAdmin)
                     if actor == Actor::Holder =>
                 {
                     status == 403
                 }
                 (Told::Through, _) => status == 404,
-                // All accounts may list jobs: it is no secret to them which there are.
+                // All accounts may list jobs, so the existence of a job is no secret to them.
                 (Told::Refused(refused), _) if walk.client(actor).token().is_some() => {
                     status == refused || (status == 404 && actor != Actor::UnknownToken)
                 }

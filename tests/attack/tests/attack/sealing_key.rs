@@ -107,7 +107,7 @@ async fn a_job_whose_key_is_lost_does_not_run_without_its_secrets() {
     let key = KeyDocument::of(&scheduler);
     let mut testbox = Testbox::dc(&http, "host-1", 2 << 10);
     scheduler.stop().await;
-    // As a backup of another lab would: a document with another key.
+    // This simulates a backup of another lab: a document with another key.
     let mut other = key.read().await;
     other["key"] = json!("ab".repeat(32));
     other["keys"] = json!([]);
@@ -155,7 +155,7 @@ async fn a_new_key_ends_no_running_job_and_shows_no_key() {
         let key = key["key"].as_str().unwrap();
         assert!(!rotated.to_string().contains(key) && key.len() == 64);
     }
-    // A key goes only when nobody may use it any more.
+    // A key is removed only when nothing may use it any more.
     let id = first["keys"][0]["id"].as_str().unwrap();
     let store = scheduler.store_arguments();
     let mut retire = vec!["key", "retire", id];

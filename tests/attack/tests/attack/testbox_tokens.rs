@@ -45,7 +45,7 @@ async fn a_testbox_token_is_good_for_its_own_hosts_only() {
     }
     let boot = "/boot.ipxe/mac/52-54-00-00-00-07?wait=0";
     boxes.get(boot).await.refused(403);
-    // Nor does it take the name of a machine that boots.
+    // It does not accept the name of a booting machine either.
     let own = "/scheduler/v1/hosts/rack1-7";
     boxes.post(own, &victim).await.refused(403);
 
@@ -73,7 +73,7 @@ async fn a_testbox_account_alone_reports_nothing_of_a_job() {
     }
     assert_eq!(lab.admin.field(id, "job_stage").await, "dispatch");
 
-    // The job's own token does, by header as by query.
+    // The job's own token is accepted, by header and by query.
     let nobody = lab.nobody();
     let running = format!("/scheduler/v1/jobs/{id}/update?job_stage=running");
     let by_header = post_with_job_token(nobody.base(), &running, &grant.job_token);
@@ -83,7 +83,7 @@ async fn a_testbox_account_alone_reports_nothing_of_a_job() {
         format!("/~lkp/cgi-bin/set-job-stage?job_id={id}&job_token={token}&job_stage=post_run");
     assert_eq!(nobody.get(&by_query).await.status, 200);
     assert_eq!(lab.admin.field(id, "job_stage").await, "post_run");
-    // And an admin.
+    // An admin is accepted, too.
     assert_eq!(post(&lab.admin, &end).await.status, 200);
 }
 
@@ -154,7 +154,7 @@ async fn the_token_in_a_boot_script_is_good_for_the_boot_of_its_machine_alone() 
             .await
             .refused(401);
     }
-    // Nor is it lost when somebody registers the machine.
+    // It is not lost either when somebody registers the machine.
     let script = ask(mac, &token).await.text;
     let given = script.split_once("&token=").map(|(_, rest)| rest);
     let given = given.and_then(|rest| rest.split_whitespace().next());

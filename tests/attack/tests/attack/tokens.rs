@@ -46,7 +46,7 @@ async fn a_new_token_leaves_agents_the_old_one_for_a_while() {
     let day = known[1]["ends_ms"].as_u64().unwrap_or(0) - known[0]["made_ms"].as_u64().unwrap_or(0);
     assert_eq!((day, &known[0]["ends_ms"]), (86_400_000, &json!(0)));
 
-    // At most two are good: a third one ends the first.
+    // At most two tokens are valid: a third one ends the first.
     let third = renewed(&lab, json!({"new_token": true, "expires_s": 3_600})).await;
     assert_eq!((status(&first).await, status(&second).await), (401, 200));
     renewed(&lab, json!({"overlap_s": 0})).await;

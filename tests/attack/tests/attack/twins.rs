@@ -20,7 +20,7 @@ async fn a_second_agent_of_the_same_name_is_refused_and_the_first_one_s_job_goes
     })
     .await;
     let second = Agent::start(&scheduler.url(), "twin", &words);
-    // Refused, or (as it was) in the first one's place: either way it has asked by then.
+    // The second agent is refused or, as earlier, takes the first one's place. In both cases it has asked by then.
     eventually("the second one has asked", async || {
         let log = second.log();
         (log.contains("refuses") || log.contains("a scheduler answers")).then_some(())
@@ -51,7 +51,7 @@ async fn a_second_agent_of_the_same_name_is_refused_and_the_first_one_s_job_goes
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_second_agent_has_the_host_when_the_first_is_gone() {
-    // A heartbeat each 200 ms: two of them are soon missed.
+    // With a heartbeat each 200 ms, two of them are soon missed.
     let scheduler = Scheduler::start_with(Store::Embedded, &["--lease", "1200ms"]).await;
     let http = scheduler.http();
     let words = ["--kind", "vm,dc", "--memory", "4g", "--wait", "1"];

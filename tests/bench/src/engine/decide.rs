@@ -103,7 +103,7 @@ impl Lab {
             out: Vec::new(),
             claims: 0,
         };
-        // Every host has asked before: what it says of itself is known.
+        // Every host has asked before, so its description is known.
         for n in 0..hosts {
             let (host, key) = (host(n, mix), lab.next_offer());
             lab.on(Event::HostOffers(Offer {

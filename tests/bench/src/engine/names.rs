@@ -36,11 +36,11 @@ pub(super) const SECONDS_AFTER: u64 = 30;
 /// Property that is unique for each job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(super) enum Own {
-    /// Its account, and with it its queue.
+    /// Account of the job, and with it the queue.
     Account,
-    /// Its queue; all are of one account.
+    /// Queue of the job. All jobs are of one account.
     Queue,
-    /// The machine that it is for; all are of one account.
+    /// Requested machine of the job. All jobs are of one account.
     HostKey,
 }
 
@@ -321,7 +321,7 @@ impl Flood {
         match self.own {
             Own::Account => (format!("a{n}"), format!("a{n}")),
             Own::Queue => (format!("q{n}"), mallory()),
-            // Told apart here alone.
+            // These jobs differ only here.
             Own::HostKey => (mallory(), format!("{n}")),
         }
     }

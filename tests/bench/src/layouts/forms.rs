@@ -89,7 +89,7 @@ impl Form {
         let body = if layout == Layout::TwoIndices {
             json!({"job_id": sample.job_id, "format": 1, "body": text})
         } else {
-            // No field of it is indexed.
+            // None of its fields is indexed.
             json!({"body": text})
         };
         Self {
@@ -179,7 +179,7 @@ impl Texts {
 
     /// Returns the text of the nth job.
     pub(super) fn of(&self, nth: usize) -> &str {
-        // Neighbours are far apart.
+        // Texts of neighbours begin far apart.
         let from = nth.wrapping_mul(611_953) % TEXT_BYTES;
         self.all.get(from..from + self.bytes).unwrap_or_default()
     }

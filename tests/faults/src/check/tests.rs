@@ -190,7 +190,7 @@ fn a_job_that_is_wrong_about_its_file_is_found() {
 
 #[test]
 fn overlapping_runs_are_found() {
-    // The same attempt twice, so that no other rule is concerned.
+    // It is the same attempt twice, so that no other rule is broken.
     Case::breaks(5, |case| {
         case.facts.intervals.push(run("c", 1, "box", 6 * S, 8 * S));
         case.facts.intervals.push(run("c", 1, "host", 7 * S, 8 * S));

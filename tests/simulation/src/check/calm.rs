@@ -35,13 +35,13 @@ impl Check {
             return Ok(());
         }
         let (latest_ms, apart_ms) = self.fastest_wall_ms(now_ms);
-        // Only who is furthest ahead knows of a time that others are still seconds away from.
+        // The replica with the fastest clock alone knows of a time that is still seconds ahead for the others.
         let patience_ms = patience_ms + apart_ms;
         let is_late = |state: &&std::sync::Arc<JobState>| {
             state.stage == Stage::Submit
                 && state.alarm_ms > 0
                 && state.alarm_ms + patience_ms < latest_ms
-                // A parent that stops rings until its last shard is over, which may take as long as that likes.
+                // A stopping parent rings until its last shard has ended, which may take any time.
                 && !(state.shards.is_some() && state.stop_asked)
         };
         let mut states = self.history.jobs.values().map(|track| &track.state);
@@ -92,7 +92,7 @@ impl Check {
                 .jobs
                 .values()
                 .filter(|track| track.waits_since_ms.is_some_and(long));
-            // With an answer on its way when it asked, it has less room than it says.
+            // If an answer was in transit when the host asked, it has less room than it reports.
             let held = self.history.jobs.values().map(|track| &track.state);
             let held = held.filter(|state| {
                 state.stage.is_held() && state.host == plan.name && may_have(request, state)
@@ -147,7 +147,7 @@ impl Check {
         if claim.asked_ms < calm_ms + patience_ms {
             return Ok(());
         }
-        // As it is now: a claim of what it was a moment before is refused, and the next job is taken.
+        // Only the present state counts: a claim of an older state is refused, and the next job is taken.
         let waited_long = |track: &Track| {
             track.changed_ms + patience_ms < claim.asked_ms
                 && track

@@ -165,7 +165,7 @@ impl Check {
         let mut states = self.history.jobs.values().map(|track| &track.state);
         let is_well = states.any(|state| passed(state));
         let door = self.doors.hosts.entry(host.to_owned()).or_default();
-        // A machine that its pool ended is forgotten with its cordon.
+        // The cordon of a machine that its pool ended is forgotten with it.
         let rightly = door.opened || is_well || door.known_ms.is_none();
         if body.is_none() && door.suspect && !rightly {
             return broken("I11", format!("suspect host {host} is opened by nobody"));

@@ -70,7 +70,7 @@ impl History {
         });
         let waited = track.waits_since_ms.is_some();
         track.waits_since_ms = match (waited, waits(state)) {
-            // More hosts than before may run it, and they have had no chance yet.
+            // More hosts than before may run the job, and they have had no chance yet.
             (true, true) if state.any_of != track.state.any_of => Some(now_ms),
             (true, true) => track.waits_since_ms,
             (_, true) => Some(now_ms),
@@ -102,7 +102,7 @@ impl Check {
     ) -> Result<(), Violation> {
         let after = &change.after;
         match &change.before {
-            // The whole was stopped before this shard was there.
+            // The parent was stopped before this shard existed.
             None if after.shard.is_some() && after.stage == Stage::Cancel => {}
             None if self.is_nobodys(after) => {}
             None if after.reused_from.is_some() => is_in_its_queue(after)?,
@@ -206,7 +206,7 @@ impl Check {
         }
         let states = self.history.jobs.values().map(|track| &track.state);
         let others: Vec<&Arc<JobState>> = states.filter(beside).collect();
-        // One with a lower limit got its turn first.
+        // A member with a lower limit got its turn first.
         let limits = others.iter().map(|state| state.sequence_limit);
         let limit = limits.chain([after.sequence_limit, 1]).max().unwrap_or(1);
         if others.len() < usize::from(limit) {
@@ -423,7 +423,7 @@ impl Check {
             return Ok(());
         };
         let silent_ms = asked_ms.saturating_sub(*renewed_ms);
-        // What was decided may have waited for an answer of the store before it was sent.
+        // The decision may have waited for an answer of the store before it was sent.
         let slack_ms = 1_500;
         if silent_ms + slack_ms < self.lease_ms {
             return broken(
@@ -447,7 +447,7 @@ fn gave_up_waiting(before: &JobState, after: &JobState) -> bool {
 fn after_the_end(before: &JobState, after: &JobState) -> Result<(), Violation> {
     let mut same = after.clone();
     same.data_readiness = before.data_readiness;
-    // Counts the writes that only make sure.
+    // The count of confirming writes may differ.
     same.claim_seq = before.claim_seq;
     if same == *before {
         return Ok(());
@@ -471,7 +471,7 @@ fn ends_leaves_waiting(
         let is_due = (1..=latest_ms).contains(&before.alarm_ms);
         let failed = before.attempts.last().map(|last| last.health);
         return match after.stage {
-            // No peer is left for the try that it waits for.
+            // No peer is left for the next try.
             Stage::Finish if after.cluster.is_some() && failed == Some(after.health) => Ok(()),
             Stage::Finish if after.health == Health::TimeoutSubmit && is_due => Ok(()),
             // Its shards decide the end of a parent.
@@ -480,7 +480,7 @@ fn ends_leaves_waiting(
             stage => broken("I9", format!("waiting job {id} goes to {stage}")),
         };
     }
-    // A former owner's end, taken while nobody else had the job.
+    // It is the end of a former owner, accepted while no other host had the job.
     let record = before
         .attempts
         .last()

@@ -197,7 +197,7 @@ impl Check {
         let node = place.and_then(|place| place.jobs.iter().position(|peer| *peer == id));
         let each = format!("{asked} {node:?}");
         let first = *self.made.entry(each).or_insert(id);
-        // A node that was stored without its peers is cancelled, and its submit refused.
+        // A node that was stored without its peers is cancelled, and its submit is refused.
         let known = self.history.jobs.get(&first);
         let is_taken_back = known.is_some_and(|it| {
             it.state.stage == Stage::Cancel && it.state.reason.ends_with("could not be stored")
@@ -359,7 +359,7 @@ impl World {
             grant.job_id,
             grant.attempt
         ));
-        // It may have jobs that are over, and not have heard of it: then it gives this one back.
+        // The host may have jobs that have ended without its knowledge. Then it gives this one back.
         if !fits && !self.check().ended_elsewhere(has) {
             let what = format!(
                 "host {host} is granted job {}, for which it has no room",

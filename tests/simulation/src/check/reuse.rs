@@ -252,7 +252,7 @@ impl Check {
         let id = state.job_id;
         let wanted = |id: JobId| self.reuses.wanted.get(&id);
         let (Some(own), Some(others)) = (wanted(id), wanted(other)) else {
-            // It was noted before it came to be, and perhaps it never will.
+            // The key was noted before the job was created, and perhaps it never will be.
             return Ok(());
         };
         if own.key == others.key && own.within_s > 0 && others.within_s > 0 && id != other {
@@ -333,7 +333,7 @@ impl Check {
         origin: &JobState,
         asked_ms: u64,
     ) -> Result<(), Violation> {
-        // A replica whose clock is ahead takes what it heard itself for newer than what another one wrote since.
+        // A replica whose clock is ahead considers its own knowledge newer than another replica's later write.
         let (_, apart_ms) = self.fastest_wall_ms(asked_ms);
         let patience_ms = BOOTS_MS + self.refresh_ms + apart_ms + self.stepped_ms;
         let since_ms = asked_ms.saturating_sub(patience_ms);
@@ -367,7 +367,7 @@ impl Check {
         let is_old = |since_ms: u64| since_ms.saturating_add(NOTED_MS + self.refresh_ms) < asked_ms;
         let may_know = |end: &&End| {
             let is_its = end.account == after.account || shares(&end.account);
-            // A replica that dies may take with it what it did not note yet.
+            // A replica that dies may lose ends that it did not note yet.
             let killed_ms = self.reuses.killed.get(&end.replica);
             let is_noted = killed_ms.is_none_or(|killed_ms| *killed_ms < end.at_ms);
             is_its && is_noted && is_old(end.at_ms.max(calm_ms))

@@ -21,7 +21,7 @@ impl Check {
         };
         let sharding = parent.shards.as_deref().cloned().unwrap_or_default();
         if place.has_own_body() {
-            // It is acknowledged only if it counts, which the end of all shows.
+            // The job is acknowledged only if it counts, which the end of the parent shows.
             let is_right = sharding.is_group() && place.of.behind(place.n) == id;
             return if is_right {
                 Ok(())

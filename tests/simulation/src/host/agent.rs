@@ -153,7 +153,7 @@ impl Agent {
     async fn next_event(&mut self) -> Event {
         let shared = Arc::clone(&self.shared);
         let wake = self.core.wakes_at().unwrap_or(shared.now() + WAKE);
-        // The clock has whole milliseconds.
+        // The clock counts whole milliseconds.
         let wake_ms = u64::try_from(wake.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
         loop {
             let event = tokio::select! {
@@ -163,7 +163,7 @@ impl Agent {
                 Some(called) = self.calls.join_next() => called.ok().map(|it| self.answered(it)),
                 () = shared.world.timer.until(wake_ms) => Some(Event::Wake),
             };
-            // Nothing comes of what was given up.
+            // An aborted call has no event.
             if let Some(event) = event {
                 return event;
             }
@@ -264,7 +264,7 @@ impl Agent {
         let Shared {
             world, host, plan, ..
         } = &*self.shared;
-        // It says to some replica that it has these jobs and no others, whether or not it hears an answer.
+        // The request tells some replica that the host has exactly these jobs, even if no answer arrives.
         world.check().named(*host, &tokens(&request.running));
         let path = format!("/scheduler/v1/testboxes/{}/heartbeat", plan.name);
         let message = Message::new(format!("{} heartbeat", plan.name), path, &request);

@@ -136,7 +136,7 @@ impl Course {
                 let grace_ms = u64::try_from(stop.grace.as_millis()).unwrap_or(u64::MAX);
                 let takes_ms = shared.world.chance().within(0..=grace_ms);
                 pause(takes_ms).await;
-                // An order that came meanwhile may overrule.
+                // A later order may be stronger.
                 let stop = self.line.stop().unwrap_or(stop);
                 health_of(&stop).map(|health| End {
                     health,

@@ -82,7 +82,7 @@ pub(crate) async fn live(world: Arc<World>, number: usize, machine: Arc<Machine>
         world.check().session_ends(number);
         *machine.disk() = settle(&world, number, left, plan.jobs_survive);
         if !plan.jobs_survive {
-            // It comes back with another kernel.
+            // The machine returns with another kernel.
             plan.boots = plan.boots.map(|boots| boots + 1);
         }
     }
@@ -102,7 +102,7 @@ fn settle(world: &World, host: usize, left: Vec<Journal>, jobs_survive: bool) ->
     for mut journal in left {
         if journal.end.is_none() {
             let Some(_) = journal.runs_until_ms else {
-                // Never begun: it goes back when it is not named.
+                // The job was never started: it goes back when no request names it.
                 continue;
             };
             if !jobs_survive {
