@@ -214,7 +214,7 @@ impl Samples {
             .collect()
     }
 
-    /// Removes a stored sample. Counts added to that minute in the meantime stay, and are stored on top later.
+    /// Removes a stored sample, unless the minute has changed since: then it stays, and is stored again.
     pub fn written(&self, minute: u64, sample: &Sample) {
         let mut minutes = self.0.lock();
         if minutes.get(&minute) == Some(sample) {
