@@ -26,7 +26,7 @@ fn run(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// An image of this name with busybox as all of its programs.
+/// Imports an image of this name with busybox as all of its programs.
 fn import(name: &str, programs: &[&str]) -> String {
     let root = tempfile::tempdir().unwrap();
     let bin = root.path().join("bin");
@@ -75,7 +75,7 @@ fn start(fake: &Fake, folder: &TempDir, with: AgentConfig) -> Testbox {
     })
 }
 
-/// The containers that the agent of a work folder has.
+/// Returns the containers of the agent with this work folder.
 fn left(folder: &Path) -> String {
     let agent = std::fs::read_to_string(folder.join("instance")).unwrap();
     let filter = format!("label=fairlead.agent={}", agent.trim());

@@ -49,7 +49,7 @@ async fn its_end_says_what_it_used() {
     fake.stage("7", "running").await;
     gate.open();
     let end = fake.end("7").await;
-    // Where no control group can be made, nothing is known.
+    // If no control group can be made, the use is unknown.
     let may_count = rustix::process::geteuid().is_root();
     let peak = end
         .get("peak_memory_mb")
@@ -80,7 +80,7 @@ async fn one_that_says_nothing_for_too_long_is_stopped_and_one_that_talks_is_not
     assert_eq!(run(silent_for(talks, "2s")).await.0, "success");
 }
 
-/// What a kernel says when it stops, and then nothing.
+/// Shell command that prints the last message of a stopping kernel.
 const PANIC: &str =
     "echo '[ 3.1] Kernel panic - not syncing: Attempted to kill init! exitcode=0x09'";
 
@@ -348,7 +348,7 @@ async fn a_job_that_spoils_its_own_folder_still_ends() {
 #[tokio::test]
 async fn a_machine_that_cannot_begin_a_job_says_so_and_rests() {
     let (fake, folder) = (Fake::start(), folder());
-    // Where its folder would be is a file that cannot be replaced by one.
+    // A file stands at the path of its folder, and cannot be replaced by a folder.
     std::fs::write(folder.path().join("7-1"), "").unwrap();
     fake.grant(script("7", "exit 0"));
     let testbox = Testbox::start(config(&fake, &folder, DC));

@@ -20,43 +20,43 @@ use tokio::{
 };
 use warp::{Filter, Reply, http::StatusCode, reply::Response};
 
-/// Longest that any test waits for anything.
+/// Maximum wait of any test.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-/// All that is known.
+/// State of the fake scheduler.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// Jobs that wait.
+    /// Waiting jobs.
     pub(crate) waiting: VecDeque<Grant>,
-    /// Requests for work, as they came.
+    /// Requests for work, in order.
     pub(crate) asked: Vec<ConsumeRequest>,
-    /// What was granted in which request.
+    /// Jobs granted in each request.
     answers: HashMap<(String, u64), Vec<Grant>>,
-    /// What the next replaced request is answered with: it was granted just before.
+    /// Grant for the next request that is replaced, as if made just before.
     pub(crate) late_grant: Option<Grant>,
-    /// So many answers with grants are lost on the way.
+    /// Number of answers with grants that get lost.
     pub(crate) lose_answers: usize,
-    /// Reports by job, as they came and were accepted.
+    /// Reports by job, as they arrived and were accepted.
     pub(crate) updates: Vec<(String, BTreeMap<String, String>)>,
-    /// Jobs whose reports are refused, with which status.
+    /// Jobs whose reports are refused, with the status.
     pub(crate) refuse: HashMap<String, u16>,
-    /// Files and pieces of logs of so many bytes or more are refused, with this status.
+    /// Status with which files and pieces of logs of at least this size, bytes, are refused.
     pub(crate) no_room: Option<(u16, usize)>,
     pub(crate) logs: HashMap<String, Vec<u8>>,
     pub(crate) files: BTreeMap<String, Vec<u8>>,
     pub(crate) beats: Vec<HeartbeatRequest>,
-    /// Orders that go out with each heartbeat's answer.
+    /// Orders in each heartbeat's answer.
     pub(crate) stops: Vec<StopOrder>,
     pub(crate) lease_ms: u64,
     pub(crate) heartbeat_ms: u64,
-    /// Told in each heartbeat's answer.
+    /// Renewals in each heartbeat's answer.
     pub(crate) renewals: Vec<Renewal>,
-    /// What requests for work and heartbeats must come with, if anything.
+    /// Required token of requests for work and heartbeats. `None`: none.
     pub(crate) token: Option<String>,
 }
 
 impl State {
-    /// The stages that were reported for a job.
+    /// Returns the stages that were reported for a job.
     pub(crate) fn stages(&self, job_id: &str) -> Vec<&str> {
         let of_job = self.updates.iter().filter(|(id, _)| id == job_id);
         of_job
@@ -64,7 +64,7 @@ impl State {
             .collect()
     }
 
-    /// The last report of a job, once it has ended.
+    /// Returns the last report of a job, once it has ended.
     pub(crate) fn end(&self, job_id: &str) -> Option<BTreeMap<String, String>> {
         let of_job = self.updates.iter().filter(|(id, _)| id == job_id);
         let ends =
@@ -93,7 +93,7 @@ impl Shared {
     }
 }
 
-/// The scheduler, up or down.
+/// The fake scheduler, up or down.
 pub(crate) struct Fake {
     shared: Arc<Shared>,
     address: SocketAddr,
@@ -123,7 +123,7 @@ impl Fake {
         format!("http://{}", self.address)
     }
 
-    /// Comes (back) up at the same address, with the same memory.
+    /// Starts at the same address, with its earlier state.
     pub(crate) fn up(&mut self) {
         let listener = std::net::TcpListener::bind(self.address).unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -141,7 +141,7 @@ impl Fake {
         self.runtime = Some(runtime);
     }
 
-    /// Vanishes with all its connections.
+    /// Disappears with all its connections.
     pub(crate) fn down(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -152,7 +152,7 @@ impl Fake {
         self.shared.with(work)
     }
 
-    /// The files of its content.
+    /// Returns the store of its content.
     pub(crate) fn store(&self) -> &Store {
         &self.shared.store
     }
@@ -161,7 +161,7 @@ impl Fake {
         self.with(|state| state.waiting.push_back(grant));
     }
 
-    /// Waits until `found` finds something.
+    /// Waits until `found` returns a value.
     pub(crate) async fn until<T>(&self, what: &str, found: impl Fn(&State) -> Option<T>) -> T {
         let deadline = Instant::now() + PATIENCE;
         let mut changed = self.shared.changed.subscribe();
@@ -181,7 +181,7 @@ impl Fake {
         }
     }
 
-    /// The last report of a job.
+    /// Returns the last report of a job.
     pub(crate) async fn end(&self, job_id: &str) -> BTreeMap<String, String> {
         self.until("an end", |state| state.end(job_id)).await
     }
@@ -198,7 +198,7 @@ impl Drop for Fake {
     }
 }
 
-/// Waits for something that nobody tells of.
+/// Polls for a condition without notifications.
 pub(crate) async fn poll<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     let mut tick = tokio::time::interval(Duration::from_millis(5));
@@ -341,13 +341,13 @@ impl Shared {
     }
 }
 
-/// Whether a newer request is there: then the older is answered at once.
+/// Returns true if a newer request exists. Then the older one is answered at once.
 fn is_replaced(state: &State, request: &ConsumeRequest) -> bool {
     let newest = state.asked.iter().map(|asked| asked.request).max();
     newest.is_some_and(|newest| newest > request.request)
 }
 
-/// What a request gets, and whether the answer is lost.
+/// Returns the jobs for a request, and true if the answer gets lost.
 fn granted(state: &mut State, request: &ConsumeRequest) -> (Vec<Grant>, bool) {
     let key = (request.session.clone(), request.request);
     if let Some(again) = state.answers.get(&key) {

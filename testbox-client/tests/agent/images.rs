@@ -12,10 +12,10 @@ use crate::{
     testbox::{DC, Testbox, config, folder, job},
 };
 
-/// What a pull brings; the name means another image right afterwards.
+/// Id of the image that a pull brings. The name means another image right afterwards.
 const PULLED: &str = "abababababababababababababababababababababababababababababababab";
 
-/// A stand-in that has no image before it pulls one.
+/// Stand-in for podman that has no image before it pulls one.
 const PODMAN: &str = r#"#!/bin/sh
 echo "$*" >> "$0.asked"
 case "$*" in
@@ -27,7 +27,7 @@ pull*) : > "$0.pulled"; echo PULLED ;;
 esac
 "#;
 
-/// Makes the stand-in, and its runtime, which nobody calls.
+/// Creates the stand-in and its runtime, which is never called.
 fn podman(folder: &TempDir) -> std::path::PathBuf {
     let bin = folder.path().join("bin");
     fs::create_dir(&bin).unwrap();
@@ -41,7 +41,7 @@ fn podman(folder: &TempDir) -> std::path::PathBuf {
     bin
 }
 
-/// The calls that begin with a word.
+/// Returns the calls that begin with a word.
 fn asked(bin: &Path, word: &str) -> Vec<String> {
     let all = fs::read_to_string(bin.join("podman.asked")).unwrap();
     let of_word = all

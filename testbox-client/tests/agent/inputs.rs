@@ -25,7 +25,7 @@ fn with_inputs(job_id: &str, inputs: Vec<GrantInput>, text: &str) -> Grant {
     }
 }
 
-/// How many bytes were fetched for the next job that has its inputs, of how many.
+/// Returns the fetched and the total bytes of the next job that has its inputs.
 async fn fetched(testbox: &mut Testbox) -> (u64, u64) {
     let inputs = |event| match event {
         AgentEvent::Inputs {
@@ -39,7 +39,7 @@ async fn fetched(testbox: &mut Testbox) -> (u64, u64) {
     testbox.event(inputs).await
 }
 
-/// Bytes without a pattern, the same each time.
+/// Returns bytes without a pattern, always the same.
 fn noise(many: usize) -> Vec<u8> {
     let mut word = Digest::of(b"noise");
     let mut bytes = Vec::new();
@@ -51,7 +51,7 @@ fn noise(many: usize) -> Vec<u8> {
     bytes
 }
 
-/// The file of the agent's cache with these bytes.
+/// Returns the file of the agent's cache with these bytes.
 fn cached(work: &Path, bytes: &[u8]) -> PathBuf {
     let digest = Digest::of(bytes).to_string();
     work.join("cache/files").join(&digest[..2]).join(digest)
@@ -154,7 +154,7 @@ async fn a_byte_that_flips_in_the_cache_is_told_and_never_delivered() {
     testbox.stopped().await.unwrap();
 }
 
-/// The job has the agent's own user here, so it can change whatever it likes.
+/// The job runs as the agent's own user here, so it can change everything.
 #[tokio::test]
 async fn a_job_that_changes_its_input_or_the_cache_poisons_no_other_job() {
     let (fake, folder) = (Fake::start(), folder());
@@ -263,7 +263,7 @@ async fn a_job_can_be_stopped_while_its_inputs_are_fetched() {
     testbox.stopped().await.unwrap();
 }
 
-/// With users of their own, jobs share the very files of the cache, and cannot change them.
+/// Jobs with their own users share the files of the cache itself, and cannot change them.
 #[tokio::test]
 async fn jobs_with_users_of_their_own_share_files_that_they_cannot_change() {
     // Another agent's jobs are the same user, and get copies.

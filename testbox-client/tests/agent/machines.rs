@@ -19,7 +19,7 @@ use crate::{
     testbox::{DC, Testbox, config, folder, job, job_folders, results},
 };
 
-/// The folder of images; building one takes a download and some seconds.
+/// Folder of images. Building one takes a download and some seconds.
 static IMAGES: LazyLock<PathBuf> = LazyLock::new(|| {
     let images = Path::new(env!("CARGO_TARGET_TMPDIR")).join("vm-images");
     if !images.join("busybox/kernel").exists() {
@@ -57,7 +57,7 @@ fn says<'s>(id: &'s str, word: &'s str) -> impl Fn(&State) -> Option<()> + 's {
     move |state| state.log(id).contains(word).then_some(())
 }
 
-/// The pids of all QEMUs that run in the folder of a job.
+/// Returns the pids of all QEMUs that run in the folder of a job.
 fn machines(folder: &Path) -> Vec<String> {
     let folder = folder.canonicalize().unwrap();
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
@@ -71,7 +71,7 @@ fn machines(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The files of its jobs that are disks, or were made for them.
+/// Returns the files of jobs that are disks, or were made for them.
 fn disks(folder: &TempDir, ids: &[&str]) -> Vec<PathBuf> {
     let guests = ids
         .iter()

@@ -42,7 +42,7 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
 
-/// Starts a job that tells its pid, and waits for it.
+/// Starts a job that prints its pid, and waits for it.
 async fn running(fake: &Fake, folder: &TempDir, text: &str) -> String {
     fake.grant(script("7", &format!("echo $$ > $RESULT_ROOT/pid; {text}")));
     fake.stage("7", "running").await;
@@ -68,7 +68,7 @@ async fn a_signal_stops_it_in_order() {
     }
 }
 
-/// Its disk takes no more than 8 KB a file, as one that is full. The job ended `success`, `uploaded`, and empty.
+/// Regression: with a disk limit of 8 KB a file, like a full disk, the job ended `success`, `uploaded`, and empty.
 #[tokio::test]
 async fn an_output_that_cannot_be_kept_makes_the_results_incomplete() {
     let (fake, folder) = (Fake::start(), folder());
@@ -85,13 +85,13 @@ async fn an_output_that_cannot_be_kept_makes_the_results_incomplete() {
         "{end:?}"
     );
     assert_eq!(end["exit_code"], "0", "{end:?}");
-    // What was kept is there.
+    // The output up to the limit is kept.
     assert!(fake.with(|state| state.log("7").starts_with("xxx")));
     signal(&child, Signal::TERM);
     assert_eq!(child.wait().await.unwrap().code(), Some(0));
 }
 
-/// Whether a dead process waits for this one to reap it.
+/// Returns true if a zombie waits for this process to reap it.
 fn has_zombies(agent: u32) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let mut lines =
@@ -267,7 +267,8 @@ async fn a_job_inherits_neither_open_files_nor_ignored_signals() {
     }
 }
 
-/// Leaves a process of another session and without an environment, which does this when the job's script is over.
+/// Returns a script that leaves a process of another session and without an environment. The process runs `then` when
+/// the job's script is over.
 fn leaving(folder: &TempDir, then: &str) -> String {
     let up = folder.path().join("up").display().to_string();
     let left = format!("echo > {up}; while kill -0 $0 2>/dev/null; do :; done; {then}");
@@ -283,7 +284,7 @@ async fn no_left_over_process_stops_its_killer() {
     std::fs::set_permissions(shared.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let more = ["--job-user", "auto", "--jobs-max", "1"];
     let mut child = start(&fake, &work, &more);
-    // Which one is hit is chance.
+    // The hit process is random.
     for id in 1..=10 {
         let stopper = leaving(&shared, "while :; do kill -s STOP -- -1; done");
         fake.grant(script(&id.to_string(), &stopper));
@@ -341,7 +342,7 @@ async fn a_low_limit_of_open_files_is_raised_or_obeyed() {
 async fn a_job_has_no_more_memory_and_processes_than_it_may() {
     let (fake, folder) = (Fake::start(), folder());
     let mut child = start(&fake, &folder, &["--job-user", "auto"]);
-    // Of 100 MB, and one CPU.
+    // The job asks for 100 MB and one CPU.
     fake.grant(script(
         "7",
         "head -c 300m /dev/zero | tail > /dev/null; exit $?",

@@ -125,7 +125,7 @@ async fn heartbeats_name_it_until_its_end_is_in() {
     testbox.stopped().await.unwrap();
 }
 
-/// The data folder of the lab was full: the job stayed in `post_run`, and its slot with it.
+/// Regression: with a full data folder of the lab, the job stayed in `post_run`, and kept its slot.
 #[tokio::test]
 async fn a_lab_without_room_keeps_no_job_from_its_end() {
     let (fake, folder) = (Fake::start(), folder());

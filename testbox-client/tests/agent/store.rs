@@ -24,18 +24,18 @@ use warp::{Reply, http::Method, reply::Response};
 
 use crate::fake::{Query, refusal};
 
-/// What a store answers, and what it was asked.
+/// Content store of the fake lab, with records of its requests.
 #[derive(Debug)]
 pub(crate) struct Store {
     folder: TempDir,
     content: ContentStore,
     /// Digests of chunks that were read, in order.
     read: Mutex<Vec<String>>,
-    /// Chunks that were sent.
+    /// Number of chunks that were sent.
     sent: AtomicUsize,
-    /// Chunks find no room.
+    /// True if chunks find no room.
     pub(crate) is_full: AtomicBool,
-    /// Each chunk that is sent or read takes one of them.
+    /// Permits for chunks that are sent or read.
     pub(crate) may: Semaphore,
 }
 
@@ -53,7 +53,7 @@ impl Store {
         }
     }
 
-    /// Puts files, each with its path; one whose path ends with `*` may be run. Returns the id.
+    /// Stores files, each with its path. A path with `*` at its end is executable. Returns the id.
     pub(crate) async fn put(&self, files: &[(&str, &[u8])]) -> Digest {
         let folder = tempfile::tempdir().unwrap();
         for (path, bytes) in files {
@@ -73,7 +73,7 @@ impl Store {
         put.unwrap().id
     }
 
-    /// What was put under an id: path and bytes of its files, and the targets of its links.
+    /// Returns the content under an id: path and bytes of its files, and the targets of its links.
     pub(crate) async fn files(&self, id: &str) -> Vec<(String, String)> {
         let (id, to) = (id.parse().unwrap(), tempfile::tempdir().unwrap());
         let options = fairlead_content::transfer::GetOptions::default();
@@ -94,17 +94,17 @@ impl Store {
         entries.collect()
     }
 
-    /// How many chunks were read since the last question.
+    /// Returns the number of chunks that were read since the last call.
     pub(crate) fn reads(&self) -> usize {
         self.read.lock().unwrap().drain(..).count()
     }
 
-    /// How many chunks were sent.
+    /// Returns the number of chunks that were sent.
     pub(crate) fn sent(&self) -> usize {
         self.sent.load(Ordering::SeqCst)
     }
 
-    /// The file of a chunk that holds these bytes.
+    /// Returns the file of a chunk with these bytes.
     pub(crate) fn chunk_file(&self, bytes: &[u8]) -> PathBuf {
         let digest = Digest::of(bytes).to_string();
         let chunks = self.folder.path().join("content/chunks");
@@ -180,7 +180,7 @@ fn found_or_gone(found: Option<Bytes>, gone: &str) -> Response {
     }
 }
 
-/// An input in a folder of its own.
+/// Returns an input in its own folder.
 pub(crate) fn input(id: Digest, folder: &str) -> GrantInput {
     GrantInput {
         id: id.to_string(),

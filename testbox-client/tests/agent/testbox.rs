@@ -19,7 +19,7 @@ fn say_why(error: &anyhow::Error) {
     eprintln!("the agent ended: {error:#}");
 }
 
-/// An agent that runs.
+/// A running agent.
 pub(crate) struct Testbox {
     pub(crate) stop: CancellationToken,
     pub(crate) events: mpsc::Receiver<AgentEvent>,
@@ -51,12 +51,12 @@ impl Testbox {
         self.task.await.unwrap()
     }
 
-    /// Waits for its own end.
+    /// Waits until it ends by itself.
     pub(crate) async fn ended(self) -> anyhow::Result<()> {
         self.task.await.unwrap()
     }
 
-    /// The next event that `wanted` takes.
+    /// Returns the next event that `wanted` accepts.
     pub(crate) async fn event<T>(&mut self, wanted: impl Fn(AgentEvent) -> Option<T>) -> T {
         loop {
             let event = self.events.recv().await.unwrap();
@@ -82,7 +82,7 @@ pub(crate) fn script(job_id: &str, text: &str) -> Grant {
     )
 }
 
-/// A job that goes on until the file is there.
+/// Returns a job that runs until the file exists.
 pub(crate) fn gated(job_id: &str, gate: &Gate) -> Grant {
     script(job_id, &format!("{}; echo through", gate.wait()))
 }
@@ -95,7 +95,7 @@ impl Gate {
         Self(folder.path().join(name))
     }
 
-    /// The words of a shell that wait until it is open.
+    /// Returns shell words that wait until the gate is open.
     pub(crate) fn wait(&self) -> String {
         format!("while [ ! -e {} ]; do sleep 0.02; done", self.0.display())
     }
@@ -105,7 +105,7 @@ impl Gate {
     }
 }
 
-/// Whether a process runs (a zombie does not).
+/// Returns true if a process runs. A zombie does not.
 pub(crate) fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat
@@ -115,12 +115,12 @@ pub(crate) fn is_alive(pid: &str) -> bool {
     state.is_some_and(|state| state != 'Z' && state != 'X')
 }
 
-/// The local result folder of a job.
+/// Returns the local result folder of a job.
 pub(crate) fn results(folder: &TempDir, job_id: &str) -> PathBuf {
     folder.path().join(format!("{job_id}-1/result"))
 }
 
-/// The folders of jobs in the work folder.
+/// Returns the folders of jobs in the work folder.
 pub(crate) fn job_folders(folder: &TempDir) -> Vec<String> {
     let entries = std::fs::read_dir(folder.path()).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-/// A home folder that is gone at the end.
+/// A home folder that is removed at the end.
 pub(crate) struct Lab {
     home: tempfile::TempDir,
 }
@@ -31,7 +31,7 @@ impl Lab {
         path
     }
 
-    /// The command with these arguments, in the home folder.
+    /// Returns the command with these arguments, in the home folder.
     pub(crate) fn fairlead(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fairlead"));
         command
@@ -50,7 +50,7 @@ impl Lab {
     }
 }
 
-/// What a command did.
+/// Result of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,

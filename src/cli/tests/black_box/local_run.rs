@@ -146,7 +146,7 @@ fn jobs_without_a_script_go_to_the_runner() {
         .exits(1);
 }
 
-/// Starts a run of jobs that would take long, and waits until one runs.
+/// Starts a run of long jobs, and waits until one runs.
 fn started(lab: &Lab, mark: &str) -> Child {
     let script = format!("  sleep {mark} &\n  sleep {mark}\n");
     let text = format!("suite: t\nn: [1, 2, 3, 4, 5, 6]\nscript: |\n{script}");
@@ -157,7 +157,7 @@ fn started(lab: &Lab, mark: &str) -> Child {
     child
 }
 
-/// Starts a run of so many jobs at a time, and waits until one runs. What it says from then on is told.
+/// Starts a run with this number of concurrent jobs, and waits until one runs. Passes on the later output.
 fn begun(lab: &Lab, text: &str, jobs_max: &str) -> (Child, Receiver<String>) {
     lab.write("a.yaml", text);
     let mut child = lab
@@ -172,7 +172,7 @@ fn begun(lab: &Lab, text: &str, jobs_max: &str) -> (Child, Receiver<String>) {
             .filter(|line| line.as_ref().is_ok_and(|l| l.contains("running on")))
     });
     assert!(told.is_ok());
-    // What comes later must find a reader.
+    // Later output needs a reader.
     let (tell, told) = channel();
     std::thread::spawn(move || {
         err.map_while(Result::ok)

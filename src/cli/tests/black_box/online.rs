@@ -13,7 +13,7 @@ use serde_json::json;
 
 const SLEEPY: &str = "suite: s\nn: [1, 2]\nscript: |\n  echo said $n\n";
 
-/// The ids that a submit printed.
+/// Returns the ids that a submit printed.
 fn ids(ran: &Ran) -> Vec<String> {
     let ids: Vec<String> = ran
         .out

@@ -15,12 +15,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::lab::{Lab, Ran};
 
-/// How long anything may take, however much else the machine does.
+/// Time limit of any wait, on any loaded machine.
 const LIMIT: Duration = Duration::from_mins(2);
-/// How often it is looked at.
+/// Interval between checks.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Asks again and again until there is an answer.
+/// Calls `ask` repeatedly until it has an answer.
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     #[expect(clippy::disallowed_methods, reason = "the test's deadline")]
     let begin = Instant::now();
@@ -33,19 +33,19 @@ pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A scheduler process; killed at the end.
+/// A scheduler process, killed on drop.
 pub(crate) struct Serving {
     child: Child,
     pub(crate) url: String,
 }
 
 impl Serving {
-    /// On a free port, with data in the lab's folder `data`.
+    /// Starts a scheduler on a free port, with data in the lab's folder `data`.
     pub(crate) fn start(lab: &Lab, more: &[&str]) -> Self {
         Self::start_at("127.0.0.1:0", lab, more)
     }
 
-    /// At an address, where an earlier one of this lab may have been.
+    /// Starts a scheduler at an address that an earlier one of this lab may have had.
     pub(crate) fn start_at(address: &str, lab: &Lab, more: &[&str]) -> Self {
         let args = ["serve", "--listen", address, "--data", "data"];
         let log = fs::File::create(lab.path().join("serve.log")).expect("a log");
@@ -63,12 +63,12 @@ impl Serving {
         Self { child, url }
     }
 
-    /// Runs a command against it.
+    /// Runs a command with it.
     pub(crate) fn run(&self, lab: &Lab, args: &[&str]) -> Ran {
         lab.run(&[args, &["--server", &self.url]].concat())
     }
 
-    /// SIGTERM; its exit code.
+    /// Sends SIGTERM. Returns the exit code.
     pub(crate) fn stop(mut self) -> Option<i32> {
         signal(self.child.id(), "TERM");
         self.child.wait().expect("it ends").code()
@@ -91,7 +91,7 @@ pub(crate) fn signal(pid: u32, name: &str) {
     assert!(sent.expect("kill").success());
 }
 
-/// Whether any process has this text in its command line.
+/// Returns true if any process has this text in its command line.
 pub(crate) fn runs(text: &str) -> bool {
     let entries = fs::read_dir("/proc").expect("/proc");
     entries.flatten().any(|entry| {
@@ -103,7 +103,7 @@ pub(crate) fn runs(text: &str) -> bool {
     })
 }
 
-/// An agent with 4 GB in the test's own process; stopped at the end.
+/// An agent with 4 GB in the test's own process, stopped on drop.
 pub(crate) struct Agent {
     runtime: Option<tokio::runtime::Runtime>,
     stop: CancellationToken,

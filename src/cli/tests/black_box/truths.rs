@@ -29,7 +29,7 @@ fn following_a_log_goes_on_with_the_next_attempt() {
     assert_eq!(first.out, "began\n");
     let said = server.run(&lab, &["explain", &id]).exits(0).out;
     assert!(said.contains("with success\n"), "{said}");
-    // Whoever waits, follows or runs it is told that it was tried again.
+    // All commands that wait, follow or run it report the retry.
     let late = format!("passed at a later try: {id} at try 2");
     let waited = server.run(&lab, &["wait", &id]).exits(0);
     assert!(waited.out.contains(&late), "{waited:#?}");
@@ -72,7 +72,7 @@ fn the_account_follows_from_the_token() {
         .exits(0)
         .out;
     assert!(timers.contains("carol"), "{timers}");
-    // Who says another name is refused, as before.
+    // Another account name is refused, as before.
     let wrong = ["submit", "a.yaml", "--account", "tester", "--token", &carol];
     server.run(&lab, &wrong).exits(3);
 }
@@ -116,7 +116,7 @@ fn a_misspelt_key_is_told_with_its_line_and_refused_if_strict() {
     assert_eq!(item["warnings"], serde_json::json!([said]));
 }
 
-/// The check of this name, of a doctor's report.
+/// Returns the check of this name in a doctor's report.
 fn check<'r>(report: &'r serde_json::Value, name: &str) -> &'r serde_json::Value {
     let mut checks = report["checks"].as_array().into_iter().flatten();
     let found = checks.find(|check| check["name"] == name);
