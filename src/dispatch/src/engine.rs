@@ -1,8 +1,16 @@
 //! The engine's state and its one entry point, [`Engine::on`].
 //!
-//! After every event, no waiting offer could take any cached, ready job. So a new offer needs a comparison with the
-//! jobs only, and a new job with the waiting offers only. Time never goes back here: an event with an older time
-//! happens now.
+//! Up to 30,000 waiting jobs are in memory by default, and a lab may have thousands of hosts that ask for work. To
+//! compare every job with every host after each event would take millions of comparisons. To compare them now and then
+//! would leave a host idle beside a job that fits it.
+//!
+//! So the engine keeps one rule: after every event, no waiting offer could take any cached, ready job. Then only news
+//! needs a comparison: a new offer is compared with the jobs (`serve`, `pick`), a new job with the waiting offers
+//! (`placing`). For example, ten offers wait because no cached job fits them. An eleventh offer looks for a job, and
+//! the ten do not look again. A new job is compared with the eleven offers, and with no job.
+//!
+//! The engine has no clock, no randomness and no IO: a test or a simulation that repeats the events gets the same
+//! decisions. Time never goes back here: an event with an older time happens now.
 
 use crate::cache::Cache;
 use crate::coverage::Coverage;

@@ -1,8 +1,30 @@
 //! Picks the next job for one host: the first that fits, in the order of shares.
 //!
-//! Two ways lead to the same answer. One walks the order and checks heads, which is quick when much fits. The other
-//! collects the shapes that fit and compares their heads, which is quick when little fits. They are tried in turn with
-//! growing budgets. So the cost is a small multiple of the cheaper one, and neither grows with the number of jobs.
+//! A host with 4 GB asks for a job. The order is strict: class, queue, account, then priority and age. The obvious way
+//! walks this order and takes the first job that fits. If 5,000 accounts of one queue stand in front with jobs of 8 GB,
+//! each request of a small host passes all of them. The opposite way first collects the sets of requirements, called
+//! *shapes*, that the host can meet. That way is slow on a large host: it may collect a thousand shapes, although the
+//! very first job fits.
+//!
+//! Nobody knows beforehand which way is cheaper. So both are tried in turn, with budgets that grow by a factor of
+//! eight:
+//!
+//! ```text
+//! budget    8   walk the order       over budget
+//! budget   64   collect the shapes   40 checked, 3 fit, 5 buckets hold them: compare 5 heads, done
+//! ```
+//!
+//! The two ways lead to the same job. Here the answer took some 50 steps, and the walk alone would have taken 5,000. If
+//! the first job fits, the walk ends after a few entries and no shape is looked at. So the cost is a small multiple of
+//! the cheaper way.
+//!
+//! Both ways look at *heads* only. A bucket holds the jobs of one account in one queue with one shape, and its head is
+//! its first job. So 10,000 equal jobs of an account cost as much as one, and the cost does not grow with the number of
+//! jobs. It does grow with the number of buckets that the cheaper way must compare.
+//!
+//! A pick changes nothing. It reports queues and accounts whose place in the order is noted too low. It also reports
+//! the first job that it passed over because of running jobs, and jobs that a loaded host does not get. The caller acts
+//! on these reports.
 
 use crate::counted_bitset::Bitset;
 use crate::front_set::FrontSet;
