@@ -1,8 +1,32 @@
 //! Coverage: how many of each account's best jobs are certainly in memory.
 //!
-//! A pull brings the best jobs of an account. From then on the replica hears of each change of waiting jobs. So it
-//! knows the account's best jobs until they are used up, and continues behind them; a find would bring nothing better.
-//! An eviction or a missed change ends this.
+//! A million jobs may wait in the store, and at most 30,000 of them are in memory by default. The best job in memory
+//! for a host need not be the best in the store. To be sure, the engine can ask the store for jobs that fit this very
+//! host (a *find*). But a find is a search, and the host waits for it. A thousand hosts that ask at once would need a
+//! thousand finds, and only 20 may begin each second.
+//!
+//! Most finds bring nothing new, and coverage tells which. A pull brings the best jobs of an account, in order. From
+//! then on the replica hears of each change of waiting jobs, so a new job in that range reaches memory, too. The range
+//! stays complete until one of its jobs is evicted or a change is missed. For example, Ann has 50,000 waiting jobs. A
+//! pull brought the first 200, and then job 120 was evicted:
+//!
+//! ```text
+//! Ann's jobs   1 ............ 119 | 120 ............ 200 | 201 ............ 50,000
+//!              certainly here     | read again next      | not read yet
+//! ```
+//!
+//! Job 7 is the first of them that fits a host. It is in the complete range, so no job of Ann in the store is better,
+//! and the find leaves Ann out. If only job 150 fits, a better one may be in the store, and the find names Ann. A find
+//! that would name nobody is not begun.
+//!
+//! Limits:
+//!
+//! - A known range counts only while news is read. After five seconds without news nothing counts as known.
+//! - A missed change ends everything that is known. A page whose pull began before that is not counted.
+//! - After 30 seconds an account whose count changes is pulled from its first job again.
+//! - A find names 1,000 accounts at most. Beyond that it asks for all.
+//!
+//! Coverage only spares finds. It never decides who gets a job.
 
 use crate::event::{Cursor, PulledPage};
 use crate::ids::{JobKey, MemberId, Place};
