@@ -1,8 +1,33 @@
 //! Claims: from the engine's decision to a committed state in the store.
 //!
-//! The host gets a job only after the store acknowledged the compare-and-set. A conflict, a timeout and a lost
-//! connection are all *unknown*. Then the job is read back, and only one more acknowledged write decides (I2): a read
-//! may show a write that later vanishes.
+//! Two replicas may choose the same job for two hosts at the same moment. So a claim is a compare-and-set: it names the
+//! version of the job that it expects, and the store accepts one of the two. The host gets the job only after the store
+//! acknowledged the claim.
+//!
+//! The hard case is a claim without a clear answer. After a timeout the claim may be in the store, may be lost, or may
+//! still be on its way. A conflict proves nothing either: Elasticsearch repeats writes inside, so a stored claim may be
+//! answered with a conflict. If the replica guesses "lost", a second host may get the job. If it guesses "stored", a
+//! host may run a job that waits. To read the job is not enough. A claim may land after the read, and the state that
+//! was read may vanish with its node.
+//!
+//! So all these answers count as *unknown*, and only one more acknowledged write settles them (I2). For example, a
+//! claim with token `a` expects number 41 of job 7 and times out:
+//!
+//! ```text
+//! the read shows           then this replica writes the same state again    and, once acknowledged,
+//! 41, still waiting        expecting 41, which becomes 42                   the claim can no longer land: try again
+//! 42, token `a`            expecting 42, which becomes 43                   the job is ours: the host gets it
+//! 42, another's token      expecting 42, which becomes 43                   the claim can no longer land: drop it
+//! ```
+//!
+//! The last write is left out after a conflict, because then nothing of ours is on its way.
+//!
+//! Limits:
+//!
+//! - The normal claim costs one write. Only a claim without a clear answer costs a read and another write.
+//! - After five tries, or if the store does not answer, the job rests for 500 ms. Then the engine may claim it again.
+//! - A pause of the lab acts within two seconds. A replica whose knowledge of the queues is older reads it before a
+//!   claim.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,8 +1,36 @@
 //! Fencing: one request of one session of a host is served at a time.
 //!
-//! The host's session document names that request. It changes by compare-and-set and is read in real time, so two
-//! replicas never serve one host at once. A request takes its turn when it comes, and must still have it when jobs are
-//! handed out. The document also names these jobs, so the replica that serves the next request knows even the newest.
+//! A host with one free slot asks replica A for work (request 7). Its connection breaks, so it asks replica B (request
+//! 8). A does not know that the host is gone. If both replicas now claim a job, the host has two jobs for one slot. And
+//! a job in an answer that nobody reads waits until its lease ends.
+//!
+//! So each host has one *session document* in the store, which names the request that is served. The document changes
+//! by compare-and-set and is read in real time. A request takes its turn when it comes. Before jobs are handed out, it
+//! writes the document once more, and that write fails if another request took the turn:
+//!
+//! ```text
+//! replica A                         session document                  replica B
+//! request 7 takes the turn     ->   request 7, no jobs
+//!                                   request 8, no jobs           <-   request 8 takes the turn
+//! claims job 41 for request 7
+//! keeps the turn: refused
+//! gives job 41 back                 request 8, jobs: 52          <-   keeps the turn, hands out job 52
+//! ```
+//!
+//! Had A kept the turn first, the document would name job 41. Then B reads it there when it takes the turn. So B knows
+//! of job 41, although no search of the store may show that claim yet.
+//!
+//! These requests take no turn:
+//!
+//! - A request with a smaller number than the present one of its session. A repeated request takes a new turn. If jobs
+//!   were handed out for it before, it gets no others.
+//! - A request of an earlier session. The last eight are remembered. The name of a session also says when it began, and
+//!   that counts while the present session is alive.
+//! - A request of a second agent of the same name, while the first one lives.
+//! - A request of a machine that retires.
+//!
+//! Limits: the document may name a job too many, never one too few. It says nothing of leases, and another host is
+//! another document. A hint tells A that the host moved, so that request 7 ends early. A lost hint costs time only.
 
 use std::{future::ready, sync::Arc};
 
