@@ -1,8 +1,35 @@
 //! Tracks which changes of the store this replica knows of, by their sequence numbers, and which it must read.
 //!
-//! Elasticsearch numbers the changes of a shard without gaps. This replica's own writes and the hints of its peers bear
-//! their numbers. So a number that is missing among them is a change that nobody told, and only such are read. A few
-//! numbers belong to no change: those of writes that were on their way when a primary fell.
+//! Four replicas write to one store. Each must learn the changes of the others: a job was submitted, claimed, or ended.
+//! Replicas tell each other their writes (*hints*), but a hint may be lost. If each replica read all changes every
+//! second, that would cost the store more than the claims themselves. And it would bring almost only changes that are
+//! known.
+//!
+//! Elasticsearch numbers the changes of a shard without gaps. The replica's own writes and the hints bear these
+//! numbers. So a number that is missing among them is a change that nobody told, and only such are read. For example,
+//! everything up to 9 is known. Then 10, 13 and 20 are told, and searches see changes up to 16:
+//!
+//! ```text
+//! number   10  11  12  13  14  15  16 | 17  18  19  20
+//! told     x           x              |             x
+//! read now     11..12      14 .. 16   | later: no search can find these yet
+//! ```
+//!
+//! Missing numbers are read three times: when they are found missing, in the next round, and ten seconds later. A
+//! single read is not enough, because a change may become visible long after a later one. A number that is still
+//! missing after the third read is given up. Such numbers exist: they belonged to writes that were on their way when a
+//! primary fell.
+//!
+//! A new primary has all that was acknowledged, and uses greater numbers anew. Its term is greater than that of the old
+//! one. So when the term rises, all numbers above the last acknowledged one are missing again, even if a search found
+//! them.
+//!
+//! Limits:
+//!
+//! - At most 200 ranges of missing numbers are kept apart for each read. Beyond that, known numbers between them are
+//!   read.
+//! - In an index of several shards a number does not tell its shard. Then all changes are missing, and all are read.
+//! - A late or missed change costs time and never a job. No decision relies on this module alone.
 
 use std::{
     collections::{BTreeMap, VecDeque},
