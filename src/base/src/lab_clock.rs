@@ -1,7 +1,28 @@
 //! Judges this replica's wall clock by the clocks of others.
 //!
-//! Others are compared with this replica's monotonic clock. So a step of its own wall clock shows at once, and neither a
-//! slow store nor a pause makes a good clock look bad: delays only widen what is known of another clock.
+//! Replicas tell each other the time in their beats, which are documents in the store. Suppose that a beat says
+//! 12:00:00 and is read when the own clock shows 12:00:09. Either the own clock is nine seconds ahead, or the store was
+//! slow. A replica that takes a slow store for a bad clock would stop itself, and so would its neighbours.
+//!
+//! So another clock is known by two bounds. It told its time after one moment and before another one, and both moments
+//! are on this replica's monotonic clock. For example, a clock was asked at 60.0 s, and at 61.5 s its answer came,
+//! "100.0 s":
+//!
+//! ```text
+//! it is ahead of the monotonic clock by at least   100.0 - 61.5 = 38.5 s   (if it answered just before it was heard)
+//!                                   and at most    100.0 - 60.0 = 40.0 s   (if it answered as soon as it was asked)
+//! ```
+//!
+//! A delay only widens these bounds. So neither a slow store nor a pause makes a good clock look bad. The own wall
+//! clock is measured against the same monotonic clock, so its step shows at once. It agrees with the other one if it is
+//! within the bounds, or within five seconds ([`OFF_MS`]) of their middle.
+//!
+//! With three clocks of which one differs, the majority tells which one is wrong. The own clock is off if more than
+//! half of all clocks, itself included, lie on one side of it. If two others agree and the own clock is an hour ahead
+//! of both, it is off. If one of the two others is an hour ahead, the own clock is right.
+//!
+//! Limits: with two replicas nobody can tell whose clock is wrong, so the store's clock is a third one. An error of all
+//! clocks in common is not seen.
 
 use fairlead_dispatch::Millis;
 

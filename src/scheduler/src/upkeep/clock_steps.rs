@@ -1,8 +1,29 @@
 //! Detects steps of the wall clock, logs them, and follows them. Stops a replica whose clock is off from the others'.
 //!
-//! Leases and time limits of running jobs use the monotonic clock, so a step ends none of them. Work that is due by the
-//! wall clock follows the new time: jobs that wait for a time, and timers. Each due run of a timer is still made once. While
-//! the clock is off ([`crate::Clock`]), that work rests.
+//! Somebody sets the clock of a machine, or a virtual machine wakes up, and the wall clock jumps by an hour. If leases
+//! and time limits used that clock, a jump forward would end every running job at once. After a jump back, a job that
+//! hangs would run an hour too long. So leases and time limits of running jobs use the monotonic clock, and a step ends
+//! none of them. But "begin at 12:30" means the wall clock. If nothing followed the step, a timer would run an hour
+//! late.
+//!
+//! So each second this module compares the two clocks. A change of their distance by more than five seconds between two
+//! looks is a step. A smaller change may be a time service that slews the clock. After a step, alarms of waiting jobs
+//! and timers are looked up again by the new time. For example, the wall clock jumps from 12:00 to 13:00:
+//!
+//! ```text
+//! a job began at 11:55, limit 10 minutes   it has 5 minutes left, as before the step
+//! a job is to begin at 12:30               it may begin now
+//! a timer is due each day at 12:30         it is due now, and 30 minutes late: one run, or a missed run
+//! the clock is then set back to 12:00      12:30 comes again, and the timer does not run again
+//! ```
+//!
+//! A clock may also be wrong without a step: [`fairlead_base::lab_clock`] compares it with those of the other replicas.
+//! While the clock is off, the replica writes nothing and serves nobody, and hosts that wait here go to another
+//! replica. After a minute the replica stops itself. If the clock agrees again before that, work goes on by the new
+//! time.
+//!
+//! Limits: a step of five seconds or less between two looks is not noticed. A replica without others has no clock to
+//! compare with, and follows each step.
 
 use std::{sync::Arc, time::Duration};
 
