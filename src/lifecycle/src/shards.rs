@@ -1,8 +1,14 @@
 //! A sharded job: the states of its shards, and what becomes of the parent. Pure.
 //!
-//! A parent is a stored job that is never dispatched. It stays in stage submit until one write ends it. The state of a
-//! shard is a function of its parent and its number, so any replica can make a shard that is missing. The result of the
-//! parent is a function of the states of its shards.
+//! Any replica may make the shards of a job, and any may end the whole. If each decided by what it remembers, two could
+//! make different shards, or end the job in two ways. So everything here is a function of stored states. A parent is a
+//! stored job that is never dispatched. It stays in stage submit until one write ends it. The first state of a shard
+//! follows from its parent and its number, so any replica can make a shard that is missing. The result of the parent
+//! follows from the ends of its shards.
+//!
+//! For example, 18 of 20 shards succeed. If shards 4 and 9 end with `fail`, the parent ends with `fail`. If they end
+//! with two different healths that are both the lab's fault, it ends with `abort_provider`. Other mixtures end with
+//! `fail`. A parent that was stopped ends with the health of the stop.
 
 use std::collections::BTreeMap;
 
