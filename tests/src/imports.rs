@@ -1,7 +1,6 @@
 //! Reads the imports of a crate out of its sources, as text.
 //!
-//! It sees `use` trees, and paths that begin with `crate`, `super` or `self`. In the scheduler it also sees calls of
-//! methods of `Core`: a call is an arrow to the file that defines the method. Test code and comments do not count. A
+//! It sees `use` trees, and paths that begin with `crate`, `super` or `self`. Test code and comments do not count. A
 //! name that a crate exports at its root stands for the module that it comes from.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
@@ -223,87 +222,6 @@ pub fn imports(folder: &Path) -> Imports {
             let at_root = path.first().and_then(|first| exported.get(first));
             let to = resolve(&path).or_else(|| at_root.cloned());
             known.extend(to.filter(|to| to != module && to != root));
-        }
-    }
-    all
-}
-
-/// Returns the blocks of methods of `Core`, as start and end in the code.
-fn blocks_of_core(code: &str) -> Vec<(usize, usize)> {
-    let begins = code.match_indices("impl Core {\n");
-    begins
-        .filter(|(at, _)| *at == 0 || code[..*at].ends_with('\n'))
-        .map(|(at, _)| {
-            let end = code[at..].find("\n}").map_or(code.len(), |end| at + end);
-            (at, end)
-        })
-        .collect()
-}
-
-/// Returns the module that defines each method of `Core`. Names are unique, because all methods are of one type.
-pub fn methods_of_core(modules: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let mut methods = BTreeMap::new();
-    for (module, code) in modules {
-        for (begin, end) in blocks_of_core(code) {
-            for line in code[begin..end].lines() {
-                // Methods are indented once.
-                let Some(line) = line.strip_prefix("    ").filter(|it| !it.starts_with(' ')) else {
-                    continue;
-                };
-                let Some((_, name)) = line.split_once("fn ") else {
-                    continue;
-                };
-                let end = name.find(['(', '<']).unwrap_or(name.len());
-                methods.insert(name[..end].to_owned(), module.clone());
-            }
-        }
-    }
-    methods
-}
-
-/// Returns the modules that define the methods of `Core` which a module calls. Calls have the form `core.name(`,
-/// `Core::name`, and in methods of `Core` `self.name(`.
-pub fn calls_of_core(code: &str, methods: &BTreeMap<String, String>) -> BTreeSet<String> {
-    let blocks = blocks_of_core(code);
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let mut called = BTreeSet::new();
-    for (at, dot) in code.match_indices(['.', ':']) {
-        let rest = &code[at + dot.len()..];
-        let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
-        let Some(module) = methods.get(&rest[..end]) else {
-            continue;
-        };
-        let before = code[..at].trim_end();
-        let word = before.trim_end_matches(':');
-        let begin = word.rfind(|c| !is_word(c)).map_or(0, |at| at + 1);
-        let of_core = match &word[begin..] {
-            "core" => dot == "." && rest[end..].starts_with('('),
-            "Core" => dot == ":",
-            "self" if !rest[end..].starts_with('(') => false,
-            "self" | "Self" => blocks
-                .iter()
-                .any(|(begin, end)| (begin..end).contains(&&at)),
-            // `Arc::clone(&core).name()` and the like.
-            _ => before.ends_with("clone(&core)") || before.ends_with("clone(self)"),
-        };
-        if of_core {
-            called.insert(module.clone());
-        }
-    }
-    called
-}
-
-/// Returns the imports of the scheduler, and the calls of methods of `Core`.
-pub fn scheduler() -> Imports {
-    let folder = settings::project().join("src/scheduler/src");
-    let modules = modules(&folder);
-    let methods = methods_of_core(&modules);
-    let mut all = imports(&folder);
-    for (module, code) in &modules {
-        // The crate's root is not a room.
-        if let Some(known) = all.get_mut(module) {
-            let called = calls_of_core(code, &methods);
-            known.extend(called.into_iter().filter(|to| to != module));
         }
     }
     all

@@ -51,9 +51,15 @@ impl Seen {
     }
 }
 
-/// Known state of all replicas.
+/// This replica, and the known state of all others.
 #[derive(Debug, Default)]
-pub struct Replicas(Mutex<Known>);
+pub struct Replicas {
+    /// This run of the replica: its name and a random word.
+    pub run: String,
+    /// Address at which other replicas reach this one.
+    pub url: String,
+    known: Mutex<Known>,
+}
 
 #[derive(Debug, Default)]
 pub struct Known {
@@ -91,6 +97,15 @@ pub struct Vitals {
 }
 
 impl Replicas {
+    /// Knows no other replica yet. `run`: this run; `url`: address at which other replicas reach this one.
+    pub fn new(run: String, url: String) -> Self {
+        Self {
+            run,
+            url,
+            known: Mutex::default(),
+        }
+    }
+
     /// Returns the last known vital signs of another run.
     pub fn vitals(&self, run: &str) -> Vitals {
         self.with(|known| {
@@ -167,17 +182,17 @@ impl Replicas {
     }
 
     /// Returns the number of live replicas that handle a job before this run.
-    pub fn rank(&self, job: JobId, own: &str, now: Millis) -> usize {
-        self.as_peers(own, now).rank(JobKey(job.get()))
+    pub fn rank(&self, job: JobId, now: Millis) -> usize {
+        self.as_peers(now).rank(JobKey(job.get()))
     }
 
     /// Returns the replicas known to live, as the engine's type.
-    pub fn as_peers(&self, own: &str, now: Millis) -> Peers {
+    pub fn as_peers(&self, now: Millis) -> Peers {
         let lives =
             |run: &str| self.with(|known| known.others.get(run).is_some_and(|seen| seen.lives));
         let others = self.peers(now).into_iter();
         Peers {
-            own: run_number(own),
+            own: run_number(&self.run),
             others: others
                 .filter(|peer| lives(&peer.run))
                 .map(|peer| run_number(&peer.run))
@@ -200,7 +215,7 @@ impl Replicas {
     }
 
     pub fn with<R>(&self, work: impl FnOnce(&mut Known) -> R) -> R {
-        work(&mut self.0.lock())
+        work(&mut self.known.lock())
     }
 
     /// Returns the replica name of a run. `None`: unknown, or the document of a number.

@@ -1,15 +1,16 @@
 //! One replica: engine, store, HTTP routes, sessions, leases and timers put together.
 //!
 //! Entry point: [`Server::start`]. Facts know nobody (`fairlead-base`, `-lifecycle`, `-known`), flows know facts (`jobs`, `hosts`,
-//! `submission`, `waiting`, `timers`), and `http` knows flows and only translates. `core` is the state that flows share.
+//! `submission`, `waiting`, `timers`), and `http` knows flows and only translates. `ctx` is the state that flows share.
 
 mod bulk;
 mod care;
 mod content;
-mod core;
+mod ctx;
 mod dashboard;
 mod dispatching;
 mod files;
+mod flows;
 mod hosts;
 mod http;
 mod jobs;
@@ -18,6 +19,7 @@ mod people;
 mod placement;
 mod replica;
 mod reuse;
+mod rounds;
 mod samples;
 mod scaling;
 mod server;

@@ -11,12 +11,23 @@ use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Config, StartError, core::Core, dispatching::engine_task, http};
+use crate::{
+    Config, StartError,
+    dispatching::engine_task,
+    flows::Flows,
+    http,
+    reuse::ReuseFlow,
+    rounds::keep_in_sync,
+    shards::ShardFlow,
+    timers::TimerFlow,
+    waiting::{WaitingFlow, memory::WaitingMemory},
+    webhooks::WebhookFlow,
+};
 use fairlead_base::{parts::Parts, sealing::Sealer};
 
 /// A running replica.
 pub struct Replica {
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     /// Cancelled second: the engine and the writers end.
     stop: CancellationToken,
 }
@@ -39,7 +50,7 @@ pub struct Gauges {
 impl fmt::Debug for Replica {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Replica")
-            .field("name", &self.core.config.replica)
+            .field("name", &self.flows.ctx.config.replica)
             .finish_non_exhaustive()
     }
 }
@@ -57,35 +68,35 @@ impl Replica {
         Box::pin(async move {
             let stop = CancellationToken::new();
             let sealer = Sealer::open(parts.store.as_ref(), parts.clock.clone()).await?;
-            let core = Arc::new(Core::new(config, parts, url, sealer, &stop));
-            core.join().await?;
-            core.start_with_good_clock().await?;
-            core.restore().await?;
-            core.people.accounts.warn_of_unnamed_hosts();
-            if let Err(error) = core.sweep_parts() {
+            let flows = Arc::new(Flows::new(config, parts, url, sealer, &stop));
+            flows.peers.join().await?;
+            flows.upkeep.start_with_good_clock().await?;
+            flows.upkeep.restore().await?;
+            flows.people.accounts.warn_of_unnamed_hosts();
+            if let Err(error) = flows.files.sweep_parts() {
                 tracing::warn!(%error, "incomplete uploads of an earlier run could not be removed");
             }
-            run_tasks(&core, &stop);
-            core.tell_of_start();
-            let store = core.store.health().name;
+            run_tasks(&flows, &stop);
+            flows.peers.tell_of_start();
+            let store = flows.ctx.store.health().name;
             tracing::info!(
-                replica = core.config.replica,
-                url = core.others.url,
+                replica = flows.ctx.config.replica,
+                url = flows.ctx.replicas.url,
                 store,
                 "started"
             );
-            Ok(Self { core, stop })
+            Ok(Self { flows, stop })
         })
     }
 
-    pub(crate) fn core(&self) -> Arc<Core> {
-        Arc::clone(&self.core)
+    pub(crate) fn flows(&self) -> Arc<Flows> {
+        Arc::clone(&self.flows)
     }
 
     /// One request, as if it had come through the port. Only the body's end is waited for, so this is for
     /// requests whose answer ends.
     pub async fn call(&self, request: ::http::Request<Bytes>) -> ::http::Response<Bytes> {
-        let service = TowerToHyperService::new(warp::service(http::filter(self.core())));
+        let service = TowerToHyperService::new(warp::service(http::filter(self.flows())));
         let answer = service
             .call(request.map(Full::new))
             .map(|answer| match answer {
@@ -104,27 +115,27 @@ impl Replica {
 
     /// What this replica keeps in memory now. It asks its engine, and never the store.
     pub async fn gauges(&self) -> Gauges {
-        let core = &self.core;
-        let stats = core.engine.ask(|engine, _| engine.stats()).await;
+        let flows = &self.flows;
+        let stats = flows.ctx.engine.ask(|engine, _| engine.stats()).await;
         let stats = stats.unwrap_or_default();
         Gauges {
-            jobs_held: core.jobs.live.count(),
+            jobs_held: flows.jobs.live.count(),
             jobs_cached: stats.cached_jobs,
-            waiters: core.requests.waiters.count(),
+            waiters: flows.jobs.waiters.count(),
             claims_in_flight: stats.in_flight,
-            violations: core.metrics.violations(),
+            violations: flows.ctx.metrics.violations(),
         }
     }
 
     /// Waits until the replica gives up, because its clock has been off from the others' for a minute. Whoever runs it must
     /// then stop it.
     pub fn gave_up(&self) -> impl Future<Output = ()> + Send + 'static {
-        self.core.gave_up.clone().cancelled_owned()
+        self.flows.upkeep.gave_up.clone().cancelled_owned()
     }
 
     /// Takes no new work; waiting requests are answered.
     pub fn drain(&self) {
-        self.core.draining.cancel();
+        self.flows.ctx.tasks.draining.cancel();
     }
 
     /// Drains, finishes claims in flight, flushes, joins every task.
@@ -132,35 +143,57 @@ impl Replica {
         Box::pin(async move {
             self.drain();
             self.stop.cancel();
-            self.core.tasks.finish().await;
+            self.flows.ctx.tasks.finish().await;
         })
     }
 }
 
 /// Starts the tasks of a replica. A plain function, so that they are compiled here, and not again in each program.
-fn run_tasks(core: &Arc<Core>, stop: &CancellationToken) {
-    core.tasks
-        .run("engine", engine_task::run(Arc::clone(core), stop.clone()));
-    core.tasks.run("rounds", Arc::clone(core).keep_in_sync());
-    core.tasks.run("leases", Arc::clone(core).watch_leases());
-    core.tasks.run("membership", Arc::clone(core).stay_known());
-    core.tasks.run("clock", Arc::clone(core).watch_clock());
-    core.tasks.run("hints", Arc::clone(core).send_hints());
-    core.tasks
-        .run("dependants", Arc::clone(core).watch_dependants());
-    core.tasks.run("pools", Arc::clone(core).watch_pools());
-    core.tasks.run("board", Arc::clone(core).watch_board());
-    core.tasks
-        .run("old_months", Arc::clone(core).drop_old_months());
-    core.tasks.run("content", Arc::clone(core).collect_daily());
-    let (tasks, waiting) = (&core.tasks, &core.waiting);
-    waiting.alarms.start(tasks, core, Core::ring);
-    waiting.timers.book.start(tasks, core, Core::look_at_timers);
-    waiting.results.start(tasks, core, Core::learn_results);
-    let (sequences, clusters) = (&waiting.sequences.looks, &waiting.clusters.looks);
-    sequences.start(tasks, core, Core::look_at_sequences);
-    clusters.start(tasks, core, Core::look_at_clusters);
-    let (parents, webhooks) = (&waiting.parents.looks, &waiting.webhooks.looks);
-    parents.start(tasks, core, Core::look_at_parents);
-    webhooks.start(tasks, core, Core::look_at_webhooks);
+fn run_tasks(flows: &Arc<Flows>, stop: &CancellationToken) {
+    let tasks = &flows.ctx.tasks;
+    let engine = engine_task::run(Arc::clone(&flows.dispatching), stop.clone());
+    tasks.run("engine", engine);
+    tasks.run("rounds", keep_in_sync(Arc::clone(flows)));
+    tasks.run("leases", Arc::clone(&flows.hosts).watch_leases());
+    tasks.run("membership", Arc::clone(&flows.peers).stay_known());
+    tasks.run("clock", Arc::clone(&flows.upkeep).watch_clock());
+    tasks.run("hints", Arc::clone(&flows.peers).send_hints());
+    tasks.run("dependants", Arc::clone(&flows.waiting).watch_dependants());
+    tasks.run("pools", Arc::clone(&flows.scaling).watch_pools());
+    tasks.run("board", Arc::clone(&flows.dashboard).watch_board());
+    tasks.run("old_months", Arc::clone(&flows.upkeep).drop_old_months());
+    tasks.run("content", Arc::clone(&flows.content).collect_daily());
+    let Flows {
+        jobs,
+        waiting,
+        reuse,
+        shards,
+        timers,
+        webhooks,
+        ..
+    } = &**flows;
+    jobs.alarms.start(tasks, waiting, WaitingFlow::ring);
+    jobs.parents
+        .looks
+        .start(tasks, shards, ShardFlow::look_at_parents);
+    reuse.results.start(tasks, reuse, ReuseFlow::learn_results);
+    let WaitingMemory {
+        sequences,
+        clusters,
+        ..
+    } = &*waiting.known;
+    sequences
+        .looks
+        .start(tasks, waiting, WaitingFlow::look_at_sequences);
+    clusters
+        .looks
+        .start(tasks, waiting, WaitingFlow::look_at_clusters);
+    timers
+        .known
+        .book
+        .start(tasks, timers, TimerFlow::look_at_timers);
+    webhooks
+        .known
+        .looks
+        .start(tasks, webhooks, WebhookFlow::look_at_webhooks);
 }

@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     Clock, Config, ConnectionLimits, Parts, Replica,
-    core::Core,
+    flows::Flows,
     http::{
         self,
         connections::{Connection, Connections, Held, Watched},
@@ -88,10 +88,13 @@ impl Server {
             let advertise = config.advertise.clone();
             let url = advertise.unwrap_or_else(|| format!("http://{address}"));
             let replica = Replica::start(config, parts, url).await?;
-            let core = replica.core();
-            core.tasks.run("room", Arc::clone(&core).watch_room());
+            let flows = replica.flows();
+            flows
+                .ctx
+                .tasks
+                .run("room", Arc::clone(&flows.files).watch_room());
             let accepting = TaskTracker::new();
-            accepting.spawn(accept(listener, replica.core()));
+            accepting.spawn(accept(listener, replica.flows()));
             accepting.close();
             tracing::info!(%address, "ready");
             Ok(Self {
@@ -187,16 +190,16 @@ fn protocols(limits: &ConnectionLimits) -> Builder<TokioExecutor> {
 /// case, once it drains.
 async fn next_connection(
     listener: &TcpListener,
-    core: &Core,
+    flows: &Flows,
     leaves_at: &mut Option<u64>,
 ) -> Option<(TcpStream, SocketAddr)> {
-    while leaves_at.is_none_or(|at| core.clock.now().0 < at) {
+    while leaves_at.is_none_or(|at| flows.ctx.clock.now().0 < at) {
         let drains = leaves_at.is_some();
         let enough = async {
             if drains {
-                core.clock.sleep(LEAVE_QUIET).await;
+                flows.ctx.clock.sleep(LEAVE_QUIET).await;
             } else {
-                core.draining.cancelled().await;
+                flows.ctx.tasks.draining.cancelled().await;
             }
         };
         let accepted = tokio::select! {
@@ -205,7 +208,7 @@ async fn next_connection(
                 if drains {
                     return None;
                 }
-                *leaves_at = Some(core.clock.now().0 + LEAVE_MAX_MS);
+                *leaves_at = Some(flows.ctx.clock.now().0 + LEAVE_MAX_MS);
                 continue;
             }
             accepted = listener.accept() => accepted,
@@ -214,7 +217,7 @@ async fn next_connection(
             Ok(accepted) => return Some(accepted),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
-                core.clock.sleep(ACCEPT_REST).await;
+                flows.ctx.clock.sleep(ACCEPT_REST).await;
             }
         }
     }
@@ -226,17 +229,17 @@ async fn next_connection(
 /// The system makes connections before they are accepted here, and breaks those that are waiting when the
 /// listener goes: whoever sent a request into one cannot know whether it was done. So a replica that drains
 /// still takes them and says that it stops, until clients and proxies have gone elsewhere.
-async fn accept(listener: TcpListener, core: Arc<Core>) {
+async fn accept(listener: TcpListener, flows: Arc<Flows>) {
     let graceful = GracefulShutdown::new();
     let connections = TaskTracker::new();
-    let builder = protocols(&core.config.connections);
+    let builder = protocols(&flows.ctx.config.connections);
     let strangers = Arc::new(Connections::new(
-        core.clock.clone(),
-        core.config.connections.clone(),
+        flows.ctx.clock.clone(),
+        flows.ctx.config.connections.clone(),
     ));
-    let routes = TowerToHyperService::new(warp::service(http::filter(Arc::clone(&core))));
+    let routes = TowerToHyperService::new(warp::service(http::filter(Arc::clone(&flows))));
     let mut leaves_at = None;
-    while let Some((stream, from)) = next_connection(&listener, &core, &mut leaves_at).await {
+    while let Some((stream, from)) = next_connection(&listener, &flows, &mut leaves_at).await {
         // Small answers must not wait for an acknowledgement of the one before.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "nodelay could not be set");
@@ -265,6 +268,6 @@ async fn accept(listener: TcpListener, core: Arc<Core>) {
     tokio::select! {
         biased;
         () = graceful.shutdown() => {}
-        () = core.clock.sleep(DRAIN) => tracing::warn!("connections were still open when the replica stopped"),
+        () = flows.ctx.clock.sleep(DRAIN) => tracing::warn!("connections were still open when the replica stopped"),
     }
 }

@@ -10,7 +10,7 @@ use fairlead_job::{IdMaker, Spec};
 use fairlead_store::{EventFind, EventRecord, JobState, JobStore, NewJob, StoredJob};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Clock, Config, Parts, core::Core, submission::built_jobs::BuiltJobs};
+use crate::{Clock, Config, Parts, flows::Flows, submission::built_jobs::BuiltJobs};
 use fairlead_base::{
     errors::Refusal, mailbox::Message, peer_link::HttpPeers, providers::Programs, ring::Ring,
     sealing::Sealer,
@@ -20,27 +20,36 @@ use fairlead_known::{accounts::Credentials, live_jobs::Sight};
 pub(crate) use fairlead_fixtures::{embedded, held, state, waits};
 
 /// What a submit makes of this spec.
-pub(crate) fn built(core: &Core, spec: Spec, said: &Credentials) -> Result<NewJob, Refusal> {
+pub(crate) fn built(flows: &Flows, spec: Spec, said: &Credentials) -> Result<NewJob, Refusal> {
     let mut built = BuiltJobs::default();
-    core.make_item(&mut built, Ok(spec), said);
+    flows.submission.make_item(&mut built, Ok(spec), said);
     built.jobs.pop().expect("a job for each spec")
 }
 
 /// A replica's shared state over an embedded store of its own, without engine and HTTP.
-pub(crate) async fn core() -> (tempfile::TempDir, Arc<Core>) {
+pub(crate) async fn flows() -> (tempfile::TempDir, Arc<Flows>) {
     let data = tempfile::tempdir().expect("a folder for the store");
-    let core = core_over(
+    let flows = flows_over(
         embedded(&data),
         Config::embedded(data.path().to_owned()),
         Clock::system(),
     );
-    (data, core)
+    (data, flows)
 }
 
-/// A replica's shared state over this store.
-pub(crate) fn core_over(store: Arc<dyn JobStore>, config: Config, clock: Clock) -> Arc<Core> {
+/// All flows of a replica over this store.
+pub(crate) fn flows_over(store: Arc<dyn JobStore>, config: Config, clock: Clock) -> Arc<Flows> {
+    flows_with(store, config, clock, ContentStore::in_memory())
+}
+
+/// All flows of a replica over these stores.
+pub(crate) fn flows_with(
+    store: Arc<dyn JobStore>,
+    config: Config,
+    clock: Clock,
+    content: ContentStore,
+) -> Arc<Flows> {
     let sealer = Sealer::with_ring(Ring::of_one([7; 32]), clock.clone());
-    let content = ContentStore::in_memory();
     let parts = Parts::new(
         store,
         clock,
@@ -50,19 +59,19 @@ pub(crate) fn core_over(store: Arc<dyn JobStore>, config: Config, clock: Clock) 
     );
     let url = "http://127.0.0.1:1".to_owned();
     let stop = CancellationToken::new();
-    Arc::new(Core::new(config, parts, url, sealer, &stop))
+    Arc::new(Flows::new(config, parts, url, sealer, &stop))
 }
 
 /// Gives it an engine that answers questions, and does nothing of what it decides. Its policy is that of now.
-pub(crate) fn answer_questions(core: &Arc<Core>) {
-    let tasks = core.tasks.clone();
-    let core = Arc::clone(core);
-    let mut engine = Engine::new(EngineConfig::default(), core.policy());
+pub(crate) fn answer_questions(flows: &Arc<Flows>) {
+    let tasks = flows.ctx.tasks.clone();
+    let flows = Arc::clone(flows);
+    let mut engine = Engine::new(EngineConfig::default(), flows.people.policy());
     tasks.spawn(async move {
         loop {
-            core.engine.arrived().await;
-            for message in core.engine.take() {
-                let now = core.clock.now();
+            flows.ctx.engine.arrived().await;
+            for message in flows.ctx.engine.take() {
+                let now = flows.ctx.clock.now();
                 match message {
                     Message::Event(event) => engine.on(now, *event, &mut Vec::new()),
                     Message::Question(question) => question(&engine, now),
@@ -73,24 +82,27 @@ pub(crate) fn answer_questions(core: &Arc<Core>) {
 }
 
 /// Another replica's over the same store, by the same clock.
-pub(crate) fn core_beside(core: &Core) -> Arc<Core> {
-    let beside = core_over(
-        Arc::clone(&core.store),
-        core.config.clone(),
-        core.clock.clone(),
+pub(crate) fn flows_beside(flows: &Flows) -> Arc<Flows> {
+    let beside = flows_over(
+        Arc::clone(&flows.ctx.store),
+        flows.ctx.config.clone(),
+        flows.ctx.clock.clone(),
     );
     // Ids of its own.
-    beside.number_ids(IdMaker::new(1, core.clock.wall_s()));
+    beside
+        .peers
+        .number_ids(IdMaker::new(1, flows.ctx.clock.wall_s()));
     beside
 }
 
 /// Stores a job in this state and returns it as it is stored.
-pub(crate) async fn store_job(core: &Core, state: JobState) -> StoredJob {
+pub(crate) async fn store_job(flows: &Flows, state: JobState) -> StoredJob {
     let job = NewJob {
         state: state.clone(),
         body: Spec::new().into(),
     };
-    let outcome = core
+    let outcome = flows
+        .ctx
         .store
         .submit(vec![job])
         .await
@@ -112,29 +124,29 @@ pub(crate) fn sight_at(now: Millis) -> Sight {
 }
 
 /// The audit log once it has so many entries, the newest first; fails after 10 s.
-pub(crate) async fn noted(core: &Core, many: usize) -> Vec<EventRecord> {
+pub(crate) async fn noted(flows: &Flows, many: usize) -> Vec<EventRecord> {
     let find = EventFind {
         until_ms: u64::MAX >> 1,
         limit: 1_000,
         ..EventFind::default()
     };
-    let deadline = core.clock.now().0 + 10_000;
+    let deadline = flows.ctx.clock.now().0 + 10_000;
     loop {
-        let events = core.store.read_events(&find).await;
+        let events = flows.ctx.store.read_events(&find).await;
         let events = events.expect("the store answers");
         if events.len() >= many {
             return events;
         }
-        assert!(core.clock.now().0 < deadline, "only {events:?}");
+        assert!(flows.ctx.clock.now().0 < deadline, "only {events:?}");
         tokio::task::yield_now().await;
     }
 }
 
 /// Waits until `holds` does; fails after 10 s.
-pub(crate) async fn until(core: &Core, what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = core.clock.now().0 + 10_000;
+pub(crate) async fn until(flows: &Flows, what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = flows.ctx.clock.now().0 + 10_000;
     while !holds() {
-        assert!(core.clock.now().0 < deadline, "never seen: {what}");
+        assert!(flows.ctx.clock.now().0 < deadline, "never seen: {what}");
         tokio::task::yield_now().await;
     }
 }

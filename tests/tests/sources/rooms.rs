@@ -4,71 +4,76 @@
 use std::{collections::BTreeSet, fs};
 
 use fairlead_tests::{
-    imports::{calls_of_core, circles, imports, methods_of_core, modules, scheduler},
+    imports::{circles, imports, modules},
     settings,
 };
 
 /// Folders of the scheduler, lowest first, each with the lower folders that it may know. Facts are separate crates,
-/// which all folders may know. Flows know facts, and HTTP knows flows.
+/// which all folders may know. Flows know facts, and HTTP knows flows. A flow imports the flows
+/// that it is given.
 const ROOMS: &[(&str, &[&str])] = &[
-    ("core", &[]),
-    ("people", &["core"]),
-    ("peers", &["core", "people"]),
-    ("placement", &["core"]),
-    ("jobs", &["core", "people", "placement"]),
-    ("files", &["core", "people", "jobs"]),
-    ("content", &["core", "people"]),
+    ("ctx", &[]),
+    ("people", &["ctx"]),
+    ("placement", &["ctx"]),
+    ("jobs", &["ctx", "people", "placement"]),
+    ("peers", &["ctx", "jobs"]),
+    ("files", &["ctx", "people", "jobs"]),
+    ("content", &["ctx", "people"]),
     ("care", &["files"]),
-    ("reuse", &["core", "people", "placement", "jobs", "files"]),
-    ("waiting", &["core", "jobs", "reuse"]),
+    ("reuse", &["ctx", "people", "placement", "jobs", "files"]),
+    ("waiting", &["ctx", "jobs", "reuse"]),
     (
         "submission",
         &[
-            "core",
-            "peers",
+            "ctx",
             "people",
             "placement",
             "jobs",
-            "waiting",
+            "peers",
             "reuse",
+            "waiting",
         ],
     ),
-    ("samples", &["core"]),
-    ("shards", &["core", "jobs", "files", "reuse", "submission"]),
-    ("dispatching", &["core", "people", "jobs", "submission"]),
+    ("samples", &["ctx", "people", "jobs"]),
+    (
+        "shards",
+        &["ctx", "jobs", "peers", "files", "reuse", "submission"],
+    ),
+    ("dispatching", &["ctx", "people", "jobs", "submission"]),
     (
         "hosts",
         &[
-            "core",
-            "peers",
+            "ctx",
             "people",
             "placement",
             "jobs",
+            "peers",
             "submission",
             "dispatching",
         ],
     ),
     (
         "scaling",
-        &["core", "people", "placement", "jobs", "submission", "hosts"],
+        &["ctx", "people", "placement", "jobs", "submission", "hosts"],
     ),
     (
         "views",
         &[
-            "core",
+            "ctx",
+            "people",
             "placement",
             "jobs",
             "waiting",
             "submission",
+            "samples",
             "hosts",
             "scaling",
-            "samples",
         ],
     ),
     (
         "bulk",
         &[
-            "core",
+            "ctx",
             "people",
             "placement",
             "jobs",
@@ -79,17 +84,25 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     (
         "dashboard",
-        &["core", "people", "placement", "samples", "views"],
+        &[
+            "ctx",
+            "people",
+            "placement",
+            "jobs",
+            "peers",
+            "files",
+            "samples",
+            "views",
+        ],
     ),
-    ("webhooks", &["core", "people", "jobs", "views"]),
+    ("webhooks", &["ctx", "people", "jobs", "views"]),
     (
         "timers",
         &[
-            "core",
-            "peers",
+            "ctx",
             "people",
             "jobs",
-            "waiting",
+            "peers",
             "reuse",
             "submission",
             "views",
@@ -98,31 +111,54 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "upkeep",
         &[
-            "core",
-            "peers",
+            "ctx",
             "people",
+            "placement",
             "jobs",
+            "peers",
             "files",
             "waiting",
-            "reuse",
             "submission",
+            "samples",
             "dispatching",
             "hosts",
-            "scaling",
-            "samples",
-            "shards",
             "timers",
-            "webhooks",
-            "bulk",
         ],
     ),
     (
+        "flows",
+        &[
+            "ctx",
+            "people",
+            "placement",
+            "jobs",
+            "peers",
+            "files",
+            "content",
+            "reuse",
+            "waiting",
+            "submission",
+            "samples",
+            "shards",
+            "dispatching",
+            "hosts",
+            "scaling",
+            "views",
+            "bulk",
+            "dashboard",
+            "webhooks",
+            "timers",
+            "upkeep",
+        ],
+    ),
+    ("rounds", &["dispatching", "flows"]),
+    (
         "http",
         &[
-            "core",
-            "peers",
+            "ctx",
             "people",
             "jobs",
+            "peers",
             "files",
             "content",
             "waiting",
@@ -138,30 +174,24 @@ const ROOMS: &[(&str, &[&str])] = &[
             "shards",
             "bulk",
             "dashboard",
+            "flows",
         ],
     ),
     (
         "replica",
         &[
-            "core",
-            "people",
-            "peers",
-            "files",
-            "content",
             "waiting",
             "reuse",
-            "dispatching",
-            "hosts",
-            "scaling",
             "shards",
             "timers",
-            "upkeep",
-            "http",
             "webhooks",
-            "dashboard",
+            "dispatching",
+            "flows",
+            "rounds",
+            "http",
         ],
     ),
-    ("server", &["core", "people", "files", "http", "replica"]),
+    ("server", &["people", "files", "flows", "http", "replica"]),
 ];
 
 /// Crates of facts. The architecture names their modules like those of the scheduler's folders.
@@ -186,11 +216,7 @@ const CRATES: &[&str] = &[
 fn modules_import_each_other_in_no_circle() {
     let mut problems = Vec::new();
     for folder in CRATES {
-        let found = if *folder == "src/scheduler/src" {
-            circles(&scheduler())
-        } else {
-            circles(&imports(&settings::project().join(folder)))
-        };
+        let found = circles(&imports(&settings::project().join(folder)));
         problems.extend(
             found
                 .iter()
@@ -217,21 +243,9 @@ fn the_agent_s_protocol_has_no_clock_no_io_and_no_chance() {
     assert!(modules.contains_key("core"), "{:?}", modules.keys());
 }
 
-/// A reader that found no methods or no calls would find no arrows either.
-#[test]
-fn methods_of_the_core_are_found() {
-    let modules = modules(&settings::project().join("src/scheduler/src"));
-    let methods = methods_of_core(&modules);
-    assert!(methods.len() > 250, "{}", methods.len());
-    let calls = calls_of_core(&modules["hosts/work_requests"], &methods);
-    assert!(calls.contains("hosts/fence"), "{calls:?}");
-    let rounds = calls_of_core(&modules["upkeep/rounds"], &methods);
-    assert!(rounds.contains("waiting/alarms"), "{rounds:?}");
-}
-
 #[test]
 fn the_scheduler_s_rooms_know_only_those_below_them() {
-    let imports = scheduler();
+    let imports = imports(&settings::project().join("src/scheduler/src"));
     let room = |module: &str| module.split('/').next().unwrap_or_default().to_owned();
     let mut problems = Vec::new();
     for (at, (name, known)) in ROOMS.iter().enumerate() {

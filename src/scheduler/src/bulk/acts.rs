@@ -6,7 +6,7 @@ use fairlead_api::{BulkAction, HostReserve, PausedView, PreviewFailure, QueueCha
 use fairlead_job::{JobId, Spec};
 use serde_json::json;
 
-use crate::{core::Core, shards::rerun::Again, submission::edits::Edit};
+use crate::{bulk::BulkFlow, shards::rerun::Again, submission::edits::Edit};
 use fairlead_base::errors::{HostError, Refusal};
 use fairlead_known::{
     accounts::{Credentials, Who},
@@ -14,7 +14,7 @@ use fairlead_known::{
     previews::PreviewDoc,
 };
 
-impl Core {
+impl BulkFlow {
     /// Does it to one of a preview's ids.
     pub(super) async fn act(
         self: &Arc<Self>,
@@ -37,16 +37,17 @@ impl Core {
                 let pause = PausedView {
                     by: who.shown().to_owned(),
                     reason: doc.asked.reason.clone(),
-                    at_ms: self.clock.wall_ms(),
+                    at_ms: self.ctx.clock.wall_ms(),
                 };
                 let detail = json!({ "reason": pause.reason });
-                self.pause_queue(id, Some(pause)).await?;
-                self.audit(&who.name, pausing(doc.action()), id, detail);
+                self.people.pause_queue(id, Some(pause)).await?;
+                self.ctx.audit(&who.name, pausing(doc.action()), id, detail);
                 Ok(())
             }
             A::ResumeQueue | A::ResumeLab => {
-                self.pause_queue(id, None).await?;
-                self.audit(&who.name, pausing(doc.action()), id, json!({}));
+                self.people.pause_queue(id, None).await?;
+                self.ctx
+                    .audit(&who.name, pausing(doc.action()), id, json!({}));
                 Ok(())
             }
             A::Weights => {
@@ -54,8 +55,8 @@ impl Core {
                     weight: doc.asked.weights.get(id).copied(),
                     ..QueueChange::default()
                 };
-                self.change_queue(id, &change).await?;
-                self.audit(&who.name, "queue.set", id, json!(change));
+                self.people.change_queue(id, &change).await?;
+                self.ctx.audit(&who.name, "queue.set", id, json!(change));
                 Ok(())
             }
         }
@@ -69,13 +70,21 @@ impl Core {
     ) -> Result<(), Refusal> {
         let edit = |hold| Edit::new(hold, Spec::new());
         match doc.action() {
-            BulkAction::Cancel => self.cancel_job(who, job).await,
-            BulkAction::Terminate => self.terminate_job(who, job, None).await,
-            BulkAction::Hold => self.edit_job(who, job, &edit(Some(true))?).await.map(drop),
-            BulkAction::Release => self.edit_job(who, job, &edit(Some(false))?).await.map(drop),
+            BulkAction::Cancel => self.jobs.cancel_job(who, job).await,
+            BulkAction::Terminate => self.jobs.terminate_job(who, job, None).await,
+            BulkAction::Hold => self
+                .submission
+                .edit_job(who, job, &edit(Some(true))?)
+                .await
+                .map(drop),
+            BulkAction::Release => self
+                .submission
+                .edit_job(who, job, &edit(Some(false))?)
+                .await
+                .map(drop),
             _ => {
-                let edit = Edit::new(None, doc.set(&self.sealer)?)?;
-                self.edit_job(who, job, &edit).await.map(drop)
+                let edit = Edit::new(None, doc.set(&self.ctx.sealer)?)?;
+                self.submission.edit_job(who, job, &edit).await.map(drop)
             }
         }
     }
@@ -91,13 +100,13 @@ impl Core {
         let jobs = ids.iter().filter_map(|id| id.parse().ok());
         let jobs: Vec<JobId> = jobs.collect();
         let again = Again {
-            set: doc.set(&self.sealer)?,
+            set: doc.set(&self.ctx.sealer)?,
             // The same key makes each job once, however often this is repeated.
             key: Some(format!("preview-{preview}")),
             ..Again::default()
         };
         let said = Credentials::vouched(&who.name);
-        let submitted = self.rerun_many(&jobs, &again, who, &said).await?;
+        let submitted = self.shards.rerun_many(&jobs, &again, who, &said).await?;
         let refused = submitted.items.into_iter();
         let refused = refused.filter(|item| !item.code.is_empty());
         let failed = refused.map(|item| PreviewFailure {
@@ -109,7 +118,7 @@ impl Core {
 
     async fn act_on_host(&self, doc: &PreviewDoc, who: &Who, host: &str) -> Result<(), Refusal> {
         let reason = &doc.asked.reason;
-        self.know_host(host).await?;
+        self.hosts.know_host(host).await?;
         let (what, detail) = match doc.action() {
             BulkAction::Cordon | BulkAction::Drain => {
                 let is_drain = doc.action() == BulkAction::Drain;
@@ -118,7 +127,9 @@ impl Core {
                 } else {
                     CordonKind::Cordon
                 };
-                self.close_host(host, how, reason, who.shown()).await?;
+                self.hosts
+                    .close_host(host, how, reason, who.shown())
+                    .await?;
                 (
                     "host.cordon",
                     json!({ "reason": reason, "drain": is_drain }),
@@ -130,25 +141,25 @@ impl Core {
                     until: format!("+{}h", doc.asked.hours),
                     reason: reason.clone(),
                 };
-                self.reserve_host(host, &asked, who.shown()).await?;
+                self.hosts.reserve_host(host, &asked, who.shown()).await?;
                 ("host.reserve", json!(asked))
             }
             BulkAction::Unreserve => {
-                match self.unreserve_host(host).await {
+                match self.hosts.unreserve_host(host).await {
                     Err(Refusal::Host(HostError::NotReserved(_))) => return Ok(()),
                     outcome => outcome?,
                 }
                 ("host.unreserve", json!({}))
             }
             _ => {
-                match self.open_host(host).await {
+                match self.hosts.open_host(host).await {
                     Err(Refusal::Host(HostError::NotClosed(_))) => return Ok(()),
                     outcome => outcome?,
                 }
                 ("host.uncordon", json!({}))
             }
         };
-        self.audit(&who.name, what, host, detail);
+        self.ctx.audit(&who.name, what, host, detail);
         Ok(())
     }
 }

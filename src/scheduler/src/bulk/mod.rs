@@ -7,3 +7,27 @@ mod acts;
 mod preview;
 pub(crate) mod run;
 mod targets;
+
+use std::sync::Arc;
+
+use crate::ctx::Ctx;
+use crate::ctx::Lab;
+use crate::hosts::HostFlow;
+use crate::jobs::JobFlow;
+use crate::people::PeopleFlow;
+use crate::placement::PlacementFlow;
+use crate::shards::ShardFlow;
+use crate::submission::SubmissionFlow;
+
+/// Actions on many jobs, hosts or queues.
+#[derive(Debug)]
+pub(crate) struct BulkFlow {
+    pub(crate) ctx: Arc<Ctx>,
+    pub(crate) lab: Arc<Lab>,
+    pub(crate) people: Arc<PeopleFlow>,
+    pub(crate) placement: Arc<PlacementFlow>,
+    pub(crate) jobs: Arc<JobFlow>,
+    pub(crate) submission: Arc<SubmissionFlow>,
+    pub(crate) shards: Arc<ShardFlow>,
+    pub(crate) hosts: Arc<HostFlow>,
+}

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::SemaphorePermit;
 
 use super::targets::Targets;
-use crate::{core::Core, submission::edits::Edit};
+use crate::{bulk::BulkFlow, submission::edits::Edit};
 use fairlead_base::{
     budget::Identity,
     errors::{Refusal, excerpt},
@@ -29,7 +29,7 @@ const QUICK_MAX: usize = 100;
 /// Longest reason, characters.
 const REASON_MAX: usize = 300;
 
-impl Core {
+impl BulkFlow {
     /// Says what an action will touch, and keeps that for ten minutes.
     pub(crate) async fn make_preview(
         self: &Arc<Self>,
@@ -44,7 +44,7 @@ impl Core {
         let turn = self.preview_turn(&asked).await?;
         let targets = self.targets(who, &asked, filter).await?;
         let shares = if asked.action == BulkAction::Weights {
-            shares(&self.queue_views().await?, &asked.weights)
+            shares(&self.people.queue_views().await?, &asked.weights)
         } else {
             Vec::new()
         };
@@ -67,7 +67,7 @@ impl Core {
             by: who.name.clone(),
             sentence,
             asked,
-            made_ms: self.clock.wall_ms(),
+            made_ms: self.ctx.clock.wall_ms(),
             ids,
             items,
             left_out,
@@ -75,17 +75,17 @@ impl Core {
             shares,
             ..PreviewDoc::default()
         };
-        let doc = doc.sealed(&self.sealer)?;
+        let doc = doc.sealed(&self.ctx.sealer)?;
         let random = uuid::Uuid::new_v4().to_string();
-        let mut id = id_of_texts(&[&self.others.run, &random]);
+        let mut id = id_of_texts(&[&self.ctx.replicas.run, &random]);
         id.truncate(ID_CHARS);
         let bytes = serde_json::to_vec(&doc).map_or(0, |json| json.len());
         drop(turn);
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        let (account, now) = (Identity::Account(who.name.clone()), self.clock.now());
-        let previews = &self.requests.budget.previews;
+        let (account, now) = (Identity::Account(who.name.clone()), self.ctx.clock.now());
+        let previews = &self.ctx.budget.previews;
         previews.add(&account, &id, bytes, now.0)?;
-        self.docs.put(&id, None, Some(&doc)).await?;
+        self.ctx.docs.put(&id, None, Some(&doc)).await?;
         Ok(self.shown(&id, &doc))
     }
 
@@ -98,7 +98,7 @@ impl Core {
         if asked.filter.is_empty() && named <= QUICK_MAX {
             return Ok(None);
         }
-        let turn = self.requests.readers.acquire().await;
+        let turn = self.submission.readers.acquire().await;
         turn.map(Some).map_err(|_| Refusal::Stopping)
     }
 
@@ -143,7 +143,7 @@ impl Core {
 
     /// A preview of one's own, or an admin's of all.
     pub(crate) async fn preview(&self, who: &Who, id: &str) -> Result<Preview, Refusal> {
-        let stored = self.docs.read::<PreviewDoc>(id).await?;
+        let stored = self.ctx.docs.read::<PreviewDoc>(id).await?;
         let doc = stored.map(|stored| stored.doc);
         let doc = doc.filter(|doc| doc.by == who.name || who.acts_for_all());
         let doc = doc.ok_or_else(|| unknown(id))?;
@@ -153,7 +153,8 @@ impl Core {
     pub(super) fn shown(&self, id: &str, doc: &PreviewDoc) -> Preview {
         let many = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         let expires_ms = doc.made_ms.saturating_add(LIVES_MS);
-        let is_over = doc.state == PreviewState::Previewed && expires_ms <= self.clock.wall_ms();
+        let is_over =
+            doc.state == PreviewState::Previewed && expires_ms <= self.ctx.clock.wall_ms();
         Preview {
             preview_id: id.to_owned(),
             action: doc.action(),

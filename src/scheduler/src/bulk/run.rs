@@ -10,7 +10,7 @@ use super::{
     preview::{LIVES_MS, is_for_admins, unknown},
     targets::TARGETS_MAX,
 };
-use crate::core::Core;
+use crate::bulk::BulkFlow;
 use fairlead_base::errors::Refusal;
 use fairlead_known::{accounts::Who, previews::PreviewDoc};
 
@@ -23,14 +23,14 @@ const SILENT_MS: u64 = 15_000;
 /// Previews that are looked at in one round.
 const DUE_MAX: u32 = 20;
 
-impl Core {
+impl BulkFlow {
     /// Begins to do what a preview shows. Whoever asks again is told how far it is.
     pub(crate) async fn run_preview(
         self: &Arc<Self>,
         who: &Who,
         id: &str,
     ) -> Result<Preview, Refusal> {
-        let (now_ms, runner) = (self.clock.wall_ms(), self.new_runner());
+        let (now_ms, runner) = (self.ctx.clock.wall_ms(), self.new_runner());
         // Rights are looked at here; those of each job again when it is touched.
         self.preview(who, id).await?;
         let next = async |known: Option<PreviewDoc>| -> Result<PreviewDoc, Refusal> {
@@ -47,7 +47,7 @@ impl Core {
             }
             Ok(taken_by(&runner, doc, now_ms))
         };
-        let stored = self.docs.change(id, next).await?;
+        let stored = self.ctx.docs.change(id, next).await?;
         if stored.doc.runner == runner {
             self.begin_preview(id, runner.clone());
         }
@@ -56,13 +56,17 @@ impl Core {
 
     /// Names one who does an action: each begin has a name of its own, so no two of them go on beside each other.
     fn new_runner(&self) -> String {
-        format!("{}/{}", self.others.run, uuid::Uuid::new_v4().simple())
+        format!(
+            "{}/{}",
+            self.ctx.replicas.run,
+            uuid::Uuid::new_v4().simple()
+        )
     }
 
     fn begin_preview(self: &Arc<Self>, id: &str, runner: String) {
-        let (core, id) = (Arc::clone(self), id.to_owned());
-        self.tasks.spawn(async move {
-            if let Err(error) = core.carry_on(&id, &runner).await {
+        let (flow, id) = (Arc::clone(self), id.to_owned());
+        self.ctx.tasks.spawn(async move {
+            if let Err(error) = flow.carry_on(&id, &runner).await {
                 tracing::warn!(preview = id, %error, "an action was interrupted; a replica goes on with it soon");
             }
         });
@@ -70,9 +74,9 @@ impl Core {
 
     /// Goes on with actions whose replica has not been heard of.
     pub(crate) async fn take_over_previews(self: &Arc<Self>) -> Result<(), StoreError> {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let kind = fairlead_store::DocKind::Preview;
-        for due in self.store.due_docs(kind, now_ms, DUE_MAX).await? {
+        for due in self.ctx.store.due_docs(kind, now_ms, DUE_MAX).await? {
             let runner = self.new_runner();
             let next = async |known: Option<PreviewDoc>| -> Result<PreviewDoc, Refusal> {
                 let doc = known.ok_or_else(|| unknown(&due.id))?;
@@ -81,7 +85,7 @@ impl Core {
                 }
                 Ok(taken_by(&runner, doc, now_ms))
             };
-            match self.docs.change(&due.id, next).await {
+            match self.ctx.docs.change(&due.id, next).await {
                 Ok(stored) if stored.doc.runner == runner => {
                     self.begin_preview(&due.id, runner.clone());
                 }
@@ -97,19 +101,19 @@ impl Core {
     /// Does piece after piece, as long as this is the runner.
     async fn carry_on(self: &Arc<Self>, id: &str, runner: &str) -> Result<(), Refusal> {
         loop {
-            let stored = self.docs.read::<PreviewDoc>(id).await?;
+            let stored = self.ctx.docs.read::<PreviewDoc>(id).await?;
             let doc = stored.ok_or_else(|| unknown(id))?.doc;
             if doc.state != PreviewState::Running || doc.runner != runner {
                 return Ok(());
             }
-            if self.draining.is_cancelled() {
+            if self.ctx.tasks.draining.is_cancelled() {
                 return Err(Refusal::Stopping);
             }
             let tried = usize::try_from(doc.tried).unwrap_or(usize::MAX);
             let piece = doc.ids.iter().skip(tried).take(piece_of(doc.action()));
             let piece: Vec<String> = piece.cloned().collect();
             let failed = self.do_piece(id, &doc, &piece).await;
-            let now_ms = self.clock.wall_ms();
+            let now_ms = self.ctx.clock.wall_ms();
             let next = async |known: Option<PreviewDoc>| -> Result<PreviewDoc, Refusal> {
                 let mut doc = known.ok_or_else(|| unknown(id))?;
                 if doc.runner != runner {
@@ -125,7 +129,7 @@ impl Core {
                 };
                 Ok(doc)
             };
-            self.docs.change(id, next).await?;
+            self.ctx.docs.change(id, next).await?;
         }
     }
 
@@ -165,12 +169,12 @@ impl Core {
 
     /// Forgets previews of yesterday.
     pub(crate) async fn forget_previews(&self) -> Result<(), StoreError> {
-        let old_ms = self.clock.wall_ms().saturating_sub(24 * 3_600_000);
-        for (id, stored) in self.docs.list::<PreviewDoc>().await? {
+        let old_ms = self.ctx.clock.wall_ms().saturating_sub(24 * 3_600_000);
+        for (id, stored) in self.ctx.docs.list::<PreviewDoc>().await? {
             let is_open = stored.doc.state == PreviewState::Running;
             if stored.doc.made_ms < old_ms
                 && !is_open
-                && let Err(error) = self.docs.put(&id, Some(&stored), None).await
+                && let Err(error) = self.ctx.docs.put(&id, Some(&stored), None).await
             {
                 tracing::debug!(preview = id, %error, "an old preview was not forgotten here");
             }

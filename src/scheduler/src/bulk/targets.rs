@@ -6,7 +6,7 @@ use fairlead_api::{BulkAction, ErrorCode, PreviewFailure, PreviewItem};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{JobState, Parts, Search, SearchOrder};
 
-use crate::core::Core;
+use crate::bulk::BulkFlow;
 use fairlead_base::errors::{JobError, Refusal, excerpt};
 use fairlead_known::accounts::Who;
 use fairlead_lifecycle::{hold::check_changeable, shards::check_whole};
@@ -41,7 +41,7 @@ fn too_many(many: u64) -> Refusal {
     )
 }
 
-impl Core {
+impl BulkFlow {
     /// The jobs that were named or that a filter finds.
     pub(super) async fn job_targets(
         self: &Arc<Self>,
@@ -68,9 +68,9 @@ impl Core {
         };
         let mut search = narrowed(action, search);
         // What was just submitted is to be found, too.
-        self.store.refresh().await?;
+        self.ctx.store.refresh().await?;
         loop {
-            let page = self.store.search(&search).await?;
+            let page = self.ctx.store.search(&search).await?;
             if page.total > u64::try_from(TARGETS_MAX).unwrap_or(u64::MAX) {
                 return Err(too_many(page.total));
             }
@@ -94,7 +94,7 @@ impl Core {
     ) -> Result<(), Refusal> {
         for named in named.chunks(1_000) {
             let ids: Vec<JobId> = named.iter().filter_map(|text| text.parse().ok()).collect();
-            let mut found = self.store.get(&ids).await?.into_iter();
+            let mut found = self.ctx.store.get(&ids).await?.into_iter();
             for text in named {
                 let fit = match text.parse::<JobId>() {
                     Err(error) => Err(format!("'{}' is no job id: {error}", excerpt(text))),
@@ -128,7 +128,7 @@ impl Core {
         }
         let mut targets = Targets::default();
         for name in named {
-            let fit = match self.know_host(name).await {
+            let fit = match self.hosts.know_host(name).await {
                 Err(refusal) => Err(refusal.to_string()),
                 Ok(()) => self.host_fits(action, name),
             };
@@ -140,7 +140,7 @@ impl Core {
     fn host_fits(&self, action: BulkAction, name: &str) -> Result<String, String> {
         let jobs = self.jobs.live.ids_of_host(name).len();
         let closed = self.lab.cordons.of(name);
-        let reserved = self.reserved(name);
+        let reserved = self.placement.reserved(name);
         match action {
             BulkAction::Uncordon if closed.is_none() => Err("it is not closed".to_owned()),
             BulkAction::Unreserve if reserved.is_none() => Err("it is not reserved".to_owned()),

@@ -15,7 +15,7 @@ use fairlead_store::{DocKind, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::core::Core;
+use crate::content::ContentFlow;
 use fairlead_base::{
     errors::{ContentFault, Refusal},
     storage::small_doc::SmallDoc,
@@ -43,14 +43,14 @@ impl SmallDoc for LastCollected {
 }
 
 /// What kept jobs and timers name.
-pub(super) struct JobMarks<'c>(pub(super) &'c Core);
+pub(super) struct JobMarks<'c>(pub(super) &'c ContentFlow);
 
 #[async_trait]
 impl Marks for JobMarks<'_> {
     async fn named(&self, ids: &[Digest]) -> Result<Vec<bool>, ContentError> {
         let ids: Vec<String> = ids.iter().map(Digest::to_string).collect();
         let unread = |error: StoreError| ContentError::Marks(error.to_string());
-        let mut named = self.0.store.named(&ids).await.map_err(unread)?;
+        let mut named = self.0.ctx.store.named(&ids).await.map_err(unread)?;
         let by_timers = self.by_timers().await.map_err(unread)?;
         for (named, id) in named.iter_mut().zip(&ids) {
             *named |= by_timers.contains(id);
@@ -62,7 +62,7 @@ impl Marks for JobMarks<'_> {
 impl JobMarks<'_> {
     /// What timers name: their next run needs it, whenever that is.
     async fn by_timers(&self) -> Result<BTreeSet<String>, StoreError> {
-        let timers = self.0.store.list_docs(DocKind::Timer).await?;
+        let timers = self.0.ctx.store.list_docs(DocKind::Timer).await?;
         let jobs = timers
             .iter()
             .filter_map(|doc| doc.body.get("job")?.as_object());
@@ -70,11 +70,15 @@ impl JobMarks<'_> {
     }
 }
 
-impl Core {
+impl ContentFlow {
     /// Collects once a day, until the replica stops.
     pub(crate) async fn collect_daily(self: Arc<Self>) {
         // Not at the start: a replica has enough to do then.
-        let pause = || self.tasks.until_draining(self.clock.rest(LOOK_EVERY));
+        let pause = || {
+            self.ctx
+                .tasks
+                .until_draining(self.ctx.clock.rest(LOOK_EVERY))
+        };
         while pause().await.is_some() {
             match self.collect_if_due().await {
                 Ok(()) | Err(Refusal::Content(ContentFault::CollectedByAnother(_))) => {}
@@ -86,17 +90,18 @@ impl Core {
     }
 
     async fn collect_if_due(self: &Arc<Self>) -> Result<(), Refusal> {
-        let last = self.docs.read::<LastCollected>(COLLECTED_DOC).await?;
+        let last = self.ctx.docs.read::<LastCollected>(COLLECTED_DOC).await?;
         let last_ms = last.map_or(0, |last| last.doc.ended_ms);
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         // After a clock step backwards it is due, too.
         if (last_ms..last_ms.saturating_add(EVERY_MS)).contains(&now_ms) {
             return Ok(());
         }
         let collected = self.collect_content(false).await?;
         if collected.manifests_removed > 0 || collected.chunks_removed > 0 {
-            let replica = &self.config.replica;
-            self.audit(replica, "content.collect", "content", json!(collected));
+            let replica = &self.ctx.config.replica;
+            self.ctx
+                .audit(replica, "content.collect", "content", json!(collected));
         }
         Ok(())
     }
@@ -106,9 +111,9 @@ impl Core {
         self: &Arc<Self>,
         dry_run: bool,
     ) -> Result<ContentCollected, Refusal> {
-        let core = Arc::clone(self);
-        let work = self.tasks.spawn(async move {
-            let collected = core.tasks.until_draining(core.collect_now(dry_run));
+        let flow = Arc::clone(self);
+        let work = self.ctx.tasks.spawn(async move {
+            let collected = flow.ctx.tasks.until_draining(flow.collect_now(dry_run));
             collected.await.unwrap_or(Err(Refusal::Stopping))
         });
         work.await.map_err(|error| broke(&error))?
@@ -116,20 +121,20 @@ impl Core {
 
     async fn collect_now(&self, dry_run: bool) -> Result<ContentCollected, Refusal> {
         let options = CollectOptions {
-            grace: Duration::from_millis(self.config.content_grace_ms),
+            grace: Duration::from_millis(self.ctx.config.content_grace_ms),
             dry_run,
-            now_ms: self.clock.wall_ms(),
-            holder: self.config.replica.clone(),
+            now_ms: self.ctx.clock.wall_ms(),
+            holder: self.ctx.config.replica.clone(),
         };
-        let collected = self.content.collect(&options, &JobMarks(self)).await?;
+        let collected = self.ctx.content.collect(&options, &JobMarks(self)).await?;
         if !dry_run {
-            self.metrics.collections.inc();
-            self.metrics.states.content_collected(&collected);
+            self.ctx.metrics.collections.inc();
+            self.ctx.metrics.states.content_collected(&collected);
             let doc = LastCollected {
-                ended_ms: self.clock.wall_ms(),
+                ended_ms: self.ctx.clock.wall_ms(),
             };
             let next = async |_| -> Result<LastCollected, Refusal> { Ok(doc.clone()) };
-            self.docs.change(COLLECTED_DOC, next).await?;
+            self.ctx.docs.change(COLLECTED_DOC, next).await?;
         }
         Ok(told(collected))
     }
@@ -137,9 +142,13 @@ impl Core {
     /// Reads all that is stored, and sets aside what is damaged. It goes on when its caller hangs up, and ends when the
     /// replica stops.
     pub(crate) async fn check_content(self: &Arc<Self>) -> Result<ContentChecked, Refusal> {
-        let core = Arc::clone(self);
-        let work = self.tasks.spawn(async move {
-            let checked = core.tasks.until_draining(core.content.check()).await;
+        let flow = Arc::clone(self);
+        let work = self.ctx.tasks.spawn(async move {
+            let checked = flow
+                .ctx
+                .tasks
+                .until_draining(flow.ctx.content.check())
+                .await;
             Ok(problems_of(&checked.ok_or(Refusal::Stopping)??))
         });
         work.await.map_err(|error| broke(&error))?
@@ -147,7 +156,7 @@ impl Core {
 
     /// What is wrong with the content store, as this replica sees it.
     pub(crate) fn content_problem(&self) -> Option<StoreProblem> {
-        let health = self.content.health();
+        let health = self.ctx.content.health();
         let (since_ms, problem) = match health.state {
             ContentState::Well => return None,
             ContentState::Throttled { since_ms, times } => {
@@ -156,7 +165,7 @@ impl Core {
             }
             ContentState::Unreachable { since_ms, problem } => (since_ms, problem),
         };
-        let seconds = self.clock.wall_ms().saturating_sub(since_ms) / 1_000;
+        let seconds = self.ctx.clock.wall_ms().saturating_sub(since_ms) / 1_000;
         Some(StoreProblem { problem, seconds })
     }
 }

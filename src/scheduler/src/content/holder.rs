@@ -3,7 +3,7 @@
 use fairlead_content::Digest;
 use fairlead_store::JobState;
 
-use crate::core::Core;
+use crate::content::ContentFlow;
 use fairlead_base::errors::{ContentFault, JobError, PeopleError, Refusal};
 use fairlead_known::accounts::Who;
 
@@ -78,7 +78,7 @@ impl Holder {
     }
 }
 
-impl Core {
+impl ContentFlow {
     /// The account whose content is looked at. In an open lab everybody may look at all.
     pub(crate) fn looks_at(
         &self,
@@ -97,8 +97,13 @@ impl Core {
         state: &JobState,
         outputs: Digest,
     ) -> Result<(), Refusal> {
-        let is_owned = self.content.owned(&state.account, outputs).await?.is_some();
-        if is_owned && self.content.about(outputs).await?.is_some() {
+        let is_owned = self
+            .ctx
+            .content
+            .owned(&state.account, outputs)
+            .await?
+            .is_some();
+        if is_owned && self.ctx.content.about(outputs).await?.is_some() {
             return Ok(());
         }
         Err(JobError::NoOutputs(state.job_id).into())
@@ -114,7 +119,7 @@ impl Core {
         if !self.people.accounts.tokens_needed()
             || holder.acts_for_all
             || holder.inputs.contains(&id.to_string())
-            || self.content.owned(&holder.account, id).await?.is_some()
+            || self.ctx.content.owned(&holder.account, id).await?.is_some()
         {
             return Ok(());
         }

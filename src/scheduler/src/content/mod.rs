@@ -9,3 +9,17 @@ pub(crate) mod wire;
 
 #[cfg(test)]
 mod tests;
+
+use std::sync::Arc;
+
+use crate::ctx::Ctx;
+use crate::people::PeopleFlow;
+use fairlead_known::content::KnownContent;
+
+/// Inputs and outputs by content.
+#[derive(Debug)]
+pub(crate) struct ContentFlow {
+    pub(crate) ctx: Arc<Ctx>,
+    pub(crate) people: Arc<PeopleFlow>,
+    pub(crate) known: Arc<KnownContent>,
+}

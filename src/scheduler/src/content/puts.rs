@@ -7,11 +7,11 @@ use fairlead_job::When;
 use serde_json::json;
 
 use crate::{
+    content::ContentFlow,
     content::{
         holder::Holder,
         wire::{URL_LASTS, check_name, check_put, digests, view},
     },
-    core::Core,
 };
 use fairlead_base::{
     budget::Identity,
@@ -28,7 +28,7 @@ const KEEP_DAYS_MAX: u64 = 366;
 /// The same, ms.
 const KEEP_MAX_MS: u64 = KEEP_DAYS_MAX * 24 * 3_600_000;
 
-impl Core {
+impl ContentFlow {
     /// Keeps chunks for a put, and says which must be sent, and where.
     pub(crate) async fn pin_chunks(
         &self,
@@ -41,22 +41,22 @@ impl Core {
             .await?;
         let account = Identity::Account(holder.account.clone());
         let bytes = DIGEST_BYTES.saturating_mul(u64::try_from(chunks.len()).unwrap_or(u64::MAX));
-        let pins = &self.requests.budget.pins;
-        pins.add(&account, &pin.put, bytes, self.clock.now().0)?;
-        let until_ms = self.clock.wall_ms().saturating_add(PIN_MS);
+        let pins = &self.ctx.budget.pins;
+        pins.add(&account, &pin.put, bytes, self.ctx.clock.now().0)?;
+        let until_ms = self.ctx.clock.wall_ms().saturating_add(PIN_MS);
         let kept = Pin {
             put: word_of(&holder.account, &pin.put),
             until_ms,
             digests: chunks.iter().copied().collect(),
         };
-        self.content.pin(&kept).await?;
-        let headers = self.content.headers_to_put().iter();
+        self.ctx.content.pin(&kept).await?;
+        let headers = self.ctx.content.headers_to_put().iter();
         let headers: Vec<(String, String)> = headers
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
         let mut missing = Vec::new();
-        for chunk in self.content.missing(&chunks).await? {
-            let url = self.content.url_to_put(chunk, URL_LASTS).await?;
+        for chunk in self.ctx.content.missing(&chunks).await? {
+            let url = self.ctx.content.url_to_put(chunk, URL_LASTS).await?;
             missing.push(MissingChunk {
                 digest: chunk.to_string(),
                 headers: if url.is_some() {
@@ -81,22 +81,25 @@ impl Core {
     ) -> Result<(), Refusal> {
         let digest: Digest = digest.parse().map_err(ContentFault::from)?;
         let size = u64::try_from(bytes.len()).unwrap_or(0);
-        let is_new = !self.content.missing(&[digest]).await?.is_empty();
-        let (account, now) = (Identity::Account(holder.account.clone()), self.clock.now());
-        let chunks = &self.requests.budget.chunks;
+        let is_new = !self.ctx.content.missing(&[digest]).await?.is_empty();
+        let (account, now) = (
+            Identity::Account(holder.account.clone()),
+            self.ctx.clock.now(),
+        );
+        let chunks = &self.ctx.budget.chunks;
         if is_new {
             let (sent, _) = chunks.of(&account, put);
             let then = sent.saturating_add(size);
             self.check_content_quota(&holder.account, put, then).await?;
             chunks.add(&account, put, size, now.0)?;
         }
-        if let Err(refused) = self.content.put_chunk(digest, bytes).await {
+        if let Err(refused) = self.ctx.content.put_chunk(digest, bytes).await {
             if is_new {
                 chunks.shrink(&account, put, size);
             }
             return Err(refused.into());
         }
-        self.metrics.content_put.inc_by(size);
+        self.ctx.metrics.content_put.inc_by(size);
         Ok(())
     }
 
@@ -108,17 +111,17 @@ impl Core {
         bytes: Bytes,
     ) -> Result<ContentView, Refusal> {
         check_name(name)?;
-        let (id, about) = self.content.read_manifest(&bytes).await?;
+        let (id, about) = self.ctx.content.read_manifest(&bytes).await?;
         let (account, of) = (&holder.account, Identity::Account(holder.account.clone()));
-        let before = self.content.owned(account, id).await?;
+        let before = self.ctx.content.owned(account, id).await?;
         if before.is_none() {
             self.check_content_quota(account, put, about.bytes).await?;
         }
-        self.content.put_manifest(bytes).await?;
+        self.ctx.content.put_manifest(bytes).await?;
         if before.is_none() {
             self.note_content(account, about.bytes);
         }
-        self.requests.budget.chunks.shrink(&of, put, about.bytes);
+        self.ctx.budget.chunks.shrink(&of, put, about.bytes);
         let before = before.unwrap_or_default();
         let said = |new: &str, before: String| {
             if new.is_empty() {
@@ -129,16 +132,19 @@ impl Core {
         };
         let owned = Owned {
             name: said(name, before.name),
-            put_ms: self.clock.wall_ms(),
+            put_ms: self.ctx.clock.wall_ms(),
             job_id: said(&holder.job_id, before.job_id),
             keep_until_ms: before.keep_until_ms,
             bytes: about.bytes,
         };
-        self.content.own(&holder.account, id, &owned).await?;
+        self.ctx.content.own(&holder.account, id, &owned).await?;
         if !put.is_empty() {
             // The manifest and its own pin protect the chunks from here on.
-            self.content.unpin(&word_of(&holder.account, put)).await?;
-            self.requests.budget.pins.end(&of, put);
+            self.ctx
+                .content
+                .unpin(&word_of(&holder.account, put))
+                .await?;
+            self.ctx.budget.pins.end(&of, put);
         }
         Ok(view(id, &holder.account, owned, &about))
     }
@@ -151,25 +157,25 @@ impl Core {
         keep: &ContentKeep,
     ) -> Result<ContentView, Refusal> {
         let id: Digest = id.parse().map_err(ContentFault::from)?;
-        let keep_until_ms = kept_until(&keep.until, self.clock.wall_ms())?;
-        let owned = self.content.owned(account, id).await?;
+        let keep_until_ms = kept_until(&keep.until, self.ctx.clock.wall_ms())?;
+        let owned = self.ctx.content.owned(account, id).await?;
         let owned = Owned {
             keep_until_ms,
             ..owned.ok_or(ContentFault::Unknown(id))?
         };
-        let about = self.content.about(id).await?;
+        let about = self.ctx.content.about(id).await?;
         let about = about.ok_or(ContentFault::Unknown(id))?;
-        self.content.own(account, id, &owned).await?;
+        self.ctx.content.own(account, id, &owned).await?;
         Ok(view(id, account, owned, &about))
     }
 
     /// An account gives up what it has under an id.
     pub(crate) async fn forget_content(&self, account: &str, id: &str) -> Result<(), Refusal> {
         let id: Digest = id.parse().map_err(ContentFault::from)?;
-        if self.content.owned(account, id).await?.is_none() {
+        if self.ctx.content.owned(account, id).await?.is_none() {
             return Err(ContentFault::Unknown(id).into());
         }
-        self.content.disown(account, id).await?;
+        self.ctx.content.disown(account, id).await?;
         self.forget_content_used(account);
         Ok(())
     }

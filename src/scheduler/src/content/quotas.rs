@@ -5,7 +5,7 @@
 
 use fairlead_content::Owned;
 
-use crate::core::Core;
+use crate::content::ContentFlow;
 use fairlead_base::{
     budget::Identity,
     errors::{ContentFault, Refusal},
@@ -21,7 +21,7 @@ const MB: u64 = 1 << 20;
 /// Which sum a limit of a day is of, in words.
 const OF_A_DAY: &str = " put within 24 hours";
 
-impl Core {
+impl ContentFlow {
     /// Refuses `more` bytes of a put that an account may not have.
     pub(super) async fn check_content_quota(
         &self,
@@ -36,7 +36,7 @@ impl Core {
         }
         let used = self.content_used(account).await?;
         let of = Identity::Account(account.to_owned());
-        let (_, unnamed) = self.requests.budget.chunks.of(&of, put);
+        let (_, unnamed) = self.ctx.budget.chunks.of(&of, put);
         for (most_mb, present, when) in [(limits.0, used.kept, ""), (limits.1, used.day, OF_A_DAY)]
         {
             let Some(most_mb) = most_mb else { continue };
@@ -59,7 +59,7 @@ impl Core {
 
     /// An account puts so many bytes more here.
     pub(super) fn note_content(&self, account: &str, more: u64) {
-        if let Some((_, used)) = self.known_content.used.lock().get_mut(account) {
+        if let Some((_, used)) = self.known.used.lock().get_mut(account) {
             used.kept = used.kept.saturating_add(more);
             used.day = used.day.saturating_add(more);
         }
@@ -67,17 +67,17 @@ impl Core {
 
     /// An account gave something up here: it is summed up anew.
     pub(super) fn forget_content_used(&self, account: &str) {
-        self.known_content.used.lock().remove(account);
+        self.known.used.lock().remove(account);
     }
 
     async fn content_used(&self, account: &str) -> Result<ContentUsed, Refusal> {
-        let now = self.clock.now();
-        let known = self.known_content.used.lock().get(account).copied();
+        let now = self.ctx.clock.now();
+        let known = self.known.used.lock().get(account).copied();
         if let Some((_, used)) = known.filter(|(at, _)| now.0 < at.0.saturating_add(SUM_MS)) {
             return Ok(used);
         }
-        let day_ms = self.clock.wall_ms().saturating_sub(DAY_MS);
-        let all = self.content.all_of(account).await?;
+        let day_ms = self.ctx.clock.wall_ms().saturating_sub(DAY_MS);
+        let all = self.ctx.content.all_of(account).await?;
         let sum = |owned: &mut dyn Iterator<Item = &Owned>| {
             owned.fold(0_u64, |sum, owned| sum.saturating_add(owned.bytes))
         };
@@ -86,7 +86,7 @@ impl Core {
             kept: sum(&mut owned()),
             day: sum(&mut owned().filter(|owned| owned.put_ms >= day_ms)),
         };
-        let mut known = self.known_content.used.lock();
+        let mut known = self.known.used.lock();
         known.retain(|_, (at, _)| now.0 < at.0.saturating_add(SUM_MS));
         known.insert(account.to_owned(), (now, used));
         Ok(used)

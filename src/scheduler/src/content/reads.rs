@@ -7,23 +7,23 @@ use fairlead_api::{ContentList, ContentUrls, ContentUrlsRequest, ContentView};
 use fairlead_content::{Digest, Manifest, ManifestError};
 
 use crate::{
+    content::ContentFlow,
     content::{
         holder::Holder,
         wire::{URL_LASTS, digests, view},
     },
-    core::Core,
 };
 use fairlead_base::errors::{ContentFault, Refusal};
 
 /// What stands between the account and the id where a page of all accounts goes on.
 const BETWEEN: char = '/';
 
-impl Core {
+impl ContentFlow {
     /// A manifest, for who may read it.
     pub(crate) async fn manifest_of(&self, holder: &Holder, id: &str) -> Result<Bytes, Refusal> {
         let id: Digest = id.parse().map_err(ContentFault::from)?;
         self.may_read_content(holder, id).await?;
-        let found = self.content.manifest(id).await?;
+        let found = self.ctx.content.manifest(id).await?;
         Ok(found.ok_or(ContentFault::Unknown(id))?)
     }
 
@@ -38,10 +38,10 @@ impl Core {
         let digest: Digest = digest.parse().map_err(ContentFault::from)?;
         self.may_read_content(holder, id).await?;
         self.check_chunks(id, &[digest]).await?;
-        let found = self.content.chunk(digest).await?;
+        let found = self.ctx.content.chunk(digest).await?;
         let bytes = found.ok_or(ContentFault::NoChunk(digest))?;
         let size = u64::try_from(bytes.len()).unwrap_or(0);
-        self.metrics.content_read.inc_by(size);
+        self.ctx.metrics.content_read.inc_by(size);
         Ok(bytes)
     }
 
@@ -55,15 +55,15 @@ impl Core {
         let chunks = digests(&request.chunks)?;
         self.may_read_content(holder, id).await?;
         self.check_chunks(id, &chunks).await?;
-        if !self.content.presigns() {
+        if !self.ctx.content.presigns() {
             return Ok(ContentUrls::default());
         }
         let mut urls = Vec::with_capacity(chunks.len());
         for chunk in chunks {
-            urls.extend(self.content.url_to_get(chunk, URL_LASTS).await?);
+            urls.extend(self.ctx.content.url_to_get(chunk, URL_LASTS).await?);
         }
         let lasts_ms = u64::try_from(URL_LASTS.as_millis()).unwrap_or(0);
-        let until_ms = self.clock.wall_ms().saturating_add(lasts_ms);
+        let until_ms = self.ctx.clock.wall_ms().saturating_add(lasts_ms);
         Ok(ContentUrls { urls, until_ms })
     }
 
@@ -81,10 +81,10 @@ impl Core {
 
     /// The chunks of a manifest, sorted.
     async fn chunk_set(&self, id: Digest) -> Result<Arc<[Digest]>, Refusal> {
-        if let Some(set) = self.known_content.sets.lock().get(id) {
+        if let Some(set) = self.known.sets.lock().get(id) {
             return Ok(set);
         }
-        let bytes = self.content.manifest(id).await?;
+        let bytes = self.ctx.content.manifest(id).await?;
         let bytes = bytes.ok_or(ContentFault::Unknown(id))?;
         // A large one takes a second.
         let read = tokio::task::spawn_blocking(move || {
@@ -97,10 +97,7 @@ impl Core {
         })?;
         let set = read.map_err(|error| ContentFault::Damaged(format!("manifest {id}: {error}")))?;
         let weight = size_of_val(&*set) + size_of::<Digest>();
-        self.known_content
-            .sets
-            .lock()
-            .put(id, Arc::clone(&set), weight);
+        self.known.sets.lock().put(id, Arc::clone(&set), weight);
         Ok(set)
     }
 
@@ -120,10 +117,10 @@ impl Core {
         account: &str,
         id: Digest,
     ) -> Result<Option<ContentView>, Refusal> {
-        let Some(owned) = self.content.owned(account, id).await? else {
+        let Some(owned) = self.ctx.content.owned(account, id).await? else {
             return Ok(None);
         };
-        let about = self.content.about(id).await?;
+        let about = self.ctx.content.about(id).await?;
         Ok(about.map(|about| view(id, account, owned, &about)))
     }
 
@@ -136,7 +133,7 @@ impl Core {
     ) -> Result<ContentList, Refusal> {
         let after = after.map(str::parse::<Digest>).transpose();
         let after = after.map_err(ContentFault::from)?;
-        let ids = self.content.ids_of(account, after, limit).await?;
+        let ids = self.ctx.content.ids_of(account, after, limit).await?;
         let next = ids.last().filter(|_| ids.len() == limit);
         let next = next.map(Digest::to_string);
         let mut content = Vec::with_capacity(ids.len());
@@ -160,7 +157,7 @@ impl Core {
                 .map_or((after, None), |(account, id)| (account, Some(id))),
         };
         let mut list = ContentList::default();
-        for account in self.content.accounts().await? {
+        for account in self.ctx.content.accounts().await? {
             let room = limit.saturating_sub(list.content.len());
             if room == 0 {
                 break;

@@ -3,7 +3,7 @@
 use fairlead_api::{AuditEvent, AuditList, ErrorCode};
 use fairlead_store::{EventFind, EventRecord};
 
-use crate::core::Core;
+use crate::dashboard::DashboardFlow;
 use fairlead_base::errors::{Refusal, excerpt};
 use fairlead_known::accounts::Who;
 
@@ -55,7 +55,7 @@ pub(crate) struct AuditFind {
     pub(crate) after: String,
 }
 
-impl Core {
+impl DashboardFlow {
     /// A page of the audit log: an admin sees all, others see their own acts and those on what all share.
     pub(crate) async fn audit_log(
         &self,
@@ -70,7 +70,7 @@ impl Core {
         find.limit = PAGE_MAX;
         let mut shown = Vec::new();
         for _ in 0..READS_MAX {
-            let read = self.store.read_events(&find).await?;
+            let read = self.ctx.store.read_events(&find).await?;
             let is_last = read.len() < usize::try_from(PAGE_MAX).unwrap_or(usize::MAX);
             for event in read {
                 if shown.len() == wanted {

@@ -8,7 +8,7 @@ use fairlead_job::JobId;
 use serde::Serialize;
 use tokio::sync::broadcast::{self, error::TryRecvError};
 
-use crate::core::Core;
+use crate::dashboard::DashboardFlow;
 use fairlead_base::{
     budget::{Charge, Identity},
     errors::Refusal,
@@ -25,27 +25,27 @@ const QUIET_MS: u64 = 15_000;
 /// A comment of a stream: its connection lives.
 const ALIVE: Bytes = Bytes::from_static(b":\n\n");
 
-impl Core {
+impl DashboardFlow {
     /// Makes snapshots while streams are open, until the replica stops.
     pub(crate) async fn watch_board(self: Arc<Self>) {
         let mut changes: Option<broadcast::Receiver<JobId>> = None;
         loop {
-            if !self.board.is_watched() {
+            if !self.lab.board.is_watched() {
                 changes = None;
-                let looked = self.board.looked.notified();
-                if self.tasks.until_draining(looked).await.is_none() {
+                let looked = self.lab.board.looked.notified();
+                if self.ctx.tasks.until_draining(looked).await.is_none() {
                     return;
                 }
             }
             let listener = changes.get_or_insert_with(|| self.jobs.changes.listen());
             let (jobs, more) = changed_jobs(listener);
-            let one = self.board.making.lock().await;
+            let one = self.lab.board.making.lock().await;
             if let Err(error) = self.next_snapshot(jobs, more).await {
                 tracing::debug!(%error, "no snapshot could be made; the next second tries again");
             }
             drop(one);
             let every = Duration::from_millis(EVERY_MS);
-            let pause = self.tasks.until_draining(self.clock.sleep(every));
+            let pause = self.ctx.tasks.until_draining(self.ctx.clock.sleep(every));
             if pause.await.is_none() {
                 return;
             }
@@ -54,13 +54,13 @@ impl Core {
 
     /// The lab as it is, at most a second old.
     pub(crate) async fn overview(&self) -> Result<Arc<Snapshot>, Refusal> {
-        let since = self.clock.now().0.saturating_sub(FRESH_MS);
-        if let Some(fresh) = self.board.since(since) {
+        let since = self.ctx.clock.now().0.saturating_sub(FRESH_MS);
+        if let Some(fresh) = self.lab.board.since(since) {
             return Ok(fresh);
         }
-        let _one = self.board.making.lock().await;
+        let _one = self.lab.board.making.lock().await;
         // Somebody else may have made one in between: those who come together share it.
-        match self.board.since(since) {
+        match self.lab.board.since(since) {
             Some(fresh) => Ok(fresh),
             None => self.next_snapshot(Vec::new(), 0).await,
         }
@@ -68,13 +68,13 @@ impl Core {
 
     /// Makes a snapshot, and tells what changed. The caller is the one who makes it.
     async fn next_snapshot(&self, jobs: Vec<String>, more: u64) -> Result<Arc<Snapshot>, Refusal> {
-        let now = self.clock.now().0;
+        let now = self.ctx.clock.now().0;
         let tables = self.tables().await?;
-        let before = self.board.since(0);
+        let before = self.lab.board.since(0);
         let snapshot = Arc::new(Snapshot {
-            run: self.others.run.clone(),
-            seq: self.board.next_seq(),
-            at_ms: self.clock.wall_ms(),
+            run: self.ctx.replicas.run.clone(),
+            seq: self.lab.board.next_seq(),
+            at_ms: self.ctx.clock.wall_ms(),
             tables,
         });
         let changed = before.map(|before| ChangedTables::between(&before.tables, &snapshot.tables));
@@ -90,7 +90,7 @@ impl Core {
             let text = event("delta", &snapshot.run, snapshot.seq, &delta);
             Frame::new(snapshot.seq, text)
         });
-        self.board.keep(now, Arc::clone(&snapshot), frame);
+        self.lab.board.keep(now, Arc::clone(&snapshot), frame);
         Ok(snapshot)
     }
 
@@ -102,19 +102,19 @@ impl Core {
         last: Option<&str>,
         is_packed: bool,
     ) -> Result<Watcher, Refusal> {
-        let place = self.wait_place(whose)?;
-        let news = self.board.listen();
+        let place = self.ctx.wait_place(whose)?;
+        let news = self.lab.board.listen();
         let behind = last.and_then(|last| {
             let (run, seq) = last.rsplit_once('/')?;
-            let seq = seq.parse().ok().filter(|_| run == self.others.run)?;
-            Some((seq, self.board.behind(seq)?))
+            let seq = seq.parse().ok().filter(|_| run == self.ctx.replicas.run)?;
+            Some((seq, self.lab.board.behind(seq)?))
         });
         let (has, ready) = match behind {
             Some((seq, frames)) => (Some(seq), frames),
             None => (None, Vec::new()),
         };
         Ok(Watcher {
-            core: Arc::clone(self),
+            flow: Arc::clone(self),
             news,
             has,
             ready: ready.into_iter().collect(),
@@ -143,7 +143,7 @@ fn changed_jobs(changes: &mut broadcast::Receiver<JobId>) -> (Vec<String>, u64) 
 
 /// One who looks at the lab.
 pub(crate) struct Watcher {
-    core: Arc<Core>,
+    flow: Arc<DashboardFlow>,
     news: broadcast::Receiver<Frame>,
     /// The number of what it has; `None`: nothing, a snapshot comes first.
     has: Option<u64>,
@@ -170,9 +170,9 @@ impl Watcher {
             return Ok(Some(gzip::HEAD));
         }
         let Some(has) = self.has else {
-            let snapshot = self.core.overview().await?;
+            let snapshot = self.flow.overview().await?;
             self.has = Some(snapshot.seq);
-            let frame = self.core.board.whole(&snapshot, || {
+            let frame = self.flow.lab.board.whole(&snapshot, || {
                 event("snapshot", &snapshot.run, snapshot.seq, &*snapshot)
             });
             return Ok(Some(frame.bytes(self.is_packed)));
@@ -183,7 +183,7 @@ impl Watcher {
             } else {
                 tokio::select! {
                     biased;
-                    () = self.core.draining.cancelled() => return Ok(None),
+                    () = self.flow.ctx.tasks.draining.cancelled() => return Ok(None),
                     news = self.news.recv() => {
                         let Ok(frame) = news else {
                             // It fell behind, and begins again.
@@ -192,7 +192,7 @@ impl Watcher {
                         };
                         frame
                     }
-                    () = self.core.clock.sleep(Duration::from_millis(QUIET_MS)) => return Ok(Some(self.alive())),
+                    () = self.flow.ctx.clock.sleep(Duration::from_millis(QUIET_MS)) => return Ok(Some(self.alive())),
                 }
             };
             if frame.seq > has {

@@ -6,7 +6,7 @@ use fairlead_api::Snapshot;
 use fairlead_content::ContentState;
 use fairlead_dispatch::{Stats, WaitReason};
 
-use crate::core::Core;
+use crate::dashboard::DashboardFlow;
 use fairlead_base::metrics::{QueueReading, Readings};
 
 /// Whoever asks waits so long for new numbers of the lab, then gets the last ones: metrics are read while the store hangs.
@@ -14,11 +14,12 @@ const SNAPSHOT_WAIT: Duration = Duration::from_millis(800);
 /// Why jobs wait that are not in memory here.
 const NOT_CACHED: &str = "not_cached";
 
-impl Core {
+impl DashboardFlow {
     /// All metrics as text. `is_open`: in `OpenMetrics`, else in the classic format. `is_named`: with the names of queues
     /// and groups of hosts.
     pub(crate) async fn metrics_text(&self, is_open: bool, is_named: bool) -> String {
         let asked = self
+            .ctx
             .engine
             .ask(|engine, _| (engine.stats(), engine.waiting_by_reason()))
             .await;
@@ -26,38 +27,36 @@ impl Core {
         self.set_states(&stats);
         let snapshot = tokio::select! {
             made = self.overview() => made.ok(),
-            () = self.clock.sleep(SNAPSHOT_WAIT) => None,
+            () = self.ctx.clock.sleep(SNAPSHOT_WAIT) => None,
         };
-        let snapshot = snapshot.or_else(|| self.board.since(0));
-        let readings = snapshot.map(|lab| readings(&lab, reasons, self.clock.wall_ms()));
+        let snapshot = snapshot.or_else(|| self.lab.board.since(0));
+        let readings = snapshot.map(|lab| readings(&lab, reasons, self.ctx.clock.wall_ms()));
         let lab = readings.as_ref().map(|readings| (readings, is_named));
-        self.metrics.text(lab, is_open)
+        self.ctx.metrics.text(lab, is_open)
     }
 
     fn set_states(&self, stats: &Stats) {
-        let states = &self.metrics.states;
+        let states = &self.ctx.metrics.states;
         let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
         let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        let now = self.clock.now();
-        let store = self.store.health();
+        let now = self.ctx.clock.now();
+        let store = self.ctx.store.health();
         states.store_available.set(i64::from(store.reads.is_well()));
         states.store_writable.set(i64::from(store.writes.is_well()));
-        states
-            .peers
-            .set(count(self.others.replicas.peers(now).len()));
+        states.peers.set(count(self.ctx.replicas.peers(now).len()));
         states.held.set(count(self.jobs.live.count()));
-        states.waiters.set(count(self.requests.waiters.count()));
+        states.waiters.set(count(self.jobs.waiters.count()));
         states
             .hosts_loaded
             .set(count(self.lab.hosts.count_loaded(now)));
         states.cached.set(number(stats.cached_jobs));
         states.claims_in_flight.set(number(stats.in_flight));
-        let room = self.jobs.room.room().unwrap_or_default();
+        let room = self.files.room.room().unwrap_or_default();
         states.data_free_bytes.set(number(room.free_bytes));
         states.data_bytes.set(number(room.bytes));
         states.data_free_inodes.set(number(room.free_inodes));
         states.data_inodes.set(number(room.inodes));
-        let content = self.content.health();
+        let content = self.ctx.content.health();
         let (is_there, is_throttled) = match content.state {
             ContentState::Well => (true, false),
             ContentState::Throttled { .. } => (true, true),
@@ -66,10 +65,10 @@ impl Core {
         states.content_available.set(i64::from(is_there));
         states.content_throttled.set(i64::from(is_throttled));
         states.content_damaged.set(number(content.damaged));
-        states.inbox.set(count(self.engine.depth()));
-        let lag = Duration::from_millis(self.lag_ms());
+        states.inbox.set(count(self.ctx.engine.depth()));
+        let lag = Duration::from_millis(self.peers.lag_ms());
         states.lag.set(lag.as_secs_f64());
-        let offset_ms = self.clock.offset_ms().unwrap_or(0);
+        let offset_ms = self.ctx.clock.offset_ms().unwrap_or(0);
         let offset = Duration::from_millis(offset_ms.unsigned_abs()).as_secs_f64();
         states
             .clock_offset

@@ -6,3 +6,29 @@ pub(crate) mod live;
 pub(crate) mod metrics_text;
 mod series;
 pub(crate) mod snapshot;
+
+use std::sync::Arc;
+
+use crate::ctx::Ctx;
+use crate::ctx::Lab;
+use crate::files::FileFlow;
+use crate::jobs::JobFlow;
+use crate::peers::PeerFlow;
+use crate::people::PeopleFlow;
+use crate::placement::PlacementFlow;
+use crate::samples::SampleFlow;
+use crate::views::ViewFlow;
+
+/// Snapshots of the lab while anybody looks.
+#[derive(Debug)]
+pub(crate) struct DashboardFlow {
+    pub(crate) ctx: Arc<Ctx>,
+    pub(crate) lab: Arc<Lab>,
+    pub(crate) people: Arc<PeopleFlow>,
+    pub(crate) placement: Arc<PlacementFlow>,
+    pub(crate) jobs: Arc<JobFlow>,
+    pub(crate) peers: Arc<PeerFlow>,
+    pub(crate) files: Arc<FileFlow>,
+    pub(crate) samples: Arc<SampleFlow>,
+    pub(crate) views: Arc<ViewFlow>,
+}

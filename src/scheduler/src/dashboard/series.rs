@@ -3,10 +3,10 @@
 use fairlead_api::{Series, SeriesPoint};
 use fairlead_store::StoreError;
 
-use crate::{core::Core, samples::usage::Kind};
+use crate::{dashboard::DashboardFlow, samples::usage::Kind};
 use fairlead_known::samples::{By, Row};
 
-impl Core {
+impl DashboardFlow {
     /// What ran between two times, of one name of a kind or of all.
     pub(crate) async fn series(
         &self,
@@ -14,10 +14,10 @@ impl Core {
         since_ms: u64,
         until_ms: u64,
     ) -> Result<Series, StoreError> {
-        let (step_ms, steps) = self.samples_by_step(since_ms, until_ms).await?;
+        let (step_ms, steps) = self.samples.samples_by_step(since_ms, until_ms).await?;
         let points = steps.into_iter().filter_map(|(at_ms, sample)| {
             let row = if let Some((kind, name)) = of {
-                self.rows_of(kind, &sample).remove(name)?
+                self.samples.rows_of(kind, &sample).remove(name)?
             } else {
                 let mut sum = Row::default();
                 let queues = sample.rows.get(&By::Queue)?.values();

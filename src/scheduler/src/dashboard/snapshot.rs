@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use fairlead_api::{HostRow, LabRow, QueueView, ReplicaRow, StoreProblem, StoreRow, Tables};
 use fairlead_store::{Condition, StageCounts, StoreError};
 
-use crate::core::Core;
+use crate::dashboard::DashboardFlow;
 use fairlead_base::errors::Refusal;
 use fairlead_known::{
     cordons::Cordon, hosts::Host, replicas::Vitals, reservations::Reservation, usage::DAY_MS,
@@ -18,7 +18,7 @@ const BEHIND_MS: u64 = 5_000;
 /// Shares of a week are worked out so often, ms.
 const WEEK_SHARES_MS: u64 = 600_000;
 
-impl Core {
+impl DashboardFlow {
     /// All rows, as they are now.
     pub(super) async fn tables(&self) -> Result<Tables, Refusal> {
         let stages = self.stages().await;
@@ -29,7 +29,7 @@ impl Core {
             // A store that does not answer is to be seen, too.
             Err(error) => {
                 tracing::debug!(%error, "queues could not be counted");
-                let before = self.board.since(0);
+                let before = self.lab.board.since(0);
                 before
                     .map(|it| it.tables.queues.clone())
                     .unwrap_or_default()
@@ -46,20 +46,20 @@ impl Core {
 
     /// How far jobs are, counted at most every ten seconds. What a store does not answer stays as it was.
     async fn stages(&self) -> Arc<StageCounts> {
-        let now = self.clock.now().0;
-        if let Some(fresh) = self.board.stages_since(now.saturating_sub(STAGES_MS)) {
+        let now = self.ctx.clock.now().0;
+        if let Some(fresh) = self.lab.board.stages_since(now.saturating_sub(STAGES_MS)) {
             return fresh;
         }
-        let since_ms = self.clock.wall_ms().saturating_sub(DAY_MS);
-        match self.store.stage_counts(since_ms).await {
+        let since_ms = self.ctx.clock.wall_ms().saturating_sub(DAY_MS);
+        match self.ctx.store.stage_counts(since_ms).await {
             Ok(counts) => {
                 let counts = Arc::new(counts);
-                self.board.keep_stages(now, Arc::clone(&counts));
+                self.lab.board.keep_stages(now, Arc::clone(&counts));
                 counts
             }
             Err(error) => {
                 tracing::debug!(%error, "stages could not be counted");
-                self.board.stages_since(0).unwrap_or_default()
+                self.lab.board.stages_since(0).unwrap_or_default()
             }
         }
     }
@@ -68,7 +68,10 @@ impl Core {
         &self,
         stages: &StageCounts,
     ) -> Result<BTreeMap<String, QueueView>, Refusal> {
-        let views = self.with_shares_got(self.queue_views().await?).await;
+        let views = self
+            .samples
+            .with_shares_got(self.people.queue_views().await?)
+            .await;
         let week = self.week_shares().await.unwrap_or_default();
         let mut oldest: BTreeMap<&str, u64> = BTreeMap::new();
         for (stored, ready_ms) in &stages.oldest_ready_ms {
@@ -91,12 +94,16 @@ impl Core {
     }
 
     async fn week_shares(&self) -> Result<Arc<BTreeMap<String, u32>>, StoreError> {
-        let now = self.clock.now().0;
-        if let Some(fresh) = self.board.week_since(now.saturating_sub(WEEK_SHARES_MS)) {
+        let now = self.ctx.clock.now().0;
+        if let Some(fresh) = self
+            .lab
+            .board
+            .week_since(now.saturating_sub(WEEK_SHARES_MS))
+        {
             return Ok(fresh);
         }
-        let shares = Arc::new(self.shares_of(7 * DAY_MS).await?);
-        self.board.keep_week(now, Arc::clone(&shares));
+        let shares = Arc::new(self.samples.shares_of(7 * DAY_MS).await?);
+        self.lab.board.keep_week(now, Arc::clone(&shares));
         Ok(shares)
     }
 
@@ -111,7 +118,7 @@ impl Core {
     fn host_row(&self, name: &str, host: &Host) -> HostRow {
         let jobs = self.jobs.live.ids_of_host(name);
         let cordon = self.lab.cordons.of(name);
-        let state = self.host_state(host, jobs.len(), cordon.as_ref());
+        let state = self.views.host_state(host, jobs.len(), cordon.as_ref());
         let is_lost = matches!(state, "silent" | "off");
         let kinds = host.kinds.iter().map(|kind| kind.as_str().to_owned());
         HostRow {
@@ -126,19 +133,21 @@ impl Core {
             jobs: jobs.iter().map(ToString::to_string).collect(),
             lost_ms: is_lost.then_some(host.seen_ms),
             closed: cordon.as_ref().map(Cordon::view),
-            reserved: self.reserved(name).map(Reservation::view),
+            reserved: self.placement.reserved(name).map(Reservation::view),
             loaded: host.is_loaded(),
         }
     }
 
     fn replica_rows(&self) -> BTreeMap<String, ReplicaRow> {
-        let peers = self.others.replicas.peers(self.clock.now()).into_iter();
+        let peers = self.ctx.replicas.peers(self.ctx.clock.now()).into_iter();
         let others = peers.map(|peer| {
-            let vitals = self.others.replicas.vitals(&peer.run);
+            let vitals = self.ctx.replicas.vitals(&peer.run);
             (peer.name, replica_row(peer.url, vitals, false))
         });
-        let me = replica_row(self.others.url.clone(), self.vitals(), true);
-        others.chain([(self.config.replica.clone(), me)]).collect()
+        let me = replica_row(self.ctx.replicas.url.clone(), self.peers.vitals(), true);
+        others
+            .chain([(self.ctx.config.replica.clone(), me)])
+            .collect()
     }
 
     fn lab_row(
@@ -161,7 +170,7 @@ impl Core {
             .iter()
             .map(|(health, jobs)| (health.to_string(), jobs));
         LabRow {
-            name: self.config.replica.clone(),
+            name: self.ctx.config.replica.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             waiting: queues.values().map(|queue| queue.waiting).sum(),
             running: queues.values().map(|queue| queue.running).sum(),
@@ -175,7 +184,7 @@ impl Core {
     }
 
     fn store_row(&self) -> StoreRow {
-        let health = self.store.health();
+        let health = self.ctx.store.health();
         StoreRow {
             well: health.is_well(),
             reads: problem_of(&health.reads),

@@ -6,23 +6,23 @@ use fairlead_dispatch::OfferKey;
 use fairlead_job::JobId;
 use fairlead_store::StoredJob;
 
-use crate::core::Core;
+use crate::dispatching::DispatchFlow;
 use fairlead_known::open_requests::{KnownClaim, Requester};
 
-impl Core {
+impl DispatchFlow {
     /// The engine's answer to an offer.
     pub(crate) fn answer_waiter(self: &Arc<Self>, offer: OfferKey, jobs: Vec<JobId>) {
-        let Some(waiter) = self.requests.waiters.remove(offer) else {
+        let Some(waiter) = self.jobs.waiters.remove(offer) else {
             return;
         };
         if let Err(jobs) = waiter.answer.send(jobs) {
             // The asker hung up at this very moment: never delivered.
-            let core = Arc::clone(self);
+            let flow = Arc::clone(self);
             let Requester { host, session, .. } = waiter.offerer;
-            self.tasks.spawn(async move {
-                for job in core.still_of(&host, &session, &jobs) {
+            self.ctx.tasks.spawn(async move {
+                for job in flow.still_of(&host, &session, &jobs) {
                     let claim = KnownClaim::of(&job.state);
-                    core.give_back(&claim, "nobody took the answer").await;
+                    flow.jobs.give_back(&claim, "nobody took the answer").await;
                 }
             });
         }

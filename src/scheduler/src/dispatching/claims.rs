@@ -35,7 +35,7 @@ use fairlead_dispatch::{Event, JobKey, Millis, OfferKey, Refusal as ClaimRefusal
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{ItemError, Patch, StatePatch, StoredJob, Version};
 
-use crate::core::Core;
+use crate::dispatching::DispatchFlow;
 use fairlead_base::{clock::Stopwatch, metrics::Claimed};
 use fairlead_known::{
     open_requests::{KnownClaim, Requester},
@@ -67,7 +67,7 @@ enum Settled {
     Not(ClaimRefusal),
 }
 
-impl Core {
+impl DispatchFlow {
     /// Tries claims, all in one batch of writes, and tells the engine what came of each.
     pub(crate) async fn claim(self: Arc<Self>, claims: Vec<Claim>) {
         if !self.may_claim().await {
@@ -79,7 +79,7 @@ impl Core {
         let (mut sent, mut patches) = (Vec::new(), Vec::new());
         for claim in claims {
             let token = uuid::Uuid::new_v4().simple().to_string();
-            let waiter = self.requests.waiters.get(claim.offer);
+            let waiter = self.jobs.waiters.get(claim.offer);
             let set = waiter.map(|waiter| self.claim_patch(&waiter.offerer, &token));
             let Some(set) = set else {
                 // Nobody waits any more: the job stays where it is.
@@ -94,8 +94,8 @@ impl Core {
             });
         }
         let watch = Stopwatch::start();
-        let outcomes = self.writer.claim(patches).await;
-        self.metrics.times.claimed(watch.elapsed());
+        let outcomes = self.jobs.writer.claim(patches).await;
+        self.ctx.metrics.times.claimed(watch.elapsed());
         for ((claim, token), outcome) in sent.into_iter().zip(outcomes) {
             self.claim_ended(claim, token, outcome);
         }
@@ -104,19 +104,19 @@ impl Core {
     /// Whether jobs are dispatched at all. A replica that could not read the queues of late, because it or the store
     /// stood still, looks whether the lab was paused meanwhile.
     async fn may_claim(&self) -> bool {
-        let now = self.clock.now();
+        let now = self.ctx.clock.now();
         if !self
             .people
             .queues
             .are_fresh(Millis(now.0.saturating_sub(PAUSE_KNOWN_MS)))
         {
             // Nobody is passed over meanwhile: the store that does not answer takes no claim either.
-            while let Err(error) = self.reread_queue(LAB).await {
+            while let Err(error) = self.people.reread_queue(LAB).await {
                 tracing::debug!(%error, "claims wait: nobody knows whether the lab is paused");
-                if self.draining.is_cancelled() {
+                if self.ctx.tasks.draining.is_cancelled() {
                     return false;
                 }
-                self.clock.sleep(Duration::from_millis(REST_MS)).await;
+                self.ctx.clock.sleep(Duration::from_millis(REST_MS)).await;
             }
             self.people.queues.were_read(now);
         }
@@ -129,7 +129,7 @@ impl Core {
         token: String,
         outcome: Result<Arc<StoredJob>, ItemError>,
     ) {
-        self.metrics.claim(match &outcome {
+        self.ctx.metrics.claim(match &outcome {
             Ok(_) => Claimed::Committed,
             Err(ItemError::Conflict { .. }) => Claimed::Conflict,
             Err(ItemError::Unknown { .. }) => Claimed::Unknown,
@@ -139,11 +139,11 @@ impl Core {
             Ok(stored) => self.claimed(claim, &stored),
             Err(error @ (ItemError::Conflict { .. } | ItemError::Unknown { .. })) => {
                 let may_land = matches!(error, ItemError::Unknown { .. });
-                let core = Arc::clone(self);
-                self.tasks.spawn(async move {
-                    match core.settle_unknown(claim, &token, may_land).await {
-                        Settled::Ours(stored) => core.claimed(claim, &stored),
-                        Settled::Not(refusal) => core.refuse(claim, refusal),
+                let flow = Arc::clone(self);
+                self.ctx.tasks.spawn(async move {
+                    match flow.settle_unknown(claim, &token, may_land).await {
+                        Settled::Ours(stored) => flow.claimed(claim, &stored),
+                        Settled::Not(refusal) => flow.refuse(claim, refusal),
                     }
                 });
             }
@@ -157,7 +157,7 @@ impl Core {
     }
 
     fn refuse(&self, claim: Claim, refusal: ClaimRefusal) {
-        self.engine.tell(Event::ClaimRefused {
+        self.ctx.engine.tell(Event::ClaimRefused {
             job: JobKey(claim.job.get()),
             offer: claim.offer,
             refusal,
@@ -166,10 +166,10 @@ impl Core {
 
     fn claimed(self: &Arc<Self>, claim: Claim, stored: &Arc<StoredJob>) {
         // The asker hung up while the store was busy: it was never delivered.
-        if !self.claim_committed(claim.offer, stored) {
-            let (core, claim) = (Arc::clone(self), KnownClaim::of(&stored.state));
-            self.tasks.spawn(async move {
-                core.give_back(&claim, "nobody took the answer").await;
+        if !self.jobs.claim_committed(claim.offer, stored) {
+            let (flow, claim) = (Arc::clone(self), KnownClaim::of(&stored.state));
+            self.ctx.tasks.spawn(async move {
+                flow.jobs.give_back(&claim, "nobody took the answer").await;
             });
         }
     }
@@ -178,7 +178,7 @@ impl Core {
     async fn settle_unknown(&self, claim: Claim, token: &str, may_land: bool) -> Settled {
         let job = claim.job;
         for _ in 0..SETTLE_TRIES_MAX {
-            let Ok(mut found) = self.store.get(&[job]).await else {
+            let Ok(mut found) = self.ctx.store.get(&[job]).await else {
                 return Settled::Not(self.rest());
             };
             let newest = |stored: &StoredJob| stored.version >= claim.expect;
@@ -190,13 +190,13 @@ impl Core {
             let waits = stored.state.stage == Stage::Submit && stored.state.ready;
             if !ours && !waits && !may_land {
                 // Should it vanish, it is known to be in doubt.
-                self.observe(&stored);
+                self.jobs.observe(&stored);
                 return Settled::Not(ClaimRefusal::Gone);
             }
             // Ours as it seems: confirm. Another's or still waiting as it seems: fence, so that a claim of ours that is
             // still on its way can no longer land, also if that state vanishes.
             let (wanted, patch) = touch(&stored);
-            match self.writer.patch(patch).await {
+            match self.jobs.writer.patch(patch).await {
                 Ok(version) if waits => {
                     return Settled::Not(ClaimRefusal::Moved(engine_version(version)));
                 }
@@ -208,7 +208,7 @@ impl Core {
                     if ours {
                         return Settled::Ours(fenced);
                     }
-                    self.observe(&fenced);
+                    self.jobs.observe(&fenced);
                     return Settled::Not(ClaimRefusal::Gone);
                 }
                 Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => {}
@@ -223,12 +223,12 @@ impl Core {
 
     fn rest(&self) -> ClaimRefusal {
         ClaimRefusal::Unavailable {
-            until: Millis(self.clock.now().0.saturating_add(REST_MS)),
+            until: Millis(self.ctx.clock.now().0.saturating_add(REST_MS)),
         }
     }
 
     fn claim_patch(&self, offerer: &Requester, token: &str) -> StatePatch {
-        let wall_ms = self.clock.wall_ms();
+        let wall_ms = self.ctx.clock.wall_ms();
         StatePatch::claim(&fairlead_store::ClaimFields {
             host: &offerer.host,
             host_group: &offerer.group,
@@ -238,7 +238,7 @@ impl Core {
             session: &offerer.session,
             request: offerer.request,
             claim_token: token,
-            replica: &self.config.replica,
+            replica: &self.ctx.config.replica,
             dispatch_ms: wall_ms,
         })
     }
@@ -252,6 +252,7 @@ impl Core {
     ) -> Option<Changed> {
         let token = uuid::Uuid::new_v4().simple().to_string();
         let changed = self
+            .jobs
             .change(id, |state| {
                 if state.stage != Stage::Dispatch || state.claim_token != old_token {
                     return Ok(None);
@@ -271,24 +272,27 @@ mod tests {
     use fairlead_store::JobState;
 
     use super::*;
-    use crate::testing::{core, state, store_job};
+    use crate::testing::{flows, state, store_job};
     use fairlead_base::mailbox::Message;
 
     /// It was taken for gone, and waited for ever.
     #[tokio::test]
     async fn a_read_that_lags_behind_what_is_known_says_nothing() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let parked = JobState {
             ready: false,
             ..state(7)
         };
-        let job = store_job(&core, parked).await;
+        let job = store_job(&flows, parked).await;
         let claim = |expect| Claim {
             job: job.state.job_id,
             expect,
             offer: OfferKey(1),
         };
-        let known = core.settle_unknown(claim(job.version), "t", false).await;
+        let known = flows
+            .dispatching
+            .settle_unknown(claim(job.version), "t", false)
+            .await;
         assert!(
             matches!(known, Settled::Not(ClaimRefusal::Gone)),
             "{known:?}"
@@ -304,7 +308,10 @@ mod tests {
                 ..newer
             },
         ] {
-            let lags = core.settle_unknown(claim(expect), "t", false).await;
+            let lags = flows
+                .dispatching
+                .settle_unknown(claim(expect), "t", false)
+                .await;
             let rests = matches!(lags, Settled::Not(ClaimRefusal::Unavailable { .. }));
             assert!(rests, "{lags:?}");
         }
@@ -313,23 +320,23 @@ mod tests {
     /// Another's state was believed. It vanished, the claim landed, and the request had more jobs than it had room for.
     #[tokio::test]
     async fn a_claim_that_may_still_land_is_fenced_whatever_a_read_shows() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let others = JobState {
             stage: Stage::Dispatch,
             claim_token: "other".to_owned(),
             ..state(7)
         };
-        let job = store_job(&core, others).await;
+        let job = store_job(&flows, others).await;
         let claim = Claim {
             job: job.state.job_id,
             expect: job.version,
             offer: OfferKey(1),
         };
         for (may_land, is_fenced) in [(false, false), (true, true)] {
-            let settled = core.settle_unknown(claim, "t", may_land).await;
+            let settled = flows.dispatching.settle_unknown(claim, "t", may_land).await;
             let is_gone = matches!(settled, Settled::Not(ClaimRefusal::Gone));
             assert!(is_gone, "{settled:?}");
-            let now = core.store.get(&[claim.job]).await.unwrap().remove(0);
+            let now = flows.ctx.store.get(&[claim.job]).await.unwrap().remove(0);
             assert_eq!(now.unwrap().version > job.version, is_fenced);
         }
     }
@@ -338,24 +345,26 @@ mod tests {
     /// job went to a second host.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn an_answer_however_quick_does_not_put_the_job_back() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let over = Arc::new(AtomicBool::new(false));
-        let (answering, ended) = (Arc::clone(&core), Arc::clone(&over));
+        let (answering, ended) = (Arc::clone(&flows), Arc::clone(&over));
         // The engine at its quickest: each committed claim is answered at once.
         let engine = std::thread::spawn(move || {
             while !ended.load(Ordering::Relaxed) {
-                for message in answering.engine.take() {
+                for message in answering.ctx.engine.take() {
                     if let Message::Event(event) = message
                         && let Event::ClaimCommitted { job, offer, .. } = *event
                     {
-                        answering.answer_waiter(offer, vec![JobId::new(job.0)]);
+                        answering
+                            .dispatching
+                            .answer_waiter(offer, vec![JobId::new(job.0)]);
                     }
                 }
             }
         });
         for n in 1..=300 {
             let job = store_job(
-                &core,
+                &flows,
                 JobState {
                     stage: Stage::Dispatch,
                     host: "h".to_owned(),
@@ -363,16 +372,16 @@ mod tests {
                 },
             )
             .await;
-            let (offer, told) = core.waiter_of("h");
+            let (offer, told) = flows.hosts.waiter_of("h");
             let claim = Claim {
                 job: job.state.job_id,
                 expect: job.version,
                 offer,
             };
-            core.claimed(claim, &Arc::new(job));
+            flows.dispatching.claimed(claim, &Arc::new(job));
             assert_eq!(told.await.unwrap(), [claim.job]);
             assert!(
-                core.jobs.live.get(claim.job).is_some(),
+                flows.jobs.live.get(claim.job).is_some(),
                 "job {n} was put back"
             );
         }

@@ -9,7 +9,7 @@ use fairlead_job::JobId;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    core::Core,
+    dispatching::DispatchFlow,
     dispatching::{
         claims::Claim,
         store_reads::{FindAsked, PageRequest},
@@ -27,42 +27,44 @@ const MESSAGES_MAX: usize = 64;
 const CLAIMS_MAX: usize = 100;
 
 /// Runs until `stop`; what has arrived by then is still worked off.
-pub(crate) async fn run(core: Arc<Core>, stop: CancellationToken) {
+pub(crate) async fn run(flow: Arc<DispatchFlow>, stop: CancellationToken) {
     let config = EngineConfig {
-        cache_jobs_max: core.config.cache_jobs_max,
+        cache_jobs_max: flow.ctx.config.cache_jobs_max,
         ..EngineConfig::default()
     };
-    let mut engine = Engine::new(config, core.policy());
+    let mut engine = Engine::new(config, flow.people.policy());
     let mut decisions = Vec::new();
-    let mut wake = Millis(core.clock.now().0.saturating_add(TICK_MS));
+    let mut wake = Millis(flow.ctx.clock.now().0.saturating_add(TICK_MS));
     loop {
         tokio::select! {
             biased;
-            () = core.engine.arrived() => {}
-            () = core.clock.sleep_until(wake) => {
-                wake = Millis(core.clock.now().0.saturating_add(TICK_MS));
-                engine.on(core.clock.now(), Event::Tick, &mut decisions);
+            () = flow.ctx.engine.arrived() => {}
+            () = flow.ctx.clock.sleep_until(wake) => {
+                wake = Millis(flow.ctx.clock.now().0.saturating_add(TICK_MS));
+                engine.on(flow.ctx.clock.now(), Event::Tick, &mut decisions);
             }
             () = stop.cancelled() => return,
         }
-        let mut messages = core.engine.take();
+        let mut messages = flow.ctx.engine.take();
         loop {
             let rest = messages.split_off(messages.len().min(MESSAGES_MAX));
             let part = messages.len();
             for message in messages {
                 match message {
-                    Message::Event(event) => engine.on(core.clock.now(), *event, &mut decisions),
-                    Message::Question(question) => question(&engine, core.clock.now()),
+                    Message::Event(event) => {
+                        engine.on(flow.ctx.clock.now(), *event, &mut decisions)
+                    }
+                    Message::Question(question) => question(&engine, flow.ctx.clock.now()),
                 }
             }
-            core.engine.worked_off(part);
+            flow.ctx.engine.worked_off(part);
             let mut together = DecisionBatch::default();
             for decision in decisions.drain(..) {
-                if let Some(earlier) = carry_out(&core, decision, &mut together) {
+                if let Some(earlier) = carry_out(&flow, decision, &mut together) {
                     wake = wake.min(earlier);
                 }
             }
-            together.carry_out(&core);
+            together.carry_out(&flow);
             if rest.is_empty() {
                 break;
             }
@@ -79,13 +81,13 @@ struct DecisionBatch {
 }
 
 impl DecisionBatch {
-    fn carry_out(mut self, core: &Arc<Core>) {
+    fn carry_out(mut self, flow: &Arc<DispatchFlow>) {
         if !self.pulls.is_empty() {
-            core.tasks.spawn(Arc::clone(core).pull(self.pulls));
+            flow.ctx.tasks.spawn(Arc::clone(flow).pull(self.pulls));
         }
         while !self.claims.is_empty() {
             let rest = self.claims.split_off(self.claims.len().min(CLAIMS_MAX));
-            core.tasks.spawn(Arc::clone(core).claim(self.claims));
+            flow.ctx.tasks.spawn(Arc::clone(flow).claim(self.claims));
             self.claims = rest;
         }
     }
@@ -93,7 +95,11 @@ impl DecisionBatch {
 
 /// Carries out one decision, but for those that go together; returns when the engine wants to be woken, if it
 /// says so.
-fn carry_out(core: &Arc<Core>, decision: Decision, together: &mut DecisionBatch) -> Option<Millis> {
+fn carry_out(
+    flow: &Arc<DispatchFlow>,
+    decision: Decision,
+    together: &mut DecisionBatch,
+) -> Option<Millis> {
     match decision {
         Decision::Claim {
             job,
@@ -106,7 +112,7 @@ fn carry_out(core: &Arc<Core>, decision: Decision, together: &mut DecisionBatch)
         }),
         Decision::Answer { offer, jobs } => {
             let jobs: Vec<JobId> = jobs.into_iter().map(|job| JobId::new(job.0)).collect();
-            core.answer_waiter(offer, jobs);
+            flow.answer_waiter(offer, jobs);
         }
         Decision::Pull {
             dimension,
@@ -130,7 +136,7 @@ fn carry_out(core: &Arc<Core>, decision: Decision, together: &mut DecisionBatch)
                 pairs_max,
                 after,
             };
-            core.tasks.spawn(Arc::clone(core).find(offer, asked));
+            flow.ctx.tasks.spawn(Arc::clone(flow).find(offer, asked));
         }
         Decision::WakeAt(then) => return Some(then),
     }

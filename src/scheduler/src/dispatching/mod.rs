@@ -4,3 +4,21 @@ pub(crate) mod answers;
 pub(crate) mod claims;
 pub(crate) mod engine_task;
 pub(crate) mod store_reads;
+
+use std::sync::Arc;
+
+use crate::ctx::Ctx;
+use crate::ctx::Lab;
+use crate::jobs::JobFlow;
+use crate::people::PeopleFlow;
+use crate::submission::SubmissionFlow;
+
+/// The engine's task, claims, and reads for the engine.
+#[derive(Debug)]
+pub(crate) struct DispatchFlow {
+    pub(crate) ctx: Arc<Ctx>,
+    pub(crate) lab: Arc<Lab>,
+    pub(crate) people: Arc<PeopleFlow>,
+    pub(crate) jobs: Arc<JobFlow>,
+    pub(crate) submission: Arc<SubmissionFlow>,
+}

@@ -9,7 +9,7 @@ use fairlead_dispatch::{
 use fairlead_job::JobId;
 use fairlead_store::{Counts, Find, Page, Pull, PullBy, StoreError, StoredJob};
 
-use crate::core::Core;
+use crate::dispatching::DispatchFlow;
 use fairlead_known::board::Waiting;
 use fairlead_lifecycle::engine_facts::facts;
 
@@ -21,7 +21,7 @@ const COUNT_PART: u64 = 25;
 /// the same.
 const COUNT_EVERY_MS: [u64; 3] = [1_000, 2_000, 4_000];
 
-impl Core {
+impl DispatchFlow {
     /// Counts the waiting jobs, for the engine and for limits.
     pub(crate) async fn count(&self) -> Result<(), StoreError> {
         let mut of = self.lab.hosts.count_of();
@@ -31,24 +31,24 @@ impl Core {
             keys.sort_unstable();
             keys.dedup();
         }
-        let counts = self.store.count(&of).await?;
-        self.board.counted(Waiting {
-            at_ms: self.clock.now().0,
+        let counts = self.ctx.store.count(&of).await?;
+        self.lab.board.counted(Waiting {
+            at_ms: self.ctx.clock.now().0,
             queues: counts.queues.clone(),
         });
-        self.note_waiting(&counts);
+        self.submission.note_waiting(&counts);
         if !pooled.is_empty() {
             self.lab.pools.counted(&counts.host_keys);
         }
         let counts = dimension_counts(counts, of.host_keys);
-        self.engine.tell(Event::CountsRefreshed(counts));
+        self.ctx.engine.tell(Event::CountsRefreshed(counts));
         Ok(())
     }
 
     /// Pulls pages for the engine, all in one request.
     pub(crate) async fn pull(self: Arc<Self>, wanted: Vec<PageRequest>) {
         let pulls: Vec<Pull> = wanted.iter().map(PageRequest::request).collect();
-        let mut pages = read(self.store.pull(&pulls).await).into_iter();
+        let mut pages = read(self.ctx.store.pull(&pulls).await).into_iter();
         for PageRequest { dimension, .. } in wanted {
             let page = pages.next().map(|page| PulledPage {
                 jobs: self.news_of(&page),
@@ -56,7 +56,7 @@ impl Core {
                 last: page.jobs.last().map(cursor),
                 more: page.more,
             });
-            self.engine.tell(Event::PullEnded { dimension, page });
+            self.ctx.engine.tell(Event::PullEnded { dimension, page });
         }
     }
 
@@ -68,7 +68,7 @@ impl Core {
             pairs_max,
             after,
         } = asked;
-        let requirement = self.requests.waiters.get(offer).map(|waiter| {
+        let requirement = self.jobs.waiters.get(offer).map(|waiter| {
             let (offer, about) = (&waiter.offer, &waiter.offer.about);
             Find {
                 host: offer.host.clone(),
@@ -90,17 +90,17 @@ impl Core {
         });
         let (mut needs_mb, mut next) = (u32::MAX, None);
         if let Some(find) = requirement
-            && let Some(page) = read(self.store.find(&[find]).await).first()
+            && let Some(page) = read(self.ctx.store.find(&[find]).await).first()
         {
             let news = self.news_of(page);
             if !news.is_empty() {
-                self.engine.tell(Event::JobsLearned(news));
+                self.ctx.engine.tell(Event::JobsLearned(news));
             }
             let needs = page.jobs.iter().map(|job| job.state.memory_mb);
             needs_mb = needs.max().unwrap_or(0);
             next.clone_from(&page.next);
         }
-        self.engine.tell(Event::FindEnded {
+        self.ctx.engine.tell(Event::FindEnded {
             offer,
             needs_mb,
             next,
@@ -110,7 +110,7 @@ impl Core {
     /// What the engine is told of what was read.
     fn news_of(&self, page: &Page) -> Vec<JobFacts> {
         // One that has ended meanwhile would stay in memory until somebody tries to claim it.
-        let is_news = |job: &&StoredJob| self.weigh(job.state.job_id, job.version);
+        let is_news = |job: &&StoredJob| self.jobs.weigh(job.state.job_id, job.version);
         page.jobs.iter().filter(is_news).map(facts).collect()
     }
 }

@@ -9,7 +9,7 @@ use fairlead_store::{CaseCounts, JobState};
 use tokio::runtime::Handle;
 
 use crate::{
-    core::Core,
+    files::FileFlow,
     files::read::{Found, OpenFile, Wanted},
 };
 use fairlead_base::{budget::Identity, errors::Refusal, text::cut};
@@ -20,7 +20,7 @@ const FILE: &str = "results.json";
 /// Largest file that is read, bytes: what 20,000 cases take at most.
 const BYTES_MAX: u64 = 64 << 20;
 
-impl Core {
+impl FileFlow {
     /// The cases of an attempt of a job whose results are in, whose reporter was believed. `None`: it has none, or they
     /// are not on this machine. Refused while its account has its share of memory.
     pub(crate) async fn count_cases(
@@ -41,7 +41,7 @@ impl Core {
             return Ok(None);
         }
         // One text of it may be as long as all of it.
-        let memory = &self.requests.budget.memory;
+        let memory = &self.ctx.budget.memory;
         let _charge = memory.take(Identity::Account(state.account.clone()), size)?;
         let pieces = Pieces {
             file,

@@ -10,7 +10,7 @@ use fairlead_job::JobId;
 
 use crate::{
     FilesIn,
-    core::Core,
+    files::FileFlow,
     files::{
         places::{LEVELS_MAX, of_folder, of_log},
         removal::remove_files,
@@ -22,17 +22,17 @@ use fairlead_base::errors::Refusal;
 /// Jobs that are asked for together.
 const BATCH: usize = 1_000;
 
-impl Core {
+impl FileFlow {
     /// Removes files of jobs born before `before` of which the store knows nothing any more. Answers of how many jobs.
     pub(crate) async fn remove_files_of_dropped(&self, before: JobId) -> Result<u64, Refusal> {
-        match self.config.files_in {
+        match self.ctx.config.files_in {
             FilesIn::DataFolder => self.remove_from_folder(before).await,
             FilesIn::Content => self.remove_from_content(before).await,
         }
     }
 
     async fn remove_from_folder(&self, before: JobId) -> Result<u64, Refusal> {
-        let data = self.config.data_dir.clone();
+        let data = self.ctx.config.data_dir.clone();
         let mut gone_in_all = BTreeSet::new();
         let mut walk = Walk::begin(&data, move |files| files.id < before);
         while let Some(mut batch) = walk.next().await {
@@ -50,13 +50,13 @@ impl Core {
 
     async fn remove_from_content(&self, before: JobId) -> Result<u64, Refusal> {
         let mut gone_in_all = BTreeSet::new();
-        for text in self.content.text_names().await? {
+        for text in self.ctx.content.text_names().await? {
             let name = Path::new(&text).file_name().and_then(|name| name.to_str());
             let Some((id, _)) = name.and_then(of_log).filter(|(id, _)| *id < before) else {
                 continue;
             };
             if self.gone([id]).await?.contains(&id) {
-                self.content.remove_text(&text).await?;
+                self.ctx.content.remove_text(&text).await?;
                 gone_in_all.insert(id);
             }
         }
@@ -68,7 +68,7 @@ impl Core {
                 for batch in jobs.chunks(BATCH) {
                     let gone = self.gone(batch.iter().map(|(id, _)| *id)).await?;
                     for (_, folder) in batch.iter().filter(|(id, _)| gone.contains(id)) {
-                        self.content.remove_named(folder).await?;
+                        self.ctx.content.remove_named(folder).await?;
                     }
                     gone_in_all.extend(gone);
                 }
@@ -99,7 +99,7 @@ impl Core {
     }
 
     async fn folders_in(&self, folder: &str) -> Result<Vec<String>, Refusal> {
-        let Some(Named::Folder(names)) = self.content.named(folder).await? else {
+        let Some(Named::Folder(names)) = self.ctx.content.named(folder).await? else {
             return Ok(Vec::new());
         };
         let prefix = if folder.is_empty() {
@@ -117,7 +117,7 @@ impl Core {
     async fn gone(&self, ids: impl IntoIterator<Item = JobId>) -> Result<BTreeSet<JobId>, Refusal> {
         let ids: BTreeSet<JobId> = ids.into_iter().collect();
         let ids: Vec<JobId> = ids.into_iter().collect();
-        let found = self.store.get(&ids).await?;
+        let found = self.ctx.store.get(&ids).await?;
         let gone = ids.into_iter().zip(found).filter(|(_, job)| job.is_none());
         Ok(gone.map(|(id, _)| id).collect())
     }

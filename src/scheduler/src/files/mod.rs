@@ -13,3 +13,23 @@ pub(crate) mod room;
 pub(crate) mod sealed;
 pub(crate) mod stored;
 pub(crate) mod walk;
+
+use std::sync::Arc;
+
+use crate::ctx::Ctx;
+use crate::jobs::JobFlow;
+use crate::people::PeopleFlow;
+use fairlead_known::data_room::DataRoom;
+use fairlead_known::log_sizes::LogSizes;
+
+/// Results and logs of jobs.
+#[derive(Debug)]
+pub(crate) struct FileFlow {
+    pub(crate) ctx: Arc<Ctx>,
+    pub(crate) people: Arc<PeopleFlow>,
+    pub(crate) jobs: Arc<JobFlow>,
+    /// Logs that this replica appended to.
+    pub(crate) log_sizes: LogSizes,
+    /// Room of the data folder.
+    pub(crate) room: DataRoom,
+}

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::core::Core;
+use crate::files::FileFlow;
 use fairlead_base::file_modes::PRIVATE_FOLDER;
 
 /// Ends the names of such files.
@@ -47,10 +47,10 @@ impl Drop for UploadPart {
     }
 }
 
-impl Core {
+impl FileFlow {
     fn notes(&self) -> PathBuf {
-        let replica = self.config.replica.replace('/', "_");
-        self.config.data_dir.join(NOTES).join(replica)
+        let replica = self.ctx.config.replica.replace('/', "_");
+        self.ctx.config.data_dir.join(NOTES).join(replica)
     }
 
     /// A place for an upload into `folder`, which exists; it is noted before anything is there.
@@ -93,7 +93,7 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::core;
+    use crate::testing::flows;
 
     #[test]
     fn a_user_s_own_part_is_none_of_ours() {
@@ -107,18 +107,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_part_goes_with_its_upload_or_with_the_next_start() {
-        let (data, core) = core().await;
-        let part = core.new_part(data.path()).await.unwrap();
+        let (data, flows) = flows().await;
+        let part = flows.files.new_part(data.path()).await.unwrap();
         fs::write(&part.path, "x").unwrap();
         let (path, note) = (part.path.clone(), part.note.clone());
         drop(part);
         assert!(!path.exists() && !note.exists());
-        let part = core.new_part(data.path()).await.unwrap();
+        let part = flows.files.new_part(data.path()).await.unwrap();
         fs::write(&part.path, "x").unwrap();
         let (path, note) = (part.path.clone(), part.note.clone());
         // As a killed process would.
         std::mem::forget(part);
-        core.sweep_parts().unwrap();
+        flows.files.sweep_parts().unwrap();
         assert!(!path.exists() && !note.exists());
     }
 }

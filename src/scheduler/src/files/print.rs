@@ -11,15 +11,15 @@ use fairlead_store::JobState;
 
 use crate::{
     FilesIn,
-    core::Core,
+    files::FileFlow,
     files::{parts::is_part, places::checked, read::blocking, stored::broken},
 };
 use fairlead_base::errors::FileError;
 
-impl Core {
+impl FileFlow {
     /// The print of the results and the log of a job as they are now, 64 hexadecimal digits.
     pub(crate) async fn print_of_files(&self, state: &JobState) -> Result<String, FileError> {
-        if self.config.files_in == FilesIn::Content {
+        if self.ctx.config.files_in == FilesIn::Content {
             return self.print_of_names(&state.result_root).await;
         }
         let folder = self.job_folder(&state.result_root)?;
@@ -31,7 +31,7 @@ impl Core {
     async fn print_of_names(&self, root: &str) -> Result<String, FileError> {
         let name = root.strip_prefix("/result/").unwrap_or(root);
         checked(name)?;
-        let named = self.content.named(name).await;
+        let named = self.ctx.content.named(name).await;
         let named = named.map_err(broken)?;
         let names = match named {
             Some(Named::Folder(names)) => names,

@@ -9,7 +9,7 @@ use futures_util::{Stream, StreamExt};
 
 use crate::{
     FilesIn,
-    core::Core,
+    files::FileFlow,
     files::{parts::is_part, read::blocking},
 };
 use fairlead_base::errors::{FileError, Refusal};
@@ -19,7 +19,7 @@ use fairlead_lifecycle::after_report::Speaker;
 /// Bytes of the unit of the limits.
 const MB: u64 = 1 << 20;
 
-impl Core {
+impl FileFlow {
     /// Stores a file of the attempt that `speaker` speaks for, if the job may have it. Returns its size.
     pub(crate) async fn upload(
         &self,
@@ -31,7 +31,7 @@ impl Core {
         self.check_open(state, speaker)?;
         let target = self.upload_target(state, speaker, path)?;
         self.learn_uploads(state).await?;
-        let limits = &self.config.limits;
+        let limits = &self.ctx.config.limits;
         let most = Amount {
             files: limits.files_of_job_max,
             bytes: limits.bytes_of_job_max,
@@ -98,7 +98,7 @@ impl Core {
             uploads_of: limited.map(|(name, _)| name).collect(),
             ..fairlead_store::Usage::default()
         };
-        let sums = self.store.usage(&usage).await?;
+        let sums = self.ctx.store.usage(&usage).await?;
         let mut uploaded: BTreeMap<String, u64> = usage.uploads_of.into_iter().zip(sums).collect();
         for id in self.jobs.live.ids() {
             let Some(live) = self.jobs.live.get(id) else {
@@ -129,7 +129,7 @@ impl Core {
     /// Counts what lies there of a job, once: it was uploaded before this replica started, or through another one.
     async fn learn_uploads(&self, state: &JobState) -> Result<(), FileError> {
         let id = state.job_id;
-        if self.jobs.uploads.of(id).is_some() || self.config.files_in == FilesIn::Content {
+        if self.jobs.uploads.of(id).is_some() || self.ctx.config.files_in == FilesIn::Content {
             return Ok(());
         }
         let folder = self.job_folder(&state.result_root)?;
@@ -166,35 +166,36 @@ mod tests {
     use futures_util::stream;
 
     use super::*;
+    use crate::flows::Flows;
     use crate::{
         Clock, Config,
-        testing::{core_over, embedded, held},
+        testing::{embedded, flows_over, held},
     };
     use fairlead_known::account_doc::AccountDoc;
 
     /// A replica where each job may have so many bytes, and a job that runs.
-    async fn lab(data: &tempfile::TempDir, most: u64) -> (std::sync::Arc<Core>, JobState) {
+    async fn lab(data: &tempfile::TempDir, most: u64) -> (std::sync::Arc<Flows>, JobState) {
         let mut config = Config::embedded(data.path().to_owned());
         config.limits.bytes_of_job_max = most;
-        let core = core_over(embedded(data), config, Clock::system());
+        let flows = flows_over(embedded(data), config, Clock::system());
         let state = JobState {
             stage: Stage::Running,
             result_root: "/result/x/2026-11-21/dc/2611210236110700000".to_owned(),
             job_id: JobId::new(2_611_210_236_110_700_000),
             ..held()
         };
-        submit(&core, state.clone()).await;
-        (core, state)
+        submit(&flows, state.clone()).await;
+        (flows, state)
     }
 
-    async fn submit(core: &Core, state: JobState) {
+    async fn submit(flows: &Flows, state: JobState) {
         let body = std::sync::Arc::default();
         let job = NewJob { state, body };
-        core.store.submit(vec![job]).await.remove(0).unwrap();
+        flows.ctx.store.submit(vec![job]).await.remove(0).unwrap();
     }
 
     async fn upload(
-        core: &Core,
+        flows: &Flows,
         state: &JobState,
         name: &str,
         bytes: &str,
@@ -206,28 +207,31 @@ mod tests {
         let pieces = bytes.as_bytes().chunks(3).map(Bytes::copy_from_slice);
         let pieces: Vec<_> = pieces.map(Ok).collect();
         let body = stream::iter(pieces);
-        core.upload((state, Speaker::Present), &path, body).await
+        flows
+            .files
+            .upload((state, Speaker::Present), &path, body)
+            .await
     }
 
     #[tokio::test]
     async fn a_job_has_so_many_bytes_and_smaller_files_still_fit() {
         let data = tempfile::tempdir().unwrap();
-        let (core, state) = lab(&data, 10).await;
-        assert_eq!(upload(&core, &state, "a", "123456").await, Ok(6));
-        let refused = upload(&core, &state, "b", "12345").await.unwrap_err();
+        let (flows, state) = lab(&data, 10).await;
+        assert_eq!(upload(&flows, &state, "a", "123456").await, Ok(6));
+        let refused = upload(&flows, &state, "b", "12345").await.unwrap_err();
         assert_eq!(refused, FileError::TooManyBytes(10).into());
-        assert_eq!(upload(&core, &state, "c", "1234").await, Ok(4));
-        assert!(upload(&core, &state, "d", "1").await.is_err());
-        let folder = core.job_folder(&state.result_root).unwrap();
+        assert_eq!(upload(&flows, &state, "c", "1234").await, Ok(4));
+        assert!(upload(&flows, &state, "d", "1").await.is_err());
+        let folder = flows.files.job_folder(&state.result_root).unwrap();
         let has = Amount {
             files: 2,
             bytes: 10,
         };
         assert_eq!(amount_in(&folder), has, "nothing of the others is left");
         // Another replica, or this one after a restart, counts what is there.
-        let again = core_over(
-            std::sync::Arc::clone(&core.store),
-            core.config.clone(),
+        let again = flows_over(
+            std::sync::Arc::clone(&flows.ctx.store),
+            flows.ctx.config.clone(),
             Clock::system(),
         );
         assert!(upload(&again, &state, "e", "1").await.is_err());
@@ -236,26 +240,26 @@ mod tests {
     #[tokio::test]
     async fn an_account_at_its_limit_uploads_nothing_more() {
         let data = tempfile::tempdir().unwrap();
-        let (core, state) = lab(&data, 1_000).await;
+        let (flows, state) = lab(&data, 1_000).await;
         let mut doc = AccountDoc::default();
         doc.limits.results_mb.hard = Some(1);
         let version = fairlead_store::Version::default();
-        core.people.accounts.wrote(&state.account, version, doc);
+        flows.people.accounts.wrote(&state.account, version, doc);
         let ended = JobState {
             stage: Stage::Finish,
             job_id: JobId::new(2_611_210_236_110_700_001),
             result_bytes: MB - 3,
             ..state.clone()
         };
-        submit(&core, ended).await;
-        core.sum_up_uploads().await.unwrap();
-        assert_eq!(upload(&core, &state, "a", "12").await, Ok(2));
-        let refused = upload(&core, &state, "b", "12").await.unwrap_err();
+        submit(&flows, ended).await;
+        flows.files.sum_up_uploads().await.unwrap();
+        assert_eq!(upload(&flows, &state, "a", "12").await, Ok(2));
+        let refused = upload(&flows, &state, "b", "12").await.unwrap_err();
         let over = FileError::OverQuota(state.account.clone(), 1, 1);
         assert_eq!(refused, over.into());
-        assert_eq!(upload(&core, &state, "c", "1").await, Ok(1));
-        assert!(upload(&core, &state, "d", "").await.is_err(), "no room");
-        assert_eq!(core.uploaded_by(&state.account), MB);
-        assert_eq!(core.uploaded_by("bob"), 0);
+        assert_eq!(upload(&flows, &state, "c", "1").await, Ok(1));
+        assert!(upload(&flows, &state, "d", "").await.is_err(), "no room");
+        assert_eq!(flows.files.uploaded_by(&state.account), MB);
+        assert_eq!(flows.files.uploaded_by("bob"), 0);
     }
 }

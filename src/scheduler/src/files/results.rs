@@ -16,7 +16,7 @@ use tokio::{
 
 use crate::{
     FilesIn,
-    core::Core,
+    files::FileFlow,
     files::{
         parts::UploadPart,
         places::{checked, folder_in, log_in, results_in},
@@ -32,18 +32,18 @@ use fairlead_lifecycle::{after_report::Speaker, result_paths::attempt_root};
 /// Largest append to a log, bytes.
 pub(crate) const LOG_APPEND_MAX: usize = 1 << 20;
 
-impl Core {
+impl FileFlow {
     fn result_folder(&self) -> PathBuf {
-        results_in(&self.config.data_dir)
+        results_in(&self.ctx.config.data_dir)
     }
 
     pub(super) fn log_path(&self, id: JobId, attempt: u16) -> PathBuf {
-        log_in(&self.config.data_dir, id, attempt)
+        log_in(&self.ctx.config.data_dir, id, attempt)
     }
 
     /// Where a job's results lie on this machine.
     pub(super) fn job_folder(&self, root: &str) -> Result<PathBuf, FileError> {
-        folder_in(&self.config.data_dir, root)
+        folder_in(&self.ctx.config.data_dir, root)
     }
 
     /// The place of `path` below all results, if it belongs to the attempt that `speaker` speaks for.
@@ -78,7 +78,7 @@ impl Core {
         B: Buf,
         E: Into<Refusal>,
     {
-        if self.config.files_in == FilesIn::Content {
+        if self.ctx.config.files_in == FilesIn::Content {
             let name = path.to_str().ok_or(FileError::BadName)?;
             return self.store_named((id, speaker), name, body).await;
         }
@@ -90,7 +90,7 @@ impl Core {
         self.make_result_folders(folder).await?;
         let part = self.new_part(folder).await.map_err(FileError::from)?;
         let size = self.write_part(&part, &mut body).await?;
-        self.check_open(&self.job(id).await?.state, speaker)?;
+        self.check_open(&self.jobs.job(id).await?.state, speaker)?;
         // A hard link fails when the name is taken meanwhile, a rename would replace it.
         let linked = tokio::fs::hard_link(&part.path, target).await;
         linked.map_err(|error| match error.kind() {
@@ -109,23 +109,23 @@ impl Core {
         let mut options = tokio::fs::OpenOptions::new();
         options.write(true).create_new(true).mode(PRIVATE_FILE);
         let mut file = options.open(&part.path).await?;
-        let size = write_whole(&mut file, body, self.config.limits.upload_bytes_max).await?;
-        let (results, part) = (self.config.results, part.path.clone());
+        let size = write_whole(&mut file, body, self.ctx.config.limits.upload_bytes_max).await?;
+        let (results, part) = (self.ctx.config.results, part.path.clone());
         blocking(move || results.give_file(&part)).await?;
         file.sync_all().await?;
         Ok(size)
     }
 
     async fn make_result_folders(&self, folder: &Path) -> Result<(), FileError> {
-        let results = self.config.results;
-        let (data, folder) = (self.config.data_dir.clone(), folder.to_owned());
+        let results = self.ctx.config.results;
+        let (data, folder) = (self.ctx.config.data_dir.clone(), folder.to_owned());
         blocking(move || results.make_folders(&data, &folder)).await
     }
 
     /// Opens a result file, or lists a folder.
     pub(crate) async fn open_result(&self, path: &str, wanted: Wanted) -> Result<Found, FileError> {
         let path = checked(path)?;
-        if self.config.files_in == FilesIn::Content {
+        if self.ctx.config.files_in == FilesIn::Content {
             let name = path.to_str().ok_or(FileError::BadName)?;
             return self.open_named(name, wanted).await;
         }
@@ -139,7 +139,7 @@ impl Core {
         wanted: Wanted,
     ) -> Result<Found, FileError> {
         let path = format!("srv/boot/{path}");
-        open(self.config.data_dir.join(checked(&path)?), wanted).await
+        open(self.ctx.config.data_dir.join(checked(&path)?), wanted).await
     }
 
     /// Opens a log; `None`: there is none yet.
@@ -149,7 +149,7 @@ impl Core {
         attempt: u16,
         wanted: Wanted,
     ) -> Result<Option<OpenFile>, FileError> {
-        if self.config.files_in == FilesIn::Content {
+        if self.ctx.config.files_in == FilesIn::Content {
             return self.open_text(id, attempt, wanted).await;
         }
         match open(self.log_path(id, attempt), wanted).await {
@@ -167,7 +167,7 @@ impl Core {
         offset: u64,
         bytes: Bytes,
     ) -> Result<u64, FileError> {
-        if self.config.files_in == FilesIn::Content {
+        if self.ctx.config.files_in == FilesIn::Content {
             return self.append_text(id, attempt, offset, bytes).await;
         }
         let path = self.log_path(id, attempt);
@@ -190,7 +190,7 @@ impl Core {
         let known = usize::try_from(size - offset).unwrap_or(usize::MAX);
         let fresh = bytes.get(known..).unwrap_or_default();
         let new_size = size.saturating_add(u64::try_from(fresh.len()).unwrap_or(u64::MAX));
-        let max = self.config.limits.log_bytes_max;
+        let max = self.ctx.config.limits.log_bytes_max;
         if new_size > max {
             let size = new_size;
             return Err(FileError::LogTooLarge { size, max });
@@ -268,11 +268,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_disk_is_told_as_such() {
-        let (data, core) = crate::testing::core().await;
-        let log = core.log_path(JobId::new(7), 1);
+        let (data, flows) = crate::testing::flows().await;
+        let log = flows.files.log_path(JobId::new(7), 1);
         std::fs::create_dir_all(log.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink("/dev/full", &log).unwrap();
-        let appended = core.append_log(JobId::new(7), 1, 0, "x".into()).await;
+        let appended = flows
+            .files
+            .append_log(JobId::new(7), 1, 0, "x".into())
+            .await;
         assert_eq!(appended, Err(FileError::DiskFull));
         drop(data);
     }

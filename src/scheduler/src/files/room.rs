@@ -4,24 +4,27 @@ use std::{io, path::Path, sync::Arc, time::Duration};
 
 use serde_json::json;
 
-use crate::{core::Core, files::read::blocking};
+use crate::{files::FileFlow, files::read::blocking};
 use fairlead_base::errors::{ContentFault, FileError, Refusal};
 use fairlead_known::data_room::Room;
 
 /// The file system is asked this often.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-impl Core {
+impl FileFlow {
     /// Asks the file system how much room there is, until the replica stops.
     pub(crate) async fn watch_room(self: Arc<Self>) {
         loop {
-            let data = self.config.data_dir.clone();
+            let data = self.ctx.config.data_dir.clone();
             // A file system on the network may hang: nothing else waits for it.
             match blocking(move || room_of(&data)).await {
-                Ok(room) => self.jobs.room.measured(room),
+                Ok(room) => self.room.measured(room),
                 Err(error) => tracing::warn!(%error, "the room of the data folder is not known"),
             }
-            let pause = self.tasks.until_draining(self.clock.sleep(LOOK_EVERY));
+            let pause = self
+                .ctx
+                .tasks
+                .until_draining(self.ctx.clock.sleep(LOOK_EVERY));
             if pause.await.is_none() {
                 return;
             }
@@ -39,12 +42,17 @@ impl Core {
             }
             _ => return,
         };
-        if self.jobs.room.refused(problem, self.clock.now()) {
-            let room = self.jobs.room.room().unwrap_or_default();
+        if self.room.refused(problem, self.ctx.clock.now()) {
+            let room = self.room.room().unwrap_or_default();
             let detail = json!({
                 "problem": problem, "free_bytes": room.free_bytes, "free_inodes": room.free_inodes,
             });
-            self.audit(&self.config.replica, "data.refused", "data folder", detail);
+            self.ctx.audit(
+                &self.ctx.config.replica,
+                "data.refused",
+                "data folder",
+                detail,
+            );
         }
     }
 }
@@ -63,20 +71,21 @@ fn room_of(data: &Path) -> io::Result<Room> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{core, noted};
+    use crate::flows::Flows;
+    use crate::testing::{flows, noted};
 
     #[tokio::test]
     async fn a_refused_file_is_an_incident_once() {
-        let (data, core) = core().await;
-        core.jobs.room.measured(room_of(data.path()).unwrap());
-        core.note_refused_file(&FileError::Missing.into());
-        let view = |core: &Core| core.jobs.room.view(core.clock.now()).unwrap();
-        assert!(view(&core).bytes > 0);
+        let (data, flows) = flows().await;
+        flows.files.room.measured(room_of(data.path()).unwrap());
+        flows.files.note_refused_file(&FileError::Missing.into());
+        let view = |flows: &Flows| flows.files.room.view(flows.ctx.clock.now()).unwrap();
+        assert!(view(&flows).bytes > 0);
         for _ in 0..2 {
-            core.note_refused_file(&FileError::DiskFull.into());
+            flows.files.note_refused_file(&FileError::DiskFull.into());
         }
-        assert!(view(&core).problem.unwrap().problem.contains("full"));
-        let events = noted(&core, 1).await;
+        assert!(view(&flows).problem.unwrap().problem.contains("full"));
+        let events = noted(&flows, 1).await;
         assert_eq!(events[0].what, "data.refused");
     }
 }

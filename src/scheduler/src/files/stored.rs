@@ -6,7 +6,7 @@ use fairlead_job::JobId;
 use futures_util::{Stream, StreamExt, TryStreamExt};
 
 use crate::{
-    core::Core,
+    files::FileFlow,
     files::{
         places::log_name,
         read::{Found, OpenFile, Wanted, open_pieces},
@@ -18,7 +18,7 @@ use fairlead_lifecycle::after_report::Speaker;
 /// How long an upload keeps its chunks from collection, ms: a day.
 const PIN_MS: u64 = 24 * 3_600_000;
 
-impl Core {
+impl FileFlow {
     /// Stores an uploaded file under its name, whole or not at all. Returns its size.
     pub(super) async fn store_named<S, B, E>(
         &self,
@@ -33,10 +33,10 @@ impl Core {
     {
         let pin = Pin {
             put: format!("upload-{}", uuid::Uuid::new_v4().simple()),
-            until_ms: self.clock.wall_ms().saturating_add(PIN_MS),
+            until_ms: self.ctx.clock.wall_ms().saturating_add(PIN_MS),
             ..Pin::default()
         };
-        let (mut size, limit) = (0_u64, self.config.limits.upload_bytes_max);
+        let (mut size, limit) = (0_u64, self.ctx.config.limits.upload_bytes_max);
         let pieces = body.map(move |piece| {
             let piece = piece.map_err(Into::into)?;
             size = size.saturating_add(u64::try_from(piece.remaining()).unwrap_or(u64::MAX));
@@ -45,20 +45,30 @@ impl Core {
             }
             Ok(piece)
         });
-        let may_end = async || Ok(self.check_open(&self.job(id).await?.state, speaker)?);
-        let file = self.content.put_named(name, pin, pieces, may_end).await?;
+        let may_end = async || Ok(self.check_open(&self.jobs.job(id).await?.state, speaker)?);
+        let file = self
+            .ctx
+            .content
+            .put_named(name, pin, pieces, may_end)
+            .await?;
         Ok(file.size)
     }
 
     /// Opens a result, or lists a folder.
     pub(super) async fn open_named(&self, name: &str, wanted: Wanted) -> Result<Found, FileError> {
-        let found = self.content.named(name).await.map_err(broken)?;
+        let found = self.ctx.content.named(name).await.map_err(broken)?;
         let file = match found.ok_or(FileError::Missing)? {
             Named::Folder(names) => return Ok(Found::Folder(names)),
             Named::File(file) => file,
         };
         let about = (file.size, format!("\"{}\"", file.digest));
-        let pieces = |part| self.content.read_named(&file, part).map_err(broken).boxed();
+        let pieces = |part| {
+            self.ctx
+                .content
+                .read_named(&file, part)
+                .map_err(broken)
+                .boxed()
+        };
         Ok(Found::File(open_pieces(about, &wanted, pieces).await?))
     }
 
@@ -69,13 +79,19 @@ impl Core {
         attempt: u16,
         wanted: Wanted,
     ) -> Result<Option<OpenFile>, FileError> {
-        let text = self.content.text(&log_name(id, attempt)).await;
+        let text = self.ctx.content.text(&log_name(id, attempt)).await;
         let text = text.map_err(broken)?;
         let size = text.size();
         if size == 0 {
             return Ok(None);
         }
-        let pieces = |part| self.content.read_text(&text, part).map_err(broken).boxed();
+        let pieces = |part| {
+            self.ctx
+                .content
+                .read_text(&text, part)
+                .map_err(broken)
+                .boxed()
+        };
         // A log only grows: its size tells its state.
         let tag = format!("\"{size:x}\"");
         Ok(Some(open_pieces((size, tag), &wanted, pieces).await?))
@@ -89,18 +105,22 @@ impl Core {
         offset: u64,
         bytes: Bytes,
     ) -> Result<u64, FileError> {
-        let (max, log) = (self.config.limits.log_bytes_max, (id, attempt));
+        let (max, log) = (self.ctx.config.limits.log_bytes_max, (id, attempt));
         let end = offset.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         if end > max {
             return Err(FileError::LogTooLarge { size: end, max });
         }
-        let known = self.jobs.log_sizes.of(log);
+        let known = self.log_sizes.of(log);
         let name = log_name(id, attempt);
-        let appended = self.content.append_text(&name, known, offset, &bytes).await;
+        let appended = self
+            .ctx
+            .content
+            .append_text(&name, known, offset, &bytes)
+            .await;
         match appended.map_err(broken)? {
             Appended::Gap(size) => Err(FileError::Gap { offset, size }),
             Appended::Stored(size) => {
-                self.jobs.log_sizes.set(log, size);
+                self.log_sizes.set(log, size);
                 self.jobs.changes.announce(id);
                 Ok(size)
             }

@@ -10,7 +10,7 @@ use fairlead_dispatch::{Event, Millis};
 use fairlead_store::{ItemError, StoreError, Version};
 use serde_json::json;
 
-use crate::core::Core;
+use crate::hosts::HostFlow;
 use fairlead_base::{
     errors::{HostError, Refusal},
     names::check_name,
@@ -18,10 +18,10 @@ use fairlead_base::{
 };
 use fairlead_known::cordons::{Cordon, CordonKind, REASON_MAX};
 
-impl Core {
+impl HostFlow {
     /// Reads which hosts are closed. Requests of those that are so now are answered.
     pub(crate) async fn reload_closures(&self) -> Result<(), StoreError> {
-        let read = self.docs.list::<Cordon>().await?;
+        let read = self.ctx.docs.list::<Cordon>().await?;
         if self.lab.cordons.with(|known| known.listed(read)) {
             // Whoever opens it again begins a new count everywhere.
             let is_open = |host: &String| self.lab.cordons.of(host).is_none();
@@ -33,11 +33,11 @@ impl Core {
 
     fn closures_changed(&self) {
         self.lab.cordons.changed();
-        if self.lab.hosts.count_loaded(self.clock.now()) > 0 {
+        if self.lab.hosts.count_loaded(self.ctx.clock.now()) > 0 {
             self.tell_closed();
         }
-        self.requests.waiters.hurry(|waiter| {
-            self.lab.cordons.is_shut(&waiter.offerer.host) || self.is_outdated(waiter)
+        self.jobs.waiters.hurry(|waiter| {
+            self.lab.cordons.is_shut(&waiter.offerer.host) || self.placement.is_outdated(waiter)
         });
     }
 
@@ -47,7 +47,7 @@ impl Core {
             let names = known.iter().map(|(host, _)| host.clone());
             names.collect()
         });
-        self.engine.tell(Event::HostsClosed(names));
+        self.ctx.engine.tell(Event::HostsClosed(names));
     }
 
     /// Waits while a host gets no job at all, until `until` at most; says whether it gets some.
@@ -58,15 +58,15 @@ impl Core {
             if !self.lab.cordons.is_shut(host) {
                 return true;
             }
-            let left_ms = until.0.saturating_sub(self.clock.now().0);
+            let left_ms = until.0.saturating_sub(self.ctx.clock.now().0);
             if left_ms == 0 {
                 return false;
             }
             tokio::select! {
                 biased;
-                () = self.draining.cancelled() => return false,
+                () = self.ctx.tasks.draining.cancelled() => return false,
                 () = change => {}
-                () = self.clock.sleep(Duration::from_millis(left_ms)) => {}
+                () = self.ctx.clock.sleep(Duration::from_millis(left_ms)) => {}
             }
         }
     }
@@ -82,7 +82,7 @@ impl Core {
         check_name("hostname", host)?;
         let closure = self.closure(how, reason, by);
         let next = |_| ready(Ok::<_, DocError>(closure.clone()));
-        let stored = self.docs.change(host, next).await?;
+        let stored = self.ctx.docs.change(host, next).await?;
         self.closure_is(host, stored.version, Some(stored.doc));
         Ok(())
     }
@@ -93,7 +93,7 @@ impl Core {
             how,
             reason: reason.chars().take(REASON_MAX).collect(),
             by: by.to_owned(),
-            at_ms: self.clock.wall_ms(),
+            at_ms: self.ctx.clock.wall_ms(),
             check: None,
         }
     }
@@ -101,7 +101,7 @@ impl Core {
     /// Opens a host again.
     pub(crate) async fn open_host(&self, host: &str) -> Result<(), Refusal> {
         check_name("hostname", host)?;
-        let Some(version) = self.docs.delete::<Cordon>(host).await? else {
+        let Some(version) = self.ctx.docs.delete::<Cordon>(host).await? else {
             return Err(HostError::NotClosed(host.to_owned()).into());
         };
         self.closure_is(host, version, None);
@@ -115,7 +115,7 @@ impl Core {
         over: Option<&Stored<Cordon>>,
         closure: Option<Cordon>,
     ) -> Result<bool, ItemError> {
-        match self.docs.put(host, over, closure.as_ref()).await {
+        match self.ctx.docs.put(host, over, closure.as_ref()).await {
             Ok(version) => {
                 self.closure_is(host, version, closure);
                 Ok(true)
@@ -146,12 +146,13 @@ impl Core {
 
     /// Whether the host has a cordon now.
     async fn put_aside(&self, host: &str, reason: &str) -> bool {
-        let closure = self.closure(CordonKind::Suspect, reason, &self.config.replica);
+        let closure = self.closure(CordonKind::Suspect, reason, &self.ctx.config.replica);
         match self.write_closure(host, None, Some(closure)).await {
             Ok(true) => {
                 tracing::warn!(host, reason, "the host is suspect and gets no new job");
                 let detail = json!({ "reason": reason });
-                self.audit(&self.config.replica, "host.suspect", host, detail);
+                self.ctx
+                    .audit(&self.ctx.config.replica, "host.suspect", host, detail);
                 true
             }
             // Somebody else closed it.
@@ -175,7 +176,7 @@ mod tests {
     use fairlead_api::ErrorCode;
 
     use super::*;
-    use crate::testing::{core, core_beside, state};
+    use crate::testing::{flows, flows_beside, state};
     use fairlead_base::names::HEALTH_CHECK;
 
     fn ended(host: &str, account: &str, dispatch_ms: u64, health: Health) -> (JobState, JobState) {
@@ -196,9 +197,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_host_that_fails_jobs_of_several_accounts_is_put_aside() {
-        let (_data, core) = core().await;
-        let now_ms = core.clock.wall_ms();
-        let count = |(before, after)| core.count_host_failure(&before, &after);
+        let (_data, flows) = flows().await;
+        let now_ms = flows.ctx.clock.wall_ms();
+        let count = |(before, after)| flows.jobs.count_host_failure(&before, &after);
         let fail = |account: &str, at| {
             count(ended("h", account, now_ms + at, Health::AbortProvider));
         };
@@ -211,36 +212,46 @@ mod tests {
         fail("ann", 120_000);
         fail("ann", 180_000);
         fail("ann", 240_000);
-        core.put_suspects_aside().await;
-        assert_eq!(core.lab.cordons.of("h"), None, "of one account alone");
-        let (offer, _told) = core.waiter_of("h");
-        fail("bob", 300_000);
-        assert_eq!(core.served_accounts("h"), [HEALTH_CHECK], "at once");
-        let hurry = Arc::clone(&core.requests.waiters.get(offer).unwrap().hurry);
-        hurry.notified().await;
-        core.put_suspects_aside().await;
-        assert!(core.lab.cordons.found_suspect.lock().is_empty());
-        let other = core_beside(&core);
-        other.reload_closures().await.unwrap();
+        flows.hosts.put_suspects_aside().await;
         assert_eq!(
-            other.lab.cordons.of("h").map(|closure| closure.how),
+            flows.hosts.lab.cordons.of("h"),
+            None,
+            "of one account alone"
+        );
+        let (offer, _told) = flows.hosts.waiter_of("h");
+        fail("bob", 300_000);
+        assert_eq!(
+            flows.placement.served_accounts("h"),
+            [HEALTH_CHECK],
+            "at once"
+        );
+        let hurry = Arc::clone(&flows.jobs.waiters.get(offer).unwrap().hurry);
+        hurry.notified().await;
+        flows.hosts.put_suspects_aside().await;
+        assert!(flows.hosts.lab.cordons.found_suspect.lock().is_empty());
+        let other = flows_beside(&flows);
+        other.hosts.reload_closures().await.unwrap();
+        assert_eq!(
+            other.hosts.lab.cordons.of("h").map(|closure| closure.how),
             Some(CordonKind::Suspect)
         );
     }
 
     #[tokio::test]
     async fn a_closed_host_waits_until_it_is_opened() {
-        let (_data, core) = core().await;
-        let soon = Millis(core.clock.now().0 + 10);
-        core.close_host("h", CordonKind::Drain, "new disk", "ann")
+        let (_data, flows) = flows().await;
+        let soon = Millis(flows.ctx.clock.now().0 + 10);
+        flows
+            .hosts
+            .close_host("h", CordonKind::Drain, "new disk", "ann")
             .await
             .unwrap();
-        assert!(!core.opens("h", soon).await);
-        assert!(core.opens("other", soon).await);
-        let late = Millis(core.clock.now().0 + 60_000);
-        let (opened, done) = tokio::join!(core.opens("h", late), core.open_host("h"));
+        assert!(!flows.hosts.opens("h", soon).await);
+        assert!(flows.hosts.opens("other", soon).await);
+        let late = Millis(flows.ctx.clock.now().0 + 60_000);
+        let (opened, done) = tokio::join!(flows.hosts.opens("h", late), flows.hosts.open_host("h"));
         assert!(opened && done.is_ok());
-        let again = core.open_host("h").await.unwrap_err();
+        let again = flows.hosts.open_host("h").await.unwrap_err();
         assert_eq!(again.body().code, ErrorCode::NotFound);
     }
 

@@ -37,7 +37,7 @@ use std::{future::ready, sync::Arc};
 use fairlead_job::JobId;
 use fairlead_store::Version;
 
-use crate::core::Core;
+use crate::hosts::HostFlow;
 use fairlead_base::{
     errors::{HostError, Refusal},
     storage::small_doc::{DocError, Stored},
@@ -53,7 +53,7 @@ use fairlead_known::{
 /// Earlier sessions that are remembered: a late request of theirs takes nobody's turn.
 const PAST_MAX: usize = 8;
 
-impl Core {
+impl HostFlow {
     /// Takes the turn: from here on no earlier request of the host is given anything, by any replica.
     pub(crate) async fn take_turn(
         self: &Arc<Self>,
@@ -68,14 +68,15 @@ impl Core {
             new_session = session != Some(&offerer.session);
             self.next_turn(present, ask, &turn)
         };
-        let memory = &self.lab.host_turns.0;
-        let known = self.lab.host_turns.known(host);
+        let memory = &self.host_turns.0;
+        let known = self.host_turns.known(host);
         let known = self
+            .ctx
             .docs
             .change_known(host, known, Some(memory), next)
             .await?;
         let moved = HintedHost::of(host, known.version);
-        self.others.outbox.host(&moved);
+        self.ctx.outbox.host(&moved);
         self.turn_is_over(host, known.version);
         Ok(HostTurn {
             host: host.clone(),
@@ -90,8 +91,8 @@ impl Core {
         let holder = Holder {
             instance: &doc.instance,
             session: &doc.session,
-            is_here: doc.replica == self.others.run,
-            asks_until_ms: doc.alive_ms.saturating_sub(self.config.lease_ms),
+            is_here: doc.replica == self.ctx.replicas.run,
+            asks_until_ms: doc.alive_ms.saturating_sub(self.ctx.config.lease_ms),
         };
         self.may_take_over(&ask.offerer.host, holder, &ask.host.instance)
             .await
@@ -105,16 +106,16 @@ impl Core {
         turn: &str,
     ) -> Result<TurnDoc, Refusal> {
         let offerer = &ask.offerer;
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let mut doc = TurnDoc {
             session: offerer.session.clone(),
             request: offerer.request,
             turn: turn.to_owned(),
-            replica: self.others.run.clone(),
+            replica: self.ctx.replicas.run.clone(),
             instance: ask.host.instance.clone(),
             alive_ms: now_ms
                 .saturating_add(u64::from(ask.wait_s).saturating_mul(1_000))
-                .saturating_add(self.config.lease_ms),
+                .saturating_add(self.ctx.config.lease_ms),
             ..TurnDoc::default()
         };
         let Some(present) = present else {
@@ -145,7 +146,7 @@ impl Core {
             doc.past.drain(..over);
         }
         doc.jobs = present.jobs;
-        if present.replica == self.others.run {
+        if present.replica == self.ctx.replicas.run {
             // What is known to be over need not be looked at again.
             doc.jobs.retain(|id| self.is_held_by(*id, &offerer.host));
         }
@@ -190,8 +191,9 @@ impl Core {
             let is_its = present.is_some_and(|present| present.turn == doc.turn);
             ready(is_its.then(|| doc.clone()).ok_or(None::<DocError>))
         };
-        let memory = &self.lab.host_turns.0;
+        let memory = &self.host_turns.0;
         let written = self
+            .ctx
             .docs
             .change_known(host, Some(known.clone()), Some(memory), next);
         match written.await {
@@ -201,7 +203,7 @@ impl Core {
                 Err(error.into())
             }
             Err(None) => {
-                self.metrics.turns_lost.inc();
+                self.ctx.metrics.turns_lost.inc();
                 Err(HostError::TurnLost.into())
             }
         }
@@ -209,20 +211,20 @@ impl Core {
 
     /// A host asks another replica now: its older request here is answered, empty.
     pub(crate) fn host_moved(&self, moved: &HintedHost) {
-        let turns = &self.lab.host_turns.0;
+        let turns = &self.host_turns.0;
         turns.remove_if(&moved.host, |_, known| known.version < moved.turn());
         self.turn_is_over(&moved.host, moved.turn());
     }
 
     /// Whether no later turn of the host is known.
     pub(crate) fn has_turn(&self, offerer: &Requester) -> bool {
-        let known = self.lab.host_turns.0.get(&offerer.host);
+        let known = self.host_turns.0.get(&offerer.host);
         known.is_some_and(|known| known.version == offerer.turn)
     }
 
     /// A host's requests with an earlier turn than this can be given nothing: they need not wait.
     fn turn_is_over(&self, host: &str, turn: Version) {
-        self.requests
+        self.jobs
             .waiters
             .hurry_host(host, |offerer| offerer.turn < turn);
     }
@@ -255,7 +257,7 @@ mod tests {
     use super::*;
     use crate::{
         Clock, Config,
-        testing::{core, core_beside, core_over, embedded, held, store_job, until},
+        testing::{embedded, flows, flows_beside, flows_over, held, store_job, until},
     };
 
     fn ask(session: &str, request: u64) -> WorkRequest {
@@ -272,10 +274,10 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let store = Arc::new(FaultStore::new(embedded(&data), []));
         let config = Config::embedded(data.path().to_owned());
-        let core = core_over(Arc::clone(&store) as _, config, Clock::system());
+        let flows = flows_over(Arc::clone(&store) as _, config, Clock::system());
         let job = [(JobId::new(7), "claim".to_owned())];
-        core.take_turn(&ask("s", 1)).await.unwrap();
-        core.renew("h", &job).await.unwrap();
+        flows.hosts.take_turn(&ask("s", 1)).await.unwrap();
+        flows.hosts.renew("h", &job).await.unwrap();
         let step = |on, fault| Step {
             on,
             fault,
@@ -285,82 +287,82 @@ mod tests {
         store.then(reads);
         // It changes no write, and counts them.
         store.then(step(On::PutDocs, Fault::Stale));
-        core.take_turn(&ask("s", 2)).await.unwrap();
-        core.renew("h", &job).await.unwrap();
+        flows.hosts.take_turn(&ask("s", 2)).await.unwrap();
+        flows.hosts.renew("h", &job).await.unwrap();
         let left = store.left();
         assert_eq!((left[0], left[1].times), (reads, 7));
     }
 
     #[tokio::test]
     async fn a_later_request_elsewhere_takes_the_turn_of_an_earlier_one() {
-        let (_data, a) = core().await;
-        let b = core_beside(&a);
-        let first = a.take_turn(&ask("s", 1)).await.unwrap();
+        let (_data, a) = flows().await;
+        let b = flows_beside(&a);
+        let first = a.hosts.take_turn(&ask("s", 1)).await.unwrap();
         assert!(first.new_session);
-        a.keep_turn(&first, &[JobId::new(7)]).await.unwrap();
-        let second = b.take_turn(&ask("s", 2)).await.unwrap();
+        a.hosts.keep_turn(&first, &[JobId::new(7)]).await.unwrap();
+        let second = b.hosts.take_turn(&ask("s", 2)).await.unwrap();
         assert!(!second.new_session);
         assert_eq!(second.jobs(), [JobId::new(7)]);
-        assert!(a.keep_turn(&first, &[JobId::new(8)]).await.is_err());
-        b.keep_turn(&second, &[]).await.unwrap();
-        let refused = a.take_turn(&ask("s", 1)).await.unwrap_err();
+        assert!(a.hosts.keep_turn(&first, &[JobId::new(8)]).await.is_err());
+        b.hosts.keep_turn(&second, &[]).await.unwrap();
+        let refused = a.hosts.take_turn(&ask("s", 1)).await.unwrap_err();
         assert_eq!(refused.body().code, ErrorCode::Conflict);
     }
 
     /// The hint of the earlier turn may come after the later turn was taken here. The request was answered empty then.
     #[tokio::test]
     async fn a_late_hint_of_an_earlier_turn_ends_no_later_one() {
-        let (_data, a) = core().await;
-        let b = core_beside(&a);
-        let first = a.take_turn(&ask("s", 1)).await.unwrap();
-        let second = b.take_turn(&ask("s", 2)).await.unwrap();
+        let (_data, a) = flows().await;
+        let b = flows_beside(&a);
+        let first = a.hosts.take_turn(&ask("s", 1)).await.unwrap();
+        let second = b.hosts.take_turn(&ask("s", 2)).await.unwrap();
         let mut offerer = ask("s", 2).offerer;
         offerer.turn = second.version();
-        b.host_moved(&HintedHost::of("h", first.version()));
-        assert!(b.has_turn(&offerer));
-        let third = a.take_turn(&ask("s", 3)).await.unwrap();
-        b.host_moved(&HintedHost::of("h", third.version()));
-        assert!(!b.has_turn(&offerer));
+        b.hosts.host_moved(&HintedHost::of("h", first.version()));
+        assert!(b.hosts.has_turn(&offerer));
+        let third = a.hosts.take_turn(&ask("s", 3)).await.unwrap();
+        b.hosts.host_moved(&HintedHost::of("h", third.version()));
+        assert!(!b.hosts.has_turn(&offerer));
     }
 
     #[tokio::test]
     async fn a_turn_knows_of_jobs_in_an_answer_that_was_not_read() {
-        let (_data, a) = core().await;
-        let b = core_beside(&a);
-        let first = a.take_turn(&ask("s", 1)).await.unwrap();
+        let (_data, a) = flows().await;
+        let b = flows_beside(&a);
+        let first = a.hosts.take_turn(&ask("s", 1)).await.unwrap();
         assert!(!first.has_unread(0));
-        a.keep_turn(&first, &[JobId::new(7)]).await.unwrap();
+        a.hosts.keep_turn(&first, &[JobId::new(7)]).await.unwrap();
         for n in 2..=3 {
-            let later = b.take_turn(&ask("s", n)).await.unwrap();
+            let later = b.hosts.take_turn(&ask("s", n)).await.unwrap();
             assert!(later.has_unread(0) && !later.has_unread(1), "{n}");
         }
-        let another = a.take_turn(&ask("t", 1)).await.unwrap();
+        let another = a.hosts.take_turn(&ask("t", 1)).await.unwrap();
         assert!(!another.has_unread(0));
     }
 
     /// The document named all that the host ever had, and each request read all of it.
     #[tokio::test]
     async fn what_is_over_is_not_named_any_more_though_each_request_comes_to_another_replica() {
-        let (_data, a) = core().await;
-        let b = core_beside(&a);
-        let first = a.take_turn(&ask("s", 1)).await.unwrap();
-        a.keep_turn(&first, &[JobId::new(7)]).await.unwrap();
-        let second = b.take_turn(&ask("s", 2)).await.unwrap();
+        let (_data, a) = flows().await;
+        let b = flows_beside(&a);
+        let first = a.hosts.take_turn(&ask("s", 1)).await.unwrap();
+        a.hosts.keep_turn(&first, &[JobId::new(7)]).await.unwrap();
+        let second = b.hosts.take_turn(&ask("s", 2)).await.unwrap();
         assert_eq!(second.jobs(), [JobId::new(7)]);
         // It was looked at, and is over.
-        b.keep_turn(&second, &[JobId::new(8)]).await.unwrap();
-        let third = a.take_turn(&ask("s", 3)).await.unwrap();
+        b.hosts.keep_turn(&second, &[JobId::new(8)]).await.unwrap();
+        let third = a.hosts.take_turn(&ask("s", 3)).await.unwrap();
         assert_eq!(third.jobs(), [JobId::new(8)]);
     }
 
     #[tokio::test]
     async fn a_repeated_request_takes_over_and_the_first_call_hands_nothing_out() {
-        let (_data, a) = core().await;
-        let b = core_beside(&a);
-        let first = a.take_turn(&ask("s", 1)).await.unwrap();
-        let again = b.take_turn(&ask("s", 1)).await.unwrap();
-        assert!(a.keep_turn(&first, &[JobId::new(7)]).await.is_err());
-        b.keep_turn(&again, &[JobId::new(7)]).await.unwrap();
+        let (_data, a) = flows().await;
+        let b = flows_beside(&a);
+        let first = a.hosts.take_turn(&ask("s", 1)).await.unwrap();
+        let again = b.hosts.take_turn(&ask("s", 1)).await.unwrap();
+        assert!(a.hosts.keep_turn(&first, &[JobId::new(7)]).await.is_err());
+        b.hosts.keep_turn(&again, &[JobId::new(7)]).await.unwrap();
     }
 
     /// Each took the host from the other, and with it the jobs of both.
@@ -371,92 +373,115 @@ mod tests {
             instance.clone_into(&mut ask.host.instance);
             ask
         };
-        let (_data, a) = core().await;
-        let b = core_beside(&a);
-        a.take_turn(&of("x", "s", 1)).await.unwrap();
-        for core in [&a, &b] {
-            let refused = core.take_turn(&of("y", "t", 1)).await.unwrap_err();
+        let (_data, a) = flows().await;
+        let b = flows_beside(&a);
+        a.hosts.take_turn(&of("x", "s", 1)).await.unwrap();
+        for flows in [&a, &b] {
+            let refused = flows.hosts.take_turn(&of("y", "t", 1)).await.unwrap_err();
             assert_eq!(refused.body().code, ErrorCode::HostConflict);
         }
-        assert!(!a.take_turn(&of("x", "s", 2)).await.unwrap().new_session);
-        let again = b.take_turn(&of("x", "u", 1)).await.unwrap();
+        assert!(
+            !a.hosts
+                .take_turn(&of("x", "s", 2))
+                .await
+                .unwrap()
+                .new_session
+        );
+        let again = b.hosts.take_turn(&of("x", "u", 1)).await.unwrap();
         assert!(again.new_session, "an agent that started anew");
         // What was known here is old by now.
-        a.take_turn(&of("x", "u", 2)).await.unwrap();
-        assert!(a.take_turn(&ask("v", 1)).await.is_ok(), "an older agent");
-        assert!(b.take_turn(&of("y", "w", 1)).await.is_ok());
+        a.hosts.take_turn(&of("x", "u", 2)).await.unwrap();
+        assert!(
+            a.hosts.take_turn(&ask("v", 1)).await.is_ok(),
+            "an older agent"
+        );
+        assert!(b.hosts.take_turn(&of("y", "w", 1)).await.is_ok());
     }
 
     /// It waited to its end, was given jobs meanwhile, and they went back.
     #[tokio::test]
     async fn a_request_that_is_repeated_elsewhere_waits_no_longer() {
-        let (_data, a) = core().await;
-        let b = core_beside(&a);
+        let (_data, a) = flows().await;
+        let b = flows_beside(&a);
         let mut long = ask("s", 1);
         long.wait_s = 600;
         let at_a = Arc::clone(&a);
-        let waits = a.tasks.spawn(async move { at_a.consume(long).await });
-        until(&a, "a request that waits", || {
-            a.requests.waiters.count() == 1
-        })
-        .await;
-        let again = b.take_turn(&ask("s", 1)).await.unwrap();
-        a.host_moved(&HintedHost::of("h", again.version()));
+        let waits = a
+            .ctx
+            .tasks
+            .spawn(async move { at_a.hosts.consume(long).await });
+        until(&a, "a request that waits", || a.jobs.waiters.count() == 1).await;
+        let again = b.hosts.take_turn(&ask("s", 1)).await.unwrap();
+        a.hosts.host_moved(&HintedHost::of("h", again.version()));
         assert!(waits.await.unwrap().unwrap().jobs.is_empty());
-        assert_eq!(a.requests.waiters.count(), 0);
+        assert_eq!(a.jobs.waiters.count(), 0);
     }
 
     #[tokio::test]
     async fn a_late_request_of_an_earlier_session_is_refused() {
-        let (_data, a) = core().await;
-        a.take_turn(&ask("old", 5)).await.unwrap();
-        assert!(a.take_turn(&ask("new", 1)).await.unwrap().new_session);
-        let refused = a.take_turn(&ask("old", 6)).await.unwrap_err();
+        let (_data, a) = flows().await;
+        a.hosts.take_turn(&ask("old", 5)).await.unwrap();
+        assert!(a.hosts.take_turn(&ask("new", 1)).await.unwrap().new_session);
+        let refused = a.hosts.take_turn(&ask("old", 6)).await.unwrap_err();
         assert_eq!(refused.body().code, ErrorCode::SessionOver);
-        a.take_turn(&ask("new", 2)).await.unwrap();
+        a.hosts.take_turn(&ask("new", 2)).await.unwrap();
     }
 
     /// Its turn was long in writing, and meanwhile the next session had got a job. Seed 7710.
     #[tokio::test]
     async fn a_late_request_of_an_earlier_session_takes_no_job_from_the_present_one() {
-        let (_data, a) = core().await;
-        let b = core_beside(&a);
+        let (_data, a) = flows().await;
+        let b = flows_beside(&a);
         let mut late = ask("old", 5);
-        let mut turn = a.take_turn(&late).await.unwrap();
-        b.take_turn(&ask("new", 1)).await.unwrap();
+        let mut turn = a.hosts.take_turn(&late).await.unwrap();
+        b.hosts.take_turn(&ask("new", 1)).await.unwrap();
         let its = JobState {
             host: "h".to_owned(),
             session: "new".to_owned(),
             ..held()
         };
         let job = store_job(&b, its).await;
-        a.observe(&job);
-        let refused = a.reconcile(&mut late, &mut turn).await.unwrap_err();
+        a.jobs.observe(&job);
+        let refused = a.hosts.reconcile(&mut late, &mut turn).await.unwrap_err();
         assert_eq!(refused.body().code, ErrorCode::Conflict);
-        assert_eq!(b.stored_job(job.state.job_id).await.unwrap(), job);
+        assert_eq!(b.jobs.stored_job(job.state.job_id).await.unwrap(), job);
     }
 
     /// A request of an earlier start that was long on its way, and that nobody had heard of.
     #[tokio::test]
     async fn a_session_that_began_before_the_present_one_takes_nothing_while_that_lives() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let began = |ms| uuid::Builder::from_unix_timestamp_millis(ms, &[7; 10]).into_uuid();
         let (old, new) = (began(5_000).to_string(), began(9_000).to_string());
-        core.take_turn(&ask(&new, 1)).await.unwrap();
-        let refused = core.take_turn(&ask(&old, 1)).await.unwrap_err();
+        flows.hosts.take_turn(&ask(&new, 1)).await.unwrap();
+        let refused = flows.hosts.take_turn(&ask(&old, 1)).await.unwrap_err();
         assert_eq!(refused.body().code, ErrorCode::SessionOver);
-        assert!(!core.take_turn(&ask(&new, 2)).await.unwrap().new_session);
+        assert!(
+            !flows
+                .hosts
+                .take_turn(&ask(&new, 2))
+                .await
+                .unwrap()
+                .new_session
+        );
         // A clock that was set back.
         let silent = |present: Option<TurnDoc>| {
-            let alive_ms = core.clock.wall_ms();
+            let alive_ms = flows.ctx.clock.wall_ms();
             let doc = present.map(|present| TurnDoc {
                 alive_ms,
                 ..present
             });
             ready(doc.ok_or(None::<DocError>))
         };
-        core.docs.change("h", silent).await.unwrap();
-        core.lab.host_turns.0.remove("h");
-        assert!(core.take_turn(&ask(&old, 1)).await.unwrap().new_session);
+        flows.ctx.docs.change("h", silent).await.unwrap();
+        flows.hosts.host_turns.0.remove("h");
+        assert!(
+            flows
+                .hosts
+                .take_turn(&ask(&old, 1))
+                .await
+                .unwrap()
+                .new_session
+        );
     }
 }

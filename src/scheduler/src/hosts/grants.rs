@@ -6,29 +6,31 @@ use fairlead_api::{Grant, GrantInput};
 use fairlead_job::{BOOTED, FieldError, Input, JobId, Spec, TboxType, outputs};
 use fairlead_store::JobState;
 
-use crate::{core::Core, jobs::specs::hide_receivers};
+use crate::{hosts::HostFlow, jobs::specs::hide_receivers};
 use fairlead_base::errors::Refusal;
 use fairlead_known::{host_turns::HostTurn, open_requests::KnownClaim};
 use fairlead_lifecycle::attempt::{without_body, without_fields, without_key};
 
-impl Core {
+impl HostFlow {
     /// What the host gets for each of these jobs.
     pub(super) async fn grants(
         self: &Arc<Self>,
         turn: &HostTurn,
         ids: &[JobId],
     ) -> Result<Vec<Grant>, Refusal> {
-        let held = self.still_of(turn.host(), turn.session(), ids);
+        let held = self.dispatching.still_of(turn.host(), turn.session(), ids);
         let wanted: Vec<&JobState> = held.iter().map(|job| &job.state).collect();
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let bodies = match self.specs(&wanted).await {
+        let bodies = match self.jobs.specs(&wanted).await {
             Ok(bodies) => bodies,
             Err(error) => {
                 for job in &held {
                     let claim = KnownClaim::of(&job.state);
-                    self.give_back(&claim, "its body could not be read").await;
+                    self.jobs
+                        .give_back(&claim, "its body could not be read")
+                        .await;
                 }
                 return Err(error.into());
             }
@@ -39,7 +41,7 @@ impl Core {
                 self.put_off(&job.state, without_body).await;
                 continue;
             };
-            if self.sealer.open_secrets(&mut spec).is_err() {
+            if self.ctx.sealer.open_secrets(&mut spec).is_err() {
                 self.put_off(&job.state, without_key).await;
                 continue;
             }
@@ -72,6 +74,7 @@ impl Core {
             attempt: state.attempt,
             claim_token: state.claim_token.clone(),
             job_token: self
+                .ctx
                 .sealer
                 .job_token(state.job_id, state.attempt, &state.claim_token),
             tbox_type: state.tbox_type.as_str().to_owned(),
@@ -81,7 +84,7 @@ impl Core {
             timeout_s: state.timeout_s,
             result_root: state.result_root.clone(),
             stop_when_cut_off: state.stop_when_cut_off,
-            log_delay_ms: self.config.files_in.log_delay_ms(),
+            log_delay_ms: self.ctx.config.files_in.log_delay_ms(),
             inputs,
             outputs,
             job,
@@ -94,8 +97,9 @@ impl Core {
         state: &JobState,
         next: impl Fn(&JobState, u64) -> JobState + Send + Sync,
     ) {
-        let (token, now_ms) = (state.claim_token.clone(), self.clock.wall_ms());
+        let (token, now_ms) = (state.claim_token.clone(), self.ctx.clock.wall_ms());
         let outcome = self
+            .jobs
             .change(state.job_id, |state| {
                 let same = state.claim_token == token && state.stage.is_held();
                 Ok(same.then(|| next(state, now_ms)))

@@ -11,7 +11,7 @@ use fairlead_store::{JobState, Search, StoreError, StoredJob};
 use serde_json::json;
 
 use crate::{
-    core::Core,
+    hosts::HostFlow,
     submission::built_jobs::{BuiltJobs, Ids},
 };
 use fairlead_base::{
@@ -45,7 +45,7 @@ fn is_past(job: &JobState, number: u32, now_ms: u64) -> bool {
     job.stage.is_terminal() && job.end_ms.saturating_add(pause_ms(number)) <= now_ms
 }
 
-impl Core {
+impl HostFlow {
     /// Looks after the suspect hosts: one on which a health check passed is given back, another one gets a health
     /// check when its time has come, if the site has one.
     pub(crate) async fn check_suspects(self: &Arc<Self>) -> Result<(), StoreError> {
@@ -53,7 +53,7 @@ impl Core {
         if hosts.is_empty() {
             return Ok(());
         }
-        for (host, closure) in self.docs.read_some::<Cordon>(&hosts).await? {
+        for (host, closure) in self.ctx.docs.read_some::<Cordon>(&hosts).await? {
             if closure.doc.how != CordonKind::Suspect {
                 continue;
             }
@@ -75,7 +75,7 @@ impl Core {
     ) -> Result<(), Refusal> {
         let closure = &stored.doc;
         let last = match closure.check {
-            Some(check) => self.store.get(&[check.job_id]).await?.pop().flatten(),
+            Some(check) => self.ctx.store.get(&[check.job_id]).await?.pop().flatten(),
             None => None,
         };
         let passed = last.as_ref().filter(|job| has_passed(&job.state, host));
@@ -87,9 +87,9 @@ impl Core {
             return self.is_well(host, stored, job).await;
         }
         let known = self.lab.hosts.get(host).unwrap_or_default();
-        let template = self.config.health_check.as_ref();
+        let template = self.ctx.config.health_check.as_ref();
         let job = template.and_then(|check| check.on(host, &known.kinds, &known.arch));
-        self.sure_of_number().await?;
+        self.peers.sure_of_number().await?;
         let check = self.next_check(closure.check, last.as_ref().map(|job| &job.state));
         let Some((job, check)) = job.zip(check) else {
             return Ok(());
@@ -98,7 +98,7 @@ impl Core {
             return Ok(());
         }
         // What is only read may vanish: the end of the last check, and a check that is still to be made.
-        if !self.are_proven(last.into_iter().collect()).await? {
+        if !self.jobs.are_proven(last.into_iter().collect()).await? {
             return Ok(());
         }
         let closure = Cordon {
@@ -120,13 +120,14 @@ impl Core {
         passed: StoredJob,
     ) -> Result<(), Refusal> {
         let job = passed.state.job_id;
-        if !self.are_proven(vec![passed]).await? {
+        if !self.jobs.are_proven(vec![passed]).await? {
             return Ok(());
         }
         if self.write_closure(host, Some(stored), None).await? {
             tracing::info!(host, job_id = %job, "the suspect host passed its health check and gets jobs again");
             let detail = json!({ "job_id": job.to_string() });
-            self.audit(&self.config.replica, "host.passed", host, detail);
+            self.ctx
+                .audit(&self.ctx.config.replica, "host.passed", host, detail);
         }
         Ok(())
     }
@@ -141,19 +142,19 @@ impl Core {
             limit: PASSED_MAX,
             ..Search::default()
         };
-        let mut passed = self.store.search(&search).await?.jobs.into_iter();
+        let mut passed = self.ctx.store.search(&search).await?.jobs.into_iter();
         Ok(passed.find(|job| job.state.dispatch_ms >= since_ms))
     }
 
     /// The health check to be made now; `None`: the last one is still on, or too fresh.
     fn next_check(&self, last: Option<Check>, job: Option<&JobState>) -> Option<Check> {
         let new = |number| Check {
-            job_id: self.next_id(),
+            job_id: self.peers.next_id(),
             number,
         };
         match (last, job) {
             (None, _) => Some(new(1)),
-            (Some(last), Some(job)) => is_past(job, last.number, self.clock.wall_ms())
+            (Some(last), Some(job)) => is_past(job, last.number, self.ctx.clock.wall_ms())
                 .then(|| new(last.number.saturating_add(1))),
             // Whoever wrote it down did not get so far as to make it.
             (Some(last), None) => Some(last),
@@ -166,13 +167,16 @@ impl Core {
         check: Check,
         job: Spec,
     ) -> Result<(), Refusal> {
-        let made = self.make_job_of(job, Who::health_checks(), check.job_id);
+        let made = self
+            .submission
+            .make_job_of(job, Who::health_checks(), check.job_id);
         let made = BuiltJobs::from(vec![made]);
-        let outcomes = self.create(made, Ids::WrittenDown).await;
+        let outcomes = self.submission.create(made, Ids::WrittenDown).await;
         for outcome in outcomes {
             let id = outcome?.state.job_id.to_string();
             let detail = json!({ "job_id": id, "number": check.number });
-            self.audit(&self.config.replica, "host.check", host, detail);
+            self.ctx
+                .audit(&self.ctx.config.replica, "host.check", host, detail);
         }
         Ok(())
     }
@@ -186,9 +190,10 @@ mod tests {
     use fairlead_job::{JobFields, JobId, SiteDefaults, TboxType};
 
     use super::*;
+    use crate::flows::Flows;
     use crate::{
         Clock, Config, Pause,
-        testing::{core_beside, core_over, embedded, state, store_job},
+        testing::{embedded, flows_beside, flows_over, state, store_job},
     };
     use fairlead_base::health_check::HealthCheck;
     use fairlead_known::hosts::Host;
@@ -214,44 +219,51 @@ mod tests {
     }
 
     /// A replica on whose lab host h is suspect.
-    async fn lab(health_check: Option<HealthCheck>) -> (tempfile::TempDir, Arc<Core>) {
+    async fn lab(health_check: Option<HealthCheck>) -> (tempfile::TempDir, Arc<Flows>) {
         let data = tempfile::tempdir().unwrap();
         let config = Config {
             health_check,
             ..Config::embedded(data.path().to_owned())
         };
         let clock = Clock::simulated(START_MS, Arc::new(Pause::default()));
-        let core = core_over(embedded(&data), config, clock);
-        core.close_host("h", CordonKind::Suspect, "it failed", "r1")
+        let flows = flows_over(embedded(&data), config, clock);
+        flows
+            .hosts
+            .close_host("h", CordonKind::Suspect, "it failed", "r1")
             .await
             .unwrap();
-        (data, knows_h(core))
+        (data, knows_h(flows))
     }
 
-    fn knows_h(core: Arc<Core>) -> Arc<Core> {
+    fn knows_h(flows: Arc<Flows>) -> Arc<Flows> {
         let known = host(&[TboxType::Dc]);
-        core.lab.hosts.update("h", |host| *host = known).unwrap();
-        core
+        flows
+            .hosts
+            .lab
+            .hosts
+            .update("h", |host| *host = known)
+            .unwrap();
+        flows
     }
 
-    async fn look(core: &Arc<Core>) -> Option<Cordon> {
-        core.reload_closures().await.unwrap();
-        core.check_suspects().await.unwrap();
-        core.lab.cordons.of("h")
+    async fn look(flows: &Arc<Flows>) -> Option<Cordon> {
+        flows.hosts.reload_closures().await.unwrap();
+        flows.hosts.check_suspects().await.unwrap();
+        flows.hosts.lab.cordons.of("h")
     }
 
-    async fn checks(core: &Core) -> Vec<StoredJob> {
+    async fn checks(flows: &Flows) -> Vec<StoredJob> {
         let search = Search {
             accounts: vec![HEALTH_CHECK.to_owned()],
             limit: 100,
             ..Search::default()
         };
-        core.store.search(&search).await.unwrap().jobs
+        flows.ctx.store.search(&search).await.unwrap().jobs
     }
 
     /// The host has the job, and it ends so.
-    async fn end(core: &Arc<Core>, job: JobId, health: Health) {
-        let now_ms = core.clock.wall_ms();
+    async fn end(flows: &Arc<Flows>, job: JobId, health: Health) {
+        let now_ms = flows.ctx.clock.wall_ms();
         for is_over in [false, true] {
             let next = |state: &JobState| {
                 let held = JobState {
@@ -263,37 +275,37 @@ mod tests {
                 let over = || ended(state, Stage::Finish, health, now_ms, "");
                 Ok(Some(if is_over { over() } else { held }))
             };
-            core.change(job, next).await.unwrap();
+            flows.jobs.change(job, next).await.unwrap();
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_suspect_host_is_tried_out_until_it_passes_whoever_looks() {
         let template = json!({"suite": "selftest", "script": "true", "testbox": "hw", "arch": "x"});
-        let (_data, core) = lab(Some(check_of(template))).await;
-        let other = knows_h(core_beside(&core));
+        let (_data, flows) = lab(Some(check_of(template))).await;
+        let other = knows_h(flows_beside(&flows));
         let both = async || {
-            look(&core).await;
+            look(&flows).await;
             look(&other).await
         };
         both().await;
         let first = both().await.and_then(|closure| closure.check).unwrap();
-        let [made] = <[_; 1]>::try_from(checks(&core).await).unwrap();
+        let [made] = <[_; 1]>::try_from(checks(&flows).await).unwrap();
         assert_eq!((made.state.job_id, first.number), (first.job_id, 1));
         assert_eq!(made.state.host_keys, ["dc.riscv64@h"]);
-        end(&core, first.job_id, Health::Fail).await;
+        end(&flows, first.job_id, Health::Fail).await;
         tokio::time::advance(Duration::from_millis(PAUSE_FIRST_MS - 1)).await;
         both().await;
-        assert_eq!(checks(&core).await.len(), 1, "not yet");
+        assert_eq!(checks(&flows).await.len(), 1, "not yet");
         tokio::time::advance(Duration::from_millis(1)).await;
         both().await;
         let second = both().await.and_then(|closure| closure.check).unwrap();
-        assert_eq!((checks(&core).await.len(), second.number), (2, 2));
+        assert_eq!((checks(&flows).await.len(), second.number), (2, 2));
         end(&other, second.job_id, Health::Success).await;
         assert_eq!(both().await, None, "given back");
         both().await;
-        assert_eq!(checks(&core).await.len(), 2);
-        let open = core_beside(&core);
+        assert_eq!(checks(&flows).await.len(), 2);
+        let open = flows_beside(&flows);
         assert_eq!(look(&open).await, None, "for everybody");
     }
 
@@ -306,71 +318,78 @@ mod tests {
             ..Config::embedded(data.path().to_owned())
         };
         let clock = Clock::simulated(START_MS, Arc::new(Pause::default()));
-        let core = knows_h(core_over(Arc::clone(&store) as _, config, clock));
-        core.close_host("h", CordonKind::Suspect, "it failed", "r1")
+        let flows = knows_h(flows_over(Arc::clone(&store) as _, config, clock));
+        flows
+            .hosts
+            .close_host("h", CordonKind::Suspect, "it failed", "r1")
             .await
             .unwrap();
-        let check = look(&core).await.and_then(|closure| closure.check).unwrap();
-        let mut vanishing = core.stored_job(check.job_id).await.unwrap();
+        let check = look(&flows)
+            .await
+            .and_then(|closure| closure.check)
+            .unwrap();
+        let mut vanishing = flows.jobs.stored_job(check.job_id).await.unwrap();
         vanishing.state = ended(&vanishing.state, Stage::Finish, Health::Success, 5, "");
         vanishing.state.host = "h".to_owned();
         vanishing.version.seq_no += 1;
         store.show(Some(vanishing));
-        assert!(look(&core).await.is_some());
+        assert!(look(&flows).await.is_some());
         store.show(None);
-        end(&core, check.job_id, Health::Success).await;
-        assert_eq!(look(&core).await, None);
+        end(&flows, check.job_id, Health::Success).await;
+        assert_eq!(look(&flows).await, None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn no_health_check_waits_for_a_host_that_is_gone() {
         let template = check_of(json!({"script": "true"}));
-        let (_data, core) = lab(Some(template.clone())).await;
-        let state = async |core: &Core| checks(core).await.remove(0).state;
-        look(&core).await;
-        assert_eq!(state(&core).await.stage, Stage::Submit);
-        core.forget_documents("h", |_| false).await.unwrap();
-        let ended = state(&core).await;
+        let (_data, flows) = lab(Some(template.clone())).await;
+        let state = async |flows: &Flows| checks(flows).await.remove(0).state;
+        look(&flows).await;
+        assert_eq!(state(&flows).await.stage, Stage::Submit);
+        flows.hosts.forget_documents("h", |_| false).await.unwrap();
+        let ended = state(&flows).await;
         assert_eq!(
             (ended.stage, ended.reason.as_str()),
             (Stage::Cancel, "host h is gone")
         );
         // A replica made it that did not know that the machine retired.
-        let (_data, core) = lab(Some(template)).await;
-        look(&core).await;
-        core.end_stray_checks().await.unwrap();
-        assert_eq!(state(&core).await.stage, Stage::Submit, "it is there");
-        assert!(core.retire_host("h").await.unwrap());
-        core.end_stray_checks().await.unwrap();
-        assert_eq!(state(&core).await.stage, Stage::Cancel);
+        let (_data, flows) = lab(Some(template)).await;
+        look(&flows).await;
+        flows.hosts.end_stray_checks().await.unwrap();
+        assert_eq!(state(&flows).await.stage, Stage::Submit, "it is there");
+        assert!(flows.hosts.retire_host("h").await.unwrap());
+        flows.hosts.end_stray_checks().await.unwrap();
+        assert_eq!(state(&flows).await.stage, Stage::Cancel);
         tokio::time::advance(Duration::from_millis(PAUSE_FIRST_MS)).await;
-        look(&core).await;
-        assert_eq!(checks(&core).await.len(), 1, "a machine that retired");
+        look(&flows).await;
+        assert_eq!(checks(&flows).await.len(), 1, "a machine that retired");
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_a_replica_that_died_began_another_one_ends() {
-        let (_data, core) = lab(Some(check_of(json!({"script": "true"})))).await;
+        let (_data, flows) = lab(Some(check_of(json!({"script": "true"})))).await;
         let check = Check {
-            job_id: core.next_id(),
+            job_id: flows.peers.next_id(),
             number: 3,
         };
         let closure = Cordon {
             check: Some(check),
-            ..core.lab.cordons.of("h").unwrap()
+            ..flows.hosts.lab.cordons.of("h").unwrap()
         };
-        let present = core.docs.read("h").await.unwrap();
-        let written = core.write_closure("h", present.as_ref(), Some(closure.clone()));
+        let present = flows.ctx.docs.read("h").await.unwrap();
+        let written = flows
+            .hosts
+            .write_closure("h", present.as_ref(), Some(closure.clone()));
         assert!(written.await.unwrap());
-        assert_eq!(look(&core).await, Some(closure));
-        let made = checks(&core).await;
+        assert_eq!(look(&flows).await, Some(closure));
+        let made = checks(&flows).await;
         let made: Vec<JobId> = made.iter().map(|job| job.state.job_id).collect();
         assert_eq!(made, [check.job_id]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn any_job_of_the_account_that_passes_there_gives_the_host_back() {
-        let (_data, core) = lab(None).await;
+        let (_data, flows) = lab(None).await;
         let passed = async |id: u64, account: &str, host: &str, dispatch_ms: u64| {
             let job = JobState {
                 stage: Stage::Finish,
@@ -381,31 +400,37 @@ mod tests {
                 ready: false,
                 ..state(id)
             };
-            store_job(&core, job).await;
-            look(&core).await.is_none()
+            store_job(&flows, job).await;
+            look(&flows).await.is_none()
         };
         assert!(!passed(1, "user1", "h", START_MS).await, "not the account");
         assert!(!passed(2, HEALTH_CHECK, "g", START_MS).await, "elsewhere");
         assert!(!passed(3, HEALTH_CHECK, "h", START_MS - 1).await, "before");
-        assert_eq!(core.metrics.submitted.get(), 0, "the site has none");
+        assert_eq!(flows.ctx.metrics.submitted.get(), 0, "the site has none");
         assert!(passed(4, HEALTH_CHECK, "h", START_MS).await);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_suspect_host_asks_for_health_checks_alone_and_a_closed_one_for_nothing() {
-        let (_data, core) = lab(None).await;
-        let soon = fairlead_dispatch::Millis(core.clock.now().0 + 10);
-        assert!(core.opens("h", soon).await);
-        assert_eq!(core.served_accounts("h"), [HEALTH_CHECK]);
-        let (offer, _told) = core.waiter_of("h");
-        let is_outdated = || core.is_outdated(&core.requests.waiters.get(offer).unwrap());
+        let (_data, flows) = lab(None).await;
+        let soon = fairlead_dispatch::Millis(flows.ctx.clock.now().0 + 10);
+        assert!(flows.hosts.opens("h", soon).await);
+        assert_eq!(flows.placement.served_accounts("h"), [HEALTH_CHECK]);
+        let (offer, _told) = flows.hosts.waiter_of("h");
+        let is_outdated = || {
+            flows
+                .placement
+                .is_outdated(&flows.jobs.waiters.get(offer).unwrap())
+        };
         assert!(!is_outdated());
-        core.close_host("h", CordonKind::Cordon, "", "root")
+        flows
+            .hosts
+            .close_host("h", CordonKind::Cordon, "", "root")
             .await
             .unwrap();
-        assert!(!core.opens("h", soon).await);
-        core.open_host("h").await.unwrap();
-        assert!(is_outdated() && core.served_accounts("h").is_empty());
+        assert!(!flows.hosts.opens("h", soon).await);
+        flows.hosts.open_host("h").await.unwrap();
+        assert!(is_outdated() && flows.placement.served_accounts("h").is_empty());
     }
 
     #[test]

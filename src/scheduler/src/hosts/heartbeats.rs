@@ -14,7 +14,7 @@ use fairlead_dispatch::Event;
 use fairlead_job::{JobId, Stage, TboxType};
 use fairlead_store::JobState;
 
-use crate::core::Core;
+use crate::hosts::HostFlow;
 use fairlead_base::{
     budget::{Charge, Identity},
     errors::{HostError, JobError, Refusal},
@@ -33,10 +33,10 @@ use fairlead_lifecycle::{attempt::stopped_with, engine_facts::engine_load};
 /// How long a stopped job may take to end by itself, seconds.
 const GRACE_S: u32 = 10;
 
-impl Core {
+impl HostFlow {
     /// Notes what the host says of itself.
     pub(crate) fn meet(&self, ask: &mut WorkRequest, turn: &HostTurn) -> Result<(), Refusal> {
-        let (now, wall_ms) = (self.clock.now(), self.clock.wall_ms());
+        let (now, wall_ms) = (self.ctx.clock.now(), self.ctx.clock.wall_ms());
         ask.host.charge = Some(self.charged(&ask.offerer.host, &ask.host)?);
         self.lab.hosts.update(&ask.offerer.host, |host| {
             ask.host.registered = host.registered.take();
@@ -73,7 +73,7 @@ impl Core {
             .and_then(|host| host.charge.clone());
         match present.filter(|it| *it.whose() == whose && it.amount() == bytes) {
             Some(present) => Ok(present),
-            None => Ok(Arc::new(self.requests.budget.hosts.take(whose, bytes)?)),
+            None => Ok(Arc::new(self.ctx.budget.hosts.take(whose, bytes)?)),
         }
     }
 
@@ -103,7 +103,8 @@ impl Core {
         }
         let (again, over) = ask.split_fitting(again);
         for state in over {
-            self.give_back(&KnownClaim::of(&state), "the host has no room for it")
+            self.jobs
+                .give_back(&KnownClaim::of(&state), "the host has no room for it")
                 .await;
         }
         if again.is_empty() {
@@ -154,21 +155,21 @@ impl Core {
             }
         } else if !same_session {
             if unstarted && ask.is_hw() {
-                let claimed = self.claim_again(id, token, &ask.offerer).await;
+                let claimed = self.dispatching.claim_again(id, token, &ask.offerer).await;
                 return Ok(claimed.map(|changed| changed.after.state));
             }
-            self.lose(id, token, "its host started anew").await;
+            self.jobs.lose(id, token, "its host started anew").await;
         } else if unstarted && state.request == ask.offerer.request {
-            return self.make_sure(state).await;
+            return self.jobs.make_sure(state).await;
         } else if state.request > ask.seen {
             // Its answer was on its way when the host asked.
             ask.set_aside(state);
         } else if unstarted {
             let claim = KnownClaim::of(state);
-            self.give_back(&claim, "the host never took it").await;
+            self.jobs.give_back(&claim, "the host never took it").await;
         } else {
             // It would name one whose last report is not answered.
-            self.lose(id, token, "its host no longer has it").await;
+            self.jobs.lose(id, token, "its host no longer has it").await;
         }
         Ok(None)
     }
@@ -178,8 +179,8 @@ impl Core {
         if ids.is_empty() {
             return Ok(());
         }
-        for stored in self.store.get(&ids).await?.into_iter().flatten() {
-            self.observe(&stored);
+        for stored in self.ctx.store.get(&ids).await?.into_iter().flatten() {
+            self.jobs.observe(&stored);
         }
         Ok(())
     }
@@ -187,6 +188,7 @@ impl Core {
     /// A job goes on under its host's new session.
     async fn adopt(self: &Arc<Self>, id: JobId, token: &str, offerer: &Requester) {
         let outcome = self
+            .jobs
             .change(id, |state| {
                 let same = state.claim_token == token && state.stage.is_held();
                 Ok(same.then(|| JobState {
@@ -212,7 +214,7 @@ impl Core {
             let (given, max) = (beat.running.len(), HELD_MAX);
             return Err(HostError::TooManyHeld { given, max }.into());
         }
-        let (now, wall_ms) = (self.clock.now(), self.clock.wall_ms());
+        let (now, wall_ms) = (self.ctx.clock.now(), self.ctx.clock.wall_ms());
         if self.lab.hosts.get(name).is_some() {
             self.lab.hosts.update(name, |host| {
                 host.seen = Some(now);
@@ -224,8 +226,8 @@ impl Core {
         }
         let stop = self.stop_orders(name, &beat.running).await?;
         Ok(HeartbeatAnswer {
-            lease_ms: self.config.lease_ms,
-            heartbeat_ms: self.config.heartbeat_ms,
+            lease_ms: self.ctx.config.lease_ms,
+            heartbeat_ms: self.ctx.config.heartbeat_ms,
             stop,
             renewed: self.renewed(&beat.running),
         })
@@ -250,13 +252,13 @@ impl Core {
             self.tell_closed();
         }
         let (host, load) = (name.to_owned(), engine_load(load));
-        self.engine.tell(Event::HostLoaded { host, load });
+        self.ctx.engine.tell(Event::HostLoaded { host, load });
         Ok(())
     }
 
     /// The running jobs whose end was put off beyond their own limit.
     pub(crate) fn renewed(&self, running: &[HeldJob]) -> Vec<Renewal> {
-        let now = self.clock.now();
+        let now = self.ctx.clock.now();
         let held = running.iter().filter_map(|held| {
             let live = self.jobs.live.get(held.job_id.parse().ok()?)?;
             let state = &live.stored.state;
@@ -312,12 +314,13 @@ impl Core {
 
     /// A lease that was found lost, and whose loss may not be recorded yet: the host must not be told before.
     async fn lose_known(self: &Arc<Self>, id: JobId, token: &str) -> Result<(), Refusal> {
-        self.lose(id, token, "its host was not heard of in time")
+        self.jobs
+            .lose(id, token, "its host was not heard of in time")
             .await;
-        let stored = self.stored_job(id).await?;
+        let stored = self.jobs.stored_job(id).await?;
         let has = stored.state.stage.is_held() && stored.state.claim_token == token;
         // What is read may vanish.
-        if !has && self.confirm(stored).await?.1 {
+        if !has && self.jobs.confirm(stored).await?.1 {
             return Ok(());
         }
         Err(JobError::LeaseNotEnded(id).into())
@@ -340,9 +343,9 @@ impl Core {
         {
             return Ok(Some(live.stored.state.clone()));
         }
-        let found = self.store.get(&[id]).await?.pop().flatten();
+        let found = self.ctx.store.get(&[id]).await?.pop().flatten();
         Ok(found.and_then(|stored| {
-            self.observe(&stored);
+            self.jobs.observe(&stored);
             Some(stored.state).filter(right)
         }))
     }

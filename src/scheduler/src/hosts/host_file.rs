@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn the_words_of_a_host_file_are_devices_and_facts() {
         let body = json!({
-            "nr_node": 2, "nr_nic": "4", "brand": "Intel(R) Core(TM) i7-4770 CPU @ 3.40GHz",
+            "nr_node": 2, "nr_nic": "4", "brand": "Intel(R) Flows(TM) i7-4770 CPU @ 3.40GHz",
             "cards": ["gpu-a100", "hi1822"],
             "nr_hdd_partitions": 0, "hdd_partitions": "/dev/sda",
             "ssd_partitions": ["/dev/disk/by-id/ata-INTEL-part2"], "nvme_partitions": null,
@@ -94,6 +94,6 @@ mod tests {
         assert_eq!(said("nodes"), ["2"]);
         assert_eq!(said("nics"), ["4"]);
         assert_eq!(said("disk"), ["ssd"]);
-        assert_eq!(said("cpu-model"), ["intel-core-i7-4770"]);
+        assert_eq!(said("cpu-model"), ["intel-flows-i7-4770"]);
     }
 }

@@ -9,26 +9,26 @@ use std::sync::Arc;
 
 use fairlead_api::ConflictView;
 
-use crate::core::Core;
+use crate::hosts::HostFlow;
 use fairlead_base::errors::{HostError, Refusal};
 use fairlead_known::instances::{Holder, MISSED_BEATS, Refused, SHOWN_MS};
 
 /// An open request of an agent: it lives as long as this.
 #[derive(Debug)]
 pub(crate) struct Presence {
-    core: Arc<Core>,
+    flow: Arc<HostFlow>,
     host: String,
     session: String,
 }
 
 impl Drop for Presence {
     fn drop(&mut self) {
-        let now = self.core.clock.now();
-        self.core.lab.instances.end(&self.host, &self.session, now);
+        let now = self.flow.ctx.clock.now();
+        self.flow.instances.end(&self.host, &self.session, now);
     }
 }
 
-impl Core {
+impl HostFlow {
     /// Notes a request of an agent, as long as it is open.
     pub(crate) fn presence(
         self: &Arc<Self>,
@@ -36,9 +36,9 @@ impl Core {
         session: &str,
     ) -> Result<Presence, Refusal> {
         self.lab.hosts.check_room(host)?;
-        self.lab.instances.begin(host, session, self.clock.now());
+        self.instances.begin(host, session, self.ctx.clock.now());
         Ok(Presence {
-            core: Arc::clone(self),
+            flow: Arc::clone(self),
             host: host.to_owned(),
             session: session.to_owned(),
         })
@@ -55,16 +55,15 @@ impl Core {
         if !is_other || holder.instance.is_empty() || instance.is_empty() {
             return Ok(());
         }
-        let patience_ms = self.config.heartbeat_ms.saturating_mul(MISSED_BEATS);
-        let (now, wall_ms) = (self.clock.now(), self.clock.wall_ms());
+        let patience_ms = self.ctx.config.heartbeat_ms.saturating_mul(MISSED_BEATS);
+        let (now, wall_ms) = (self.ctx.clock.now(), self.ctx.clock.wall_ms());
         // A replica that has just begun has heard of nobody yet.
-        let is_new = self.clock.age_ms() < patience_ms;
+        let is_new = self.ctx.clock.age_ms() < patience_ms;
         let asks_elsewhere =
             !holder.is_here && wall_ms < holder.asks_until_ms.saturating_add(patience_ms);
         let lives = is_new
             || asks_elsewhere
             || self
-                .lab
                 .instances
                 .is_heard(host, holder.session, now, patience_ms)
             || wall_ms < self.beat_ms(host).await?.saturating_add(patience_ms);
@@ -81,14 +80,14 @@ impl Core {
             at: now,
             at_ms: wall_ms,
         };
-        self.lab.instances.refused.insert(host.to_owned(), refused);
+        self.instances.refused.insert(host.to_owned(), refused);
         Err(HostError::OtherAgent(host.to_owned()).into())
     }
 
     /// The last instance that was refused, if that is not long ago.
     pub(crate) fn conflict(&self, host: &str) -> Option<ConflictView> {
-        let refused = self.lab.instances.refused.get(host)?;
-        let is_now = self.clock.now().0.saturating_sub(refused.at.0) < SHOWN_MS;
+        let refused = self.instances.refused.get(host)?;
+        let is_now = self.ctx.clock.now().0.saturating_sub(refused.at.0) < SHOWN_MS;
         is_now.then(|| ConflictView {
             instance: refused.instance.clone(),
             at_ms: refused.at_ms,
@@ -103,7 +102,7 @@ mod tests {
     use fairlead_api::ErrorCode;
 
     use super::*;
-    use crate::testing::{core, core_beside};
+    use crate::testing::{flows, flows_beside};
     use fairlead_known::instances::{Instances, SESSIONS_MAX};
 
     fn holder<'a>(instance: &'a str, session: &'a str) -> Holder<'a> {
@@ -132,44 +131,63 @@ mod tests {
 
     #[tokio::test]
     async fn another_instance_is_refused_while_the_first_lives_and_is_shown() {
-        let (_data, core) = core().await;
-        let refused = core.may_take_over("h", holder("a", "s"), "b").await;
+        let (_data, flows) = flows().await;
+        let refused = flows.hosts.may_take_over("h", holder("a", "s"), "b").await;
         assert_eq!(refused.unwrap_err().body().code, ErrorCode::HostConflict);
-        assert_eq!(core.conflict("h").unwrap().instance, "b");
-        assert!(core.conflict("other").is_none());
+        assert_eq!(flows.hosts.conflict("h").unwrap().instance, "b");
+        assert!(flows.hosts.conflict("other").is_none());
         for (has, asks) in [("a", "a"), ("", "b"), ("a", "")] {
-            let allowed = core.may_take_over("h", holder(has, "s"), asks).await;
+            let allowed = flows.hosts.may_take_over("h", holder(has, "s"), asks).await;
             assert!(allowed.is_ok(), "{has:?} {asks:?}");
         }
     }
 
     #[tokio::test]
     async fn another_instance_takes_over_when_no_replica_hears_of_the_first() {
-        let (_data, core) = core().await;
-        let mut config = core.config.clone();
+        let (_data, flows) = flows().await;
+        let mut config = flows.ctx.config.clone();
         // Two heartbeats are over at once.
         config.heartbeat_ms = 0;
-        let a = crate::testing::core_over(Arc::clone(&core.store), config, core.clock.clone());
-        assert!(a.may_take_over("h", holder("a", "s"), "b").await.is_ok());
-        let open = a.presence("h", "s").unwrap();
-        assert!(a.may_take_over("h", holder("a", "s"), "b").await.is_err());
+        let a = crate::testing::flows_over(
+            Arc::clone(&flows.ctx.store),
+            config,
+            flows.ctx.clock.clone(),
+        );
+        assert!(
+            a.hosts
+                .may_take_over("h", holder("a", "s"), "b")
+                .await
+                .is_ok()
+        );
+        let open = a.hosts.presence("h", "s").unwrap();
+        assert!(
+            a.hosts
+                .may_take_over("h", holder("a", "s"), "b")
+                .await
+                .is_err()
+        );
         drop(open);
-        assert!(a.may_take_over("h", holder("a", "s"), "b").await.is_ok());
+        assert!(
+            a.hosts
+                .may_take_over("h", holder("a", "s"), "b")
+                .await
+                .is_ok()
+        );
         let elsewhere = Holder {
             is_here: false,
-            asks_until_ms: a.clock.wall_ms() + 60_000,
+            asks_until_ms: a.ctx.clock.wall_ms() + 60_000,
             ..holder("a", "s")
         };
-        assert!(a.may_take_over("h", elsewhere, "b").await.is_err());
+        assert!(a.hosts.may_take_over("h", elsewhere, "b").await.is_err());
     }
 
     #[tokio::test]
     async fn what_another_replica_hears_of_a_running_job_counts() {
-        let (_data, a) = core().await;
-        let b = core_beside(&a);
-        assert_eq!(b.beat_ms("h").await.unwrap(), 0);
+        let (_data, a) = flows().await;
+        let b = flows_beside(&a);
+        assert_eq!(b.hosts.beat_ms("h").await.unwrap(), 0);
         let held = [(fairlead_job::JobId::new(7), "t".to_owned())];
-        a.renew("h", &held).await.unwrap();
-        assert!(b.beat_ms("h").await.unwrap() > 0);
+        a.hosts.renew("h", &held).await.unwrap();
+        assert!(b.hosts.beat_ms("h").await.unwrap() > 0);
     }
 }

@@ -14,7 +14,7 @@ use fairlead_job::JobId;
 use fairlead_store::{JobState, StoreError};
 use serde_json::json;
 
-use crate::{core::Core, jobs::time_limits::Passed};
+use crate::{hosts::HostFlow, jobs::time_limits::Passed};
 use fairlead_base::{errors::Refusal, storage::small_doc::DocError};
 use fairlead_known::leases::{Held, LOST_MAX, LeaseDoc};
 use fairlead_lifecycle::attempt::BOOT_SESSION;
@@ -24,7 +24,7 @@ const LOOKS: u64 = 12;
 /// Shortest and longest time between looks, ms.
 const LOOK_MS: std::ops::RangeInclusive<u64> = 100..=5_000;
 
-impl Core {
+impl HostFlow {
     /// Renews the leases of these jobs for all replicas. Answers the tokens of those that were lost before:
     /// the host must stop them.
     ///
@@ -38,8 +38,8 @@ impl Core {
         if held.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let memory = &self.lab.renewals.0;
-        let known = self.lab.renewals.known(host);
+        let memory = &self.renewals.0;
+        let known = self.renewals.known(host);
         let believed = known.as_ref().map(|known| known.doc.clone());
         let next = |present: Option<LeaseDoc>| {
             let is_news = present != believed;
@@ -60,16 +60,17 @@ impl Core {
             ready(Ok::<_, DocError>(self.lease_doc(jobs, lost)))
         };
         let renewed = self
+            .ctx
             .docs
             .change_known(host, known, Some(memory), next)
             .await?;
-        self.renew_named(host, &renewed.doc, self.clock.now());
+        self.renew_named(host, &renewed.doc, self.ctx.clock.now());
         Ok(renewed.doc.lost.into_iter().collect())
     }
 
     /// When a replica heard last of jobs that the host has, UTC epoch ms; 0: never.
     pub(crate) async fn beat_ms(&self, host: &str) -> Result<u64, DocError> {
-        let known = self.docs.read::<LeaseDoc>(host).await?;
+        let known = self.ctx.docs.read::<LeaseDoc>(host).await?;
         Ok(known.map_or(0, |known| known.doc.beat_ms))
     }
 
@@ -80,31 +81,31 @@ impl Core {
         LeaseDoc {
             jobs,
             lost,
-            replica: self.config.replica.clone(),
-            beat_ms: self.clock.wall_ms(),
+            replica: self.ctx.config.replica.clone(),
+            beat_ms: self.ctx.clock.wall_ms(),
         }
     }
 
     /// Time between two looks at leases, ms.
     fn look_ms(&self) -> u64 {
-        (self.config.lease_ms / LOOKS).clamp(*LOOK_MS.start(), *LOOK_MS.end())
+        (self.ctx.config.lease_ms / LOOKS).clamp(*LOOK_MS.start(), *LOOK_MS.end())
     }
 
     /// Looks after leases and limits until the replica stops.
     pub(crate) async fn watch_leases(self: Arc<Self>) {
         let look_ms = self.look_ms();
         // A look that comes later than this means that this process was paused.
-        let late_ms = look_ms.saturating_add(self.config.lease_ms / 4);
-        let mut last = self.clock.now();
+        let late_ms = look_ms.saturating_add(self.ctx.config.lease_ms / 4);
+        let mut last = self.ctx.clock.now();
         let look = Duration::from_millis(look_ms);
-        let pause = || self.tasks.until_draining(self.clock.sleep(look));
+        let pause = || self.ctx.tasks.until_draining(self.ctx.clock.sleep(look));
         while pause().await.is_some() {
             let read = self.read_renewals().await;
             self.tell_of_hosts_back();
-            let now = self.clock.now();
+            let now = self.ctx.clock.now();
             let gap = now.0.saturating_sub(last.0);
             last = now;
-            if gap > late_ms || read.is_err() || !self.store.health().is_well() {
+            if gap > late_ms || read.is_err() || !self.ctx.store.health().is_well() {
                 self.jobs.live.forgive(gap);
                 continue;
             }
@@ -116,10 +117,10 @@ impl Core {
 
     /// Takes in what other replicas heard.
     async fn read_renewals(&self) -> Result<(), StoreError> {
-        let docs = self.docs.list::<LeaseDoc>().await?;
-        let now = self.clock.now();
+        let docs = self.ctx.docs.list::<LeaseDoc>().await?;
+        let now = self.ctx.clock.now();
         for (host, known) in docs {
-            if self.lab.renewals.is_news(&host, &known) {
+            if self.renewals.is_news(&host, &known) {
                 self.renew_named(&host, &known.doc, now);
             }
         }
@@ -128,19 +129,21 @@ impl Core {
 
     /// Notes that a host with jobs was lost, once.
     fn tell_of_lost_host(&self, host: &str, silent_ms: u64) {
-        if self.lab.lost.lost(host, self.clock.wall_ms()) {
+        if self.lost.lost(host, self.ctx.clock.wall_ms()) {
             let detail = json!({ "silent_s": silent_ms / 1000 });
-            self.audit(&self.config.replica, "host.lost", host, detail);
+            self.ctx
+                .audit(&self.ctx.config.replica, "host.lost", host, detail);
         }
     }
 
     /// Notes which lost hosts asked for work since, this replica or, in a new session, another one.
     fn tell_of_hosts_back(&self) {
         let heard_ms = |host: &str| self.lab.hosts.get(host).map_or(0, |known| known.seen_ms);
-        for (host, lost_ms) in self.lab.lost.back(heard_ms) {
-            let away_s = self.clock.wall_ms().saturating_sub(lost_ms) / 1000;
+        for (host, lost_ms) in self.lost.back(heard_ms) {
+            let away_s = self.ctx.clock.wall_ms().saturating_sub(lost_ms) / 1000;
             let detail = json!({ "away_s": away_s });
-            self.audit(&self.config.replica, "host.back", &host, detail);
+            self.ctx
+                .audit(&self.ctx.config.replica, "host.back", &host, detail);
         }
     }
 
@@ -157,14 +160,14 @@ impl Core {
         };
         let state = &live.stored.state;
         let silent_ms = self.silent_ms(id);
-        if silent_ms > self.config.lease_ms && !state.session.starts_with(BOOT_SESSION) {
+        if silent_ms > self.ctx.config.lease_ms && !state.session.starts_with(BOOT_SESSION) {
             let reason = format!(
                 "host {} was not heard of for {} s",
                 state.host,
                 silent_ms / 1000
             );
             match self.mark_lost(state).await {
-                Ok(true) if self.lose_silent(state, &reason).await => {
+                Ok(true) if self.jobs.lose_silent(state, &reason).await => {
                     self.tell_of_lost_host(&state.host, silent_ms);
                 }
                 Ok(true) => self.unmark_lost(state).await,
@@ -173,30 +176,32 @@ impl Core {
             }
             return;
         }
-        let passed = Passed::of(&live, self.clock.now());
+        let passed = Passed::of(&live, self.ctx.clock.now());
         if passed.is_due(state) {
-            self.time_out(state.job_id, &state.claim_token, passed)
+            self.jobs
+                .time_out(state.job_id, &state.claim_token, passed)
                 .await;
         }
     }
 
     /// How long nothing was heard of a job's agent, ms; 0: no agent has it, as far as is known.
     fn silent_ms(&self, id: JobId) -> u64 {
-        let now = self.clock.now();
+        let now = self.ctx.clock.now();
         let live = self.jobs.live.get(id);
         live.map_or(0, |live| now.0.saturating_sub(live.renewed.0))
     }
 
     /// Takes back that the lease is lost: its job was reported of meanwhile.
     async fn unmark_lost(&self, state: &JobState) {
-        let known = self.lab.renewals.known(&state.host);
+        let known = self.renewals.known(&state.host);
         let next = |present: Option<LeaseDoc>| {
             let LeaseDoc { jobs, mut lost, .. } = present.unwrap_or_default();
             lost.retain(|token| *token != state.claim_token);
             ready(Ok::<_, DocError>(self.lease_doc(jobs, lost)))
         };
-        let memory = &self.lab.renewals.0;
+        let memory = &self.renewals.0;
         let written = self
+            .ctx
             .docs
             .change_known(&state.host, known, Some(memory), next);
         if let Err(error) = written.await {
@@ -209,17 +214,17 @@ impl Core {
     async fn mark_lost(&self, state: &JobState) -> Result<bool, DocError> {
         let host = &state.host;
         // Lists lag behind: the last word is read in real time.
-        let found = self.docs.read::<LeaseDoc>(host).await?;
+        let found = self.ctx.docs.read::<LeaseDoc>(host).await?;
         if let Some(found) = &found
-            && self.lab.renewals.is_news(host, found)
+            && self.renewals.is_news(host, found)
         {
-            self.renew_named(host, &found.doc, self.clock.now());
+            self.renew_named(host, &found.doc, self.ctx.clock.now());
             if found.doc.jobs.contains(&state.job_id) {
                 return Ok(false);
             }
         }
         // So was its own renewal, if it came while that was read: it is no news.
-        if self.silent_ms(state.job_id) <= self.config.lease_ms {
+        if self.silent_ms(state.job_id) <= self.ctx.config.lease_ms {
             return Ok(false);
         }
         let doc = found.as_ref().map(|found| found.doc.clone());
@@ -231,8 +236,8 @@ impl Core {
         // Once: somebody else who wrote it may have renewed. The next look knows.
         let mut doc = Some(self.lease_doc(jobs, lost));
         let next = |_| ready(doc.take().ok_or(None::<DocError>));
-        let memory = &self.lab.renewals.0;
-        let written = self.docs.change_known(host, found, Some(memory), next);
+        let memory = &self.renewals.0;
+        let written = self.ctx.docs.change_known(host, found, Some(memory), next);
         Ok(written.await.is_ok())
     }
 }
@@ -243,7 +248,7 @@ mod tests {
     use fairlead_store::JobState;
 
     use super::*;
-    use crate::testing::{core, core_beside, noted, sight_at, state, store_job};
+    use crate::testing::{flows, flows_beside, noted, sight_at, state, store_job};
 
     fn held(n: u64, token: &str) -> JobState {
         JobState {
@@ -256,18 +261,18 @@ mod tests {
 
     #[tokio::test]
     async fn what_one_replica_hears_renews_the_job_at_the_others() {
-        let (_data, a) = core().await;
-        let b = core_beside(&a);
+        let (_data, a) = flows().await;
+        let b = flows_beside(&a);
         let job = store_job(&a, held(5, "t")).await;
         let (id, long_ago) = (job.state.job_id, Millis(1));
         b.jobs.live.put(job.clone(), sight_at(long_ago));
         let held = [(id, "t".to_owned())];
-        assert!(a.renew("h", &held).await.unwrap().is_empty());
-        b.read_renewals().await.unwrap();
+        assert!(a.hosts.renew("h", &held).await.unwrap().is_empty());
+        b.hosts.read_renewals().await.unwrap();
         let renewed = b.jobs.live.get(id).unwrap().renewed;
         assert!(renewed > long_ago);
         b.jobs.live.put(job, sight_at(long_ago));
-        b.read_renewals().await.unwrap();
+        b.hosts.read_renewals().await.unwrap();
         assert_eq!(
             b.jobs.live.get(id).unwrap().renewed,
             long_ago,
@@ -277,17 +282,23 @@ mod tests {
 
     #[tokio::test]
     async fn a_lost_host_is_told_of_once_and_when_it_is_back() {
-        let (_data, core) = core().await;
-        let seen_ms = core.clock.wall_ms();
-        let hear = |at_ms: u64| core.lab.hosts.update("h", |host| host.seen_ms = at_ms);
+        let (_data, flows) = flows().await;
+        let seen_ms = flows.ctx.clock.wall_ms();
+        let hear = |at_ms: u64| {
+            flows
+                .hosts
+                .lab
+                .hosts
+                .update("h", |host| host.seen_ms = at_ms)
+        };
         hear(seen_ms).unwrap();
-        core.tell_of_lost_host("h", 61_000);
-        core.tell_of_lost_host("h", 62_000);
-        core.tell_of_hosts_back();
+        flows.hosts.tell_of_lost_host("h", 61_000);
+        flows.hosts.tell_of_lost_host("h", 62_000);
+        flows.hosts.tell_of_hosts_back();
         hear(seen_ms + 3_600_000).unwrap();
-        core.tell_of_hosts_back();
-        core.tell_of_hosts_back();
-        let mut events = noted(&core, 2).await;
+        flows.hosts.tell_of_hosts_back();
+        flows.hosts.tell_of_hosts_back();
+        let mut events = noted(&flows, 2).await;
         events.sort_by(|a, b| b.what.cmp(&a.what));
         let told: Vec<(&str, &str)> = events
             .iter()
@@ -300,62 +311,65 @@ mod tests {
     /// The look at leases had begun; the renewal of the same replica was no news to it.
     #[tokio::test]
     async fn a_lease_that_this_replica_renewed_meanwhile_is_not_lost() {
-        let (_data, core) = core().await;
-        let job = store_job(&core, held(5, "t")).await;
-        core.jobs.live.put(job.clone(), sight_at(Millis(1)));
+        let (_data, flows) = flows().await;
+        let job = store_job(&flows, held(5, "t")).await;
+        flows.jobs.live.put(job.clone(), sight_at(Millis(1)));
         let named = [(job.state.job_id, "t".to_owned())];
-        core.renew("h", &named).await.unwrap();
-        assert!(!core.mark_lost(&job.state).await.unwrap());
+        flows.hosts.renew("h", &named).await.unwrap();
+        assert!(!flows.hosts.mark_lost(&job.state).await.unwrap());
     }
 
     /// A heartbeat that was long on its way does not name the newest job. Seed 2864.
     #[tokio::test]
     async fn a_late_renewal_keeps_what_another_replica_heard_meanwhile() {
-        let (_data, a) = core().await;
-        let b = core_beside(&a);
+        let (_data, a) = flows().await;
+        let b = flows_beside(&a);
         let first = store_job(&a, held(5, "t5")).await.state.job_id;
         let second = store_job(&a, held(6, "t6")).await;
         let newest = second.state.job_id;
         b.jobs.live.put(second, sight_at(Millis(1)));
         let named = |id, n| (id, format!("t{n}"));
-        b.renew("h", &[named(first, 5)]).await.unwrap();
+        b.hosts.renew("h", &[named(first, 5)]).await.unwrap();
         let both = [named(first, 5), named(newest, 6)];
-        a.renew("h", &both).await.unwrap();
-        b.renew("h", &[named(first, 5)]).await.unwrap();
-        let doc = a.docs.read::<LeaseDoc>("h").await.unwrap().unwrap().doc;
+        a.hosts.renew("h", &both).await.unwrap();
+        b.hosts.renew("h", &[named(first, 5)]).await.unwrap();
+        let doc = a.ctx.docs.read::<LeaseDoc>("h").await.unwrap().unwrap().doc;
         assert_eq!(doc.jobs, [first, newest]);
-        assert!(b.silent_ms(newest) < 1_000);
-        b.renew("h", &[named(first, 5)]).await.unwrap();
-        let doc = a.docs.read::<LeaseDoc>("h").await.unwrap().unwrap().doc;
+        assert!(b.hosts.silent_ms(newest) < 1_000);
+        b.hosts.renew("h", &[named(first, 5)]).await.unwrap();
+        let doc = a.ctx.docs.read::<LeaseDoc>("h").await.unwrap().unwrap().doc;
         assert_eq!(doc.jobs, [first], "once");
     }
 
     /// Seed 447.
     #[tokio::test]
     async fn a_loss_that_was_only_read_is_written_before_it_counts() {
-        let (_data, a) = core().await;
+        let (_data, a) = flows().await;
         let job = store_job(&a, held(5, "t")).await;
         a.jobs.live.put(job.clone(), sight_at(Millis(1)));
-        let mark = a.lease_doc(Vec::new(), vec!["t".to_owned()]);
-        let read = a.docs.put("h", None, Some(&mark)).await.unwrap();
-        assert!(a.mark_lost(&job.state).await.unwrap());
-        let now = a.docs.read::<LeaseDoc>("h").await.unwrap().unwrap();
+        let mark = a.hosts.lease_doc(Vec::new(), vec!["t".to_owned()]);
+        let read = a.ctx.docs.put("h", None, Some(&mark)).await.unwrap();
+        assert!(a.hosts.mark_lost(&job.state).await.unwrap());
+        let now = a.ctx.docs.read::<LeaseDoc>("h").await.unwrap().unwrap();
         assert!(now.version > read);
         assert_eq!(now.doc.lost, ["t"]);
     }
 
     #[tokio::test]
     async fn a_renewal_comes_before_the_loss_or_the_host_is_told() {
-        let (_data, a) = core().await;
-        let b = core_beside(&a);
+        let (_data, a) = flows().await;
+        let b = flows_beside(&a);
         let job = store_job(&a, held(5, "t")).await;
         b.jobs.live.put(job.clone(), sight_at(Millis(1)));
         let named = [(job.state.job_id, "t".to_owned())];
-        a.renew("h", &named).await.unwrap();
-        assert!(!b.mark_lost(&job.state).await.unwrap(), "it was renewed");
+        a.hosts.renew("h", &named).await.unwrap();
+        assert!(
+            !b.hosts.mark_lost(&job.state).await.unwrap(),
+            "it was renewed"
+        );
         b.jobs.live.put(job.clone(), sight_at(Millis(1)));
-        assert!(b.mark_lost(&job.state).await.unwrap(), "not since");
-        let lost = a.renew("h", &named).await.unwrap();
+        assert!(b.hosts.mark_lost(&job.state).await.unwrap(), "not since");
+        let lost = a.hosts.renew("h", &named).await.unwrap();
         assert_eq!(lost.into_iter().collect::<Vec<_>>(), ["t"]);
     }
 }

@@ -18,3 +18,51 @@ pub(crate) mod reservations;
 pub(crate) mod reset;
 mod retire;
 pub(crate) mod work_requests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fairlead_dispatch::OfferKey;
+
+use crate::ctx::Ctx;
+use crate::ctx::Lab;
+use crate::dispatching::DispatchFlow;
+use crate::jobs::JobFlow;
+use crate::peers::PeerFlow;
+use crate::people::PeopleFlow;
+use crate::placement::PlacementFlow;
+use crate::submission::SubmissionFlow;
+use fairlead_known::host_turns::HostTurns;
+use fairlead_known::instances::Instances;
+use fairlead_known::leases::Renewals;
+use fairlead_known::lost_hosts::LostHosts;
+use fairlead_known::unknown_machines::UnknownMachines;
+
+/// Registration, requests for work, heartbeats and leases of hosts.
+#[derive(Debug)]
+pub(crate) struct HostFlow {
+    pub(crate) ctx: Arc<Ctx>,
+    pub(crate) lab: Arc<Lab>,
+    pub(crate) people: Arc<PeopleFlow>,
+    pub(crate) placement: Arc<PlacementFlow>,
+    pub(crate) jobs: Arc<JobFlow>,
+    pub(crate) peers: Arc<PeerFlow>,
+    pub(crate) submission: Arc<SubmissionFlow>,
+    pub(crate) dispatching: Arc<DispatchFlow>,
+    pub(crate) instances: Instances,
+    pub(crate) host_turns: HostTurns,
+    pub(crate) renewals: Renewals,
+    /// Hosts that this replica found lost.
+    pub(crate) lost: LostHosts,
+    /// Machines that asked what to boot and are not registered.
+    pub(crate) unknown: UnknownMachines,
+    /// Key of the next offer.
+    pub(crate) offers: AtomicU64,
+}
+
+impl HostFlow {
+    /// A new offer's key.
+    pub(crate) fn next_offer(&self) -> OfferKey {
+        OfferKey(self.offers.fetch_add(1, Ordering::Relaxed))
+    }
+}

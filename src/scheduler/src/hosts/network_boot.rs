@@ -11,7 +11,7 @@ use fairlead_store::JobState;
 use serde_json::json;
 
 use crate::{
-    core::Core,
+    hosts::HostFlow,
     hosts::{
         boot_script::{self, BootType, JobBoot, arch_of, line},
         initrd,
@@ -53,7 +53,7 @@ pub(crate) struct BootAnswer {
     pub(crate) text: String,
 }
 
-impl Core {
+impl HostFlow {
     /// A box at this address asks what to boot; waits for a job.
     pub(crate) async fn boot(
         self: &Arc<Self>,
@@ -82,10 +82,10 @@ impl Core {
         let Some(grant) = granted.jobs.first_mut() else {
             return Ok(idle());
         };
-        if !self.config.boot_secrets {
+        if !self.ctx.config.boot_secrets {
             Sealer::withhold(&mut grant.job);
         }
-        let files = self.boot_files(&grant.job, &arch).await;
+        let files = self.placement.boot_files(&grant.job, &arch).await;
         // Who boots it as it likes needs no kernel of ours.
         if let Some(problem) = files
             .problem
@@ -126,7 +126,8 @@ impl Core {
                     .get("mac")
                     .filter(|mac| self.lab.hosts.by_mac(mac).is_some());
                 let mut boxes = [Some(self.booting_box(query)), known.map(of_mac)].into_iter();
-                let account = boxes.find_map(|whose| self.sealer.account_of_boot(token, &whose?));
+                let account =
+                    boxes.find_map(|whose| self.ctx.sealer.account_of_boot(token, &whose?));
                 let named = account.and_then(|account| accounts.named(account));
                 named.ok_or(PeopleError::UnknownToken)?
             }
@@ -138,7 +139,11 @@ impl Core {
     /// What the script of a box says instead of the account's token, which is good for all of its hosts.
     fn boot_token(&self, query: &Query, who: &Who) -> Option<String> {
         let needs_one = self.people.accounts.tokens_needed() && query.get("token").is_some();
-        needs_one.then(|| self.sealer.boot_token(&who.name, &self.booting_box(query)))
+        needs_one.then(|| {
+            self.ctx
+                .sealer
+                .boot_token(&who.name, &self.booting_box(query))
+        })
     }
 
     /// Which box asks, by its name, or else by its MAC address.
@@ -158,7 +163,7 @@ impl Core {
     fn note_unknown(&self, query: &Query, came: &Came<'_>) -> Result<(), HostError> {
         let mac = query.get("mac").map(canonical_mac);
         let mac = mac.filter(|mac| is_mac(mac)).ok_or(HostError::NoName)?;
-        let wall_ms = self.clock.wall_ms();
+        let wall_ms = self.ctx.clock.wall_ms();
         let arch = query.get("arch").map(arch_of).unwrap_or_default();
         let machine = UnknownMachine {
             mac,
@@ -167,7 +172,7 @@ impl Core {
             first_ms: wall_ms,
             last_ms: wall_ms,
         };
-        self.lab.unknown.note(self.clock.now(), machine);
+        self.unknown.note(self.ctx.clock.now(), machine);
         Ok(())
     }
 
@@ -176,7 +181,7 @@ impl Core {
         // A registered architecture wins: firmware does not know better. An assumed one does not.
         let is_assumed = known.registered.as_ref().is_some_and(|by| !by.names_arch);
         let said = query.get("arch").map(arch_of).unwrap_or_default();
-        let mut arch = [known.arch.as_str(), said, &self.config.site.arch];
+        let mut arch = [known.arch.as_str(), said, &self.ctx.config.site.arch];
         if is_assumed {
             arch.swap(0, 1);
         }
@@ -216,10 +221,10 @@ impl Core {
 
     /// Opens the secrets of this attempt to a box at this address; empty: they stay here.
     fn secrets_key(&self, grant: &Grant, address: Option<IpAddr>) -> String {
-        let is_given = self.config.boot_secrets && grant.job.contains_key("secrets");
+        let is_given = self.ctx.config.boot_secrets && grant.job.contains_key("secrets");
         let address = address.filter(|_| is_given);
         address.map_or_else(String::new, |address| {
-            self.sealer.secrets_key(&grant.job_token, address)
+            self.ctx.sealer.secrets_key(&grant.job_token, address)
         })
     }
 
@@ -231,22 +236,22 @@ impl Core {
         secrets_key: Option<&str>,
         came: &Came<'_>,
     ) -> Result<Vec<u8>, Refusal> {
-        let job = self.job_of_token(id, Some(token)).await?;
-        let speaker = self.speaker(&job.state, Some(token), None, None)?;
+        let job = self.jobs.job_of_token(id, Some(token)).await?;
+        let speaker = self.jobs.speaker(&job.state, Some(token), None, None)?;
         if speaker != Speaker::Present {
             return Err(JobError::BootOver.into());
         }
-        let mut bodies = self.specs(&[&job.state]).await?;
+        let mut bodies = self.jobs.specs(&[&job.state]).await?;
         let Some(mut spec) = bodies.pop().flatten() else {
             return Err(JobError::Unknown(id).into());
         };
         // Each box that was booted to the job may read its secrets, until it says that it runs.
         let is_booting = matches!(job.state.stage, Stage::Dispatch | Stage::Boot);
         let may_read = secrets_key.zip(came.address).is_some_and(|(key, address)| {
-            self.config.boot_secrets && self.sealer.is_secrets_key(key, token, address)
+            self.ctx.config.boot_secrets && self.ctx.sealer.is_secrets_key(key, token, address)
         });
         if is_booting && may_read {
-            self.sealer.open_secrets(&mut spec)?;
+            self.ctx.sealer.open_secrets(&mut spec)?;
         } else {
             Sealer::withhold(&mut spec);
         }
@@ -258,7 +263,7 @@ impl Core {
                 token: Some(token.to_owned()),
                 ..Report::default()
             };
-            self.report(id, &boot, None).await?;
+            self.jobs.report(id, &boot, None).await?;
         }
         let about = initrd::About {
             state: &job.state,
@@ -266,8 +271,8 @@ impl Core {
             here,
             schedulers: initrd::schedulers(
                 here,
-                &self.others.url,
-                &self.others.replicas.peers(self.clock.now()),
+                &self.ctx.replicas.url,
+                &self.ctx.replicas.peers(self.ctx.clock.now()),
             ),
         };
         let packed = initrd::archive(spec, &about);

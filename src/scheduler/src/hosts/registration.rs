@@ -6,7 +6,7 @@ use fairlead_job::TboxType;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
-use crate::{core::Core, hosts::host_file::describe};
+use crate::{hosts::HostFlow, hosts::host_file::describe};
 use fairlead_base::{
     errors::{HostError, PeopleError, Refusal, excerpt},
     names::check_name,
@@ -20,14 +20,14 @@ use fairlead_known::{
     work_request::CPUS_MAX,
 };
 
-impl Core {
+impl HostFlow {
     /// Stores what is known of a host. Best effort: a failure costs only the list after a restart.
     pub(crate) async fn store_host(&self, name: &str) -> Result<(), DocError> {
         let Some(host) = self.lab.hosts.get(name) else {
             return Ok(());
         };
         let next = |_| ready(Ok::<_, DocError>(host.clone()));
-        let stored = self.docs.change(name, next).await?;
+        let stored = self.ctx.docs.change(name, next).await?;
         if let Some(mut host) = self.lab.hosts.0.get_mut(name) {
             host.stored = true;
             host.version = host.version.max(Some(stored.version));
@@ -79,7 +79,7 @@ impl Core {
         body: &Map<String, Value>,
         who: &Who,
     ) -> Result<(), Refusal> {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let mut wanted = self.lab.hosts.get(name).unwrap_or_default();
         read_registration(&mut wanted, body)?;
         // What an admin registers is nobody's.
@@ -101,17 +101,14 @@ impl Core {
             group_of(name).clone_into(&mut wanted.group);
         }
         if wanted.arch.is_empty() {
-            wanted.arch.clone_from(&self.config.site.arch);
+            wanted.arch.clone_from(&self.ctx.config.site.arch);
         }
         if wanted.memory_mb == 0 {
             wanted.memory_mb = UNKNOWN_MEMORY_MB;
             wanted.free_memory_mb = UNKNOWN_MEMORY_MB;
         }
         wanted.seen_ms = now_ms;
-        wanted
-            .macs
-            .iter()
-            .for_each(|mac| self.lab.unknown.forget(mac));
+        wanted.macs.iter().for_each(|mac| self.unknown.forget(mac));
         self.lab.hosts.update(name, |host| *host = wanted)?;
         self.store_host(name).await?;
         Ok(())
@@ -122,7 +119,7 @@ impl Core {
         if !self.people.accounts.tokens_needed() {
             return Ok(());
         }
-        let max = self.config.limits.hosts_of_account_max;
+        let max = self.ctx.config.limits.hosts_of_account_max;
         self.lab.hosts.check_room_of(account, name, max)
     }
 
@@ -130,7 +127,7 @@ impl Core {
     pub(crate) async fn know_host(&self, name: &str) -> Result<(), Refusal> {
         check_name("hostname", name)?;
         if self.lab.hosts.get(name).is_none() {
-            let Some(stored) = self.docs.read(name).await? else {
+            let Some(stored) = self.ctx.docs.read(name).await? else {
                 return Err(HostError::Unknown(name.to_owned()).into());
             };
             self.lab
@@ -236,7 +233,7 @@ mod tests {
     use super::*;
     use crate::{
         Access, Clock, Config,
-        testing::{core, core_beside, core_over, embedded},
+        testing::{embedded, flows, flows_beside, flows_over},
     };
     use fairlead_known::account_doc::AccountDoc;
     use fairlead_known::work_request::WorkRequest;
@@ -263,13 +260,13 @@ mod tests {
         config.limits.hosts_of_account_max = 3;
         // Twice a kilobyte for each of four hosts, and twice 64 bytes for each tag.
         config.limits.hosts_bytes_max = 4 * 2_048 + 100 * 128;
-        let core = core_over(embedded(&data), config, Clock::system());
+        let flows = flows_over(embedded(&data), config, Clock::system());
         let mut requests = 1..;
         let mut met = async |host: &str, account: &str, tags| -> Result<(), Refusal> {
             let mut ask = asks(host, account, (requests.next().unwrap(), tags));
-            core.check_room_of(account, host)?;
-            let turn = core.take_turn(&ask).await?;
-            core.meet(&mut ask, &turn)
+            flows.hosts.check_room_of(account, host)?;
+            let turn = flows.hosts.take_turn(&ask).await?;
+            flows.hosts.meet(&mut ask, &turn)
         };
         let code = |met: Result<(), Refusal>| met.unwrap_err().body().code.as_str();
         for host in ["h1", "h2"] {
@@ -288,7 +285,7 @@ mod tests {
     /// A testbox of `rack1-*` took jobs that were meant for one machine: it named its group so.
     #[tokio::test]
     async fn a_group_that_is_another_s_host_is_refused() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let account = |hosts: &str, groups: Option<&str>| AccountDoc {
             role: "testbox".to_owned(),
             hosts: Some(vec![hosts.to_owned()]),
@@ -296,12 +293,16 @@ mod tests {
             ..AccountDoc::default()
         };
         let other = account("target-7", None);
-        core.people
+        flows
+            .people
             .accounts
             .wrote("other", Version::default(), other.clone());
-        core.lab.hosts.update("target-8", |_| {}).unwrap();
+        flows.hosts.lab.hosts.update("target-8", |_| {}).unwrap();
         let may = |who: &AccountDoc, host: &str, group: &str| {
-            core.check_group(&Who::of("it", who), host, group).is_ok()
+            flows
+                .hosts
+                .check_group(&Who::of("it", who), host, group)
+                .is_ok()
         };
         let rack = account("rack1-*", None);
         for (group, is_free) in [
@@ -321,33 +322,36 @@ mod tests {
     /// A replica that heard only its heartbeats kept the class of a host that had booted another kernel. Seed 120386.
     #[tokio::test]
     async fn a_heartbeat_hides_no_newer_description() {
-        let (_data, core) = core().await;
-        let beside = core_beside(&core);
+        let (_data, flows) = flows().await;
+        let beside = flows_beside(&flows);
         let says = async |kernel: &str| {
             let facts = Facts::from([("kernel".to_owned(), vec![kernel.to_owned()])]);
-            core.lab
+            flows
+                .hosts
+                .lab
                 .hosts
                 .update("h", |host| {
                     host.facts = facts;
-                    host.seen_ms = core.clock.wall_ms();
+                    host.seen_ms = flows.ctx.clock.wall_ms();
                 })
                 .unwrap();
-            core.store_host("h").await.unwrap();
+            flows.hosts.store_host("h").await.unwrap();
         };
-        let known = || beside.lab.hosts.get("h").unwrap().facts["kernel"].clone();
+        let known = || beside.hosts.lab.hosts.get("h").unwrap().facts["kernel"].clone();
         says("6.1").await;
-        beside.load_hosts().await.unwrap();
+        beside.placement.load_hosts().await.unwrap();
         assert_eq!(known(), ["6.1"]);
         says("6.12").await;
-        let later_ms = core.clock.wall_ms() + 60_000;
+        let later_ms = flows.ctx.clock.wall_ms() + 60_000;
         beside
+            .hosts
             .lab
             .hosts
             .update("h", |host| host.seen_ms = later_ms)
             .unwrap();
-        beside.load_hosts().await.unwrap();
+        beside.placement.load_hosts().await.unwrap();
         assert_eq!(known(), ["6.12"]);
-        assert_eq!(beside.lab.hosts.get("h").unwrap().seen_ms, later_ms);
+        assert_eq!(beside.hosts.lab.hosts.get("h").unwrap().seen_ms, later_ms);
     }
 
     /// Other replicas never heard of it. Seed 5254.
@@ -364,17 +368,19 @@ mod tests {
             }],
         ));
         let config = Config::embedded(data.path().to_owned());
-        let core = core_over(Arc::clone(&store) as _, config, Clock::system());
-        core.lab
+        let flows = flows_over(Arc::clone(&store) as _, config, Clock::system());
+        flows
+            .hosts
+            .lab
             .hosts
             .update("h", |host| *host = Host::default())
             .unwrap();
         let there = async || store.get_doc(DocKind::Host, "h").await.unwrap();
-        core.keep_stored("h").await;
+        flows.hosts.keep_stored("h").await;
         assert!(there().await.is_none());
-        core.keep_stored("h").await;
+        flows.hosts.keep_stored("h").await;
         let first = there().await.unwrap();
-        core.keep_stored("h").await;
+        flows.hosts.keep_stored("h").await;
         assert_eq!(there().await, Some(first), "written once");
     }
 

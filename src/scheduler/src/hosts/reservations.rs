@@ -10,7 +10,7 @@ use fairlead_api::HostReserve;
 use fairlead_job::When;
 use fairlead_store::{StoreError, Version};
 
-use crate::core::Core;
+use crate::hosts::HostFlow;
 use fairlead_base::{
     clock::utc_text,
     errors::{HostError, Refusal, excerpt},
@@ -52,18 +52,18 @@ fn check(asked: &HostReserve, by: &str, now_ms: u64) -> Result<Reservation, Refu
     })
 }
 
-impl Core {
+impl HostFlow {
     /// Reads which hosts are kept for whom, and gives back those whose time is over.
     pub(crate) async fn reload_reservations(&self) -> Result<(), StoreError> {
-        let read = self.docs.list::<Reservation>().await?;
-        let now_ms = self.clock.wall_ms();
+        let read = self.ctx.docs.list::<Reservation>().await?;
+        let now_ms = self.ctx.clock.wall_ms();
         let is_over = |stored: &Stored<Reservation>| stored.doc.until_ms <= now_ms;
         let over = read.iter().filter(|(_, stored)| is_over(stored));
         let over: Vec<_> = over.cloned().collect();
         let changed = self.lab.reservations.with(|known| known.listed(read));
         for (host, stored) in over {
             // Who was faster, or prolonged it, is right.
-            match self.docs.put(&host, Some(&stored), None).await {
+            match self.ctx.docs.put(&host, Some(&stored), None).await {
                 Ok(version) => self.reservation_is(&host, version, None),
                 Err(error) => {
                     tracing::debug!(host, %error, "a reservation that is over was not given back here");
@@ -71,9 +71,9 @@ impl Core {
             }
         }
         if changed {
-            self.requests
+            self.jobs
                 .waiters
-                .hurry(|waiter| self.is_outdated(waiter));
+                .hurry(|waiter| self.placement.is_outdated(waiter));
         }
         Ok(())
     }
@@ -86,9 +86,9 @@ impl Core {
         by: &str,
     ) -> Result<(), Refusal> {
         check_name("hostname", host)?;
-        let reservation = check(asked, by, self.clock.wall_ms())?;
+        let reservation = check(asked, by, self.ctx.clock.wall_ms())?;
         let next = |_| ready(Ok::<_, DocError>(reservation.clone()));
-        let stored = self.docs.change(host, next).await?;
+        let stored = self.ctx.docs.change(host, next).await?;
         self.reservation_is(host, stored.version, Some(stored.doc));
         Ok(())
     }
@@ -96,7 +96,7 @@ impl Core {
     /// Gives a host back to everybody before its time.
     pub(crate) async fn unreserve_host(&self, host: &str) -> Result<(), Refusal> {
         check_name("hostname", host)?;
-        let Some(version) = self.docs.delete::<Reservation>(host).await? else {
+        let Some(version) = self.ctx.docs.delete::<Reservation>(host).await? else {
             return Err(HostError::NotReserved(host.to_owned()).into());
         };
         self.reservation_is(host, version, None);
@@ -107,9 +107,9 @@ impl Core {
         self.lab
             .reservations
             .with(|known| known.wrote(host, version, reservation));
-        self.requests
+        self.jobs
             .waiters
-            .hurry(|waiter| self.is_outdated(waiter));
+            .hurry(|waiter| self.placement.is_outdated(waiter));
     }
 }
 
@@ -118,7 +118,7 @@ mod tests {
     use fairlead_api::ErrorCode;
 
     use super::*;
-    use crate::testing::{core, core_beside};
+    use crate::testing::{flows, flows_beside};
 
     fn asked(accounts: &[&str], until: &str) -> HostReserve {
         HostReserve {
@@ -152,27 +152,29 @@ mod tests {
 
     #[tokio::test]
     async fn a_reservation_is_known_beside_it_and_given_back() {
-        let (_data, core) = core().await;
-        let other = core_beside(&core);
-        core.reserve_host("h", &asked(&["ann"], "+2h"), "root")
+        let (_data, flows) = flows().await;
+        let other = flows_beside(&flows);
+        flows
+            .hosts
+            .reserve_host("h", &asked(&["ann"], "+2h"), "root")
             .await
             .unwrap();
-        for replica in [&core, &other] {
-            replica.reload_reservations().await.unwrap();
-            assert_eq!(replica.served_accounts("h"), ["ann"]);
-            assert!(replica.served_accounts("other").is_empty());
+        for replica in [&flows, &other] {
+            replica.hosts.reload_reservations().await.unwrap();
+            assert_eq!(replica.placement.served_accounts("h"), ["ann"]);
+            assert!(replica.placement.served_accounts("other").is_empty());
         }
-        other.unreserve_host("h").await.unwrap();
-        core.reload_reservations().await.unwrap();
-        assert!(core.served_accounts("h").is_empty());
-        let again = core.unreserve_host("h").await.unwrap_err();
+        other.hosts.unreserve_host("h").await.unwrap();
+        flows.hosts.reload_reservations().await.unwrap();
+        assert!(flows.placement.served_accounts("h").is_empty());
+        let again = flows.hosts.unreserve_host("h").await.unwrap_err();
         assert_eq!(again.body().code, ErrorCode::NotFound);
     }
 
     #[tokio::test]
     async fn a_host_is_everybodys_again_when_its_time_is_over() {
-        let (_data, core) = core().await;
-        let now_ms = core.clock.wall_ms();
+        let (_data, flows) = flows().await;
+        let now_ms = flows.ctx.clock.wall_ms();
         let over = Reservation {
             accounts: vec!["ann".to_owned()],
             until_ms: now_ms - 1,
@@ -180,25 +182,33 @@ mod tests {
             by: "root".to_owned(),
             at_ms: now_ms - 2,
         };
-        let written = core.docs.put("h", None, Some(&over)).await;
-        core.reservation_is("h", written.unwrap(), Some(over));
+        let written = flows.ctx.docs.put("h", None, Some(&over)).await;
+        flows
+            .hosts
+            .reservation_is("h", written.unwrap(), Some(over));
         assert!(
-            core.served_accounts("h").is_empty(),
+            flows.placement.served_accounts("h").is_empty(),
             "the moment it is over"
         );
-        let stored = async || core.docs.read::<Reservation>("h").await.unwrap();
+        let stored = async || flows.ctx.docs.read::<Reservation>("h").await.unwrap();
         assert!(stored().await.is_some());
-        core.reload_reservations().await.unwrap();
+        flows.hosts.reload_reservations().await.unwrap();
         assert_eq!(stored().await, None, "somebody tidies up");
     }
 
     #[tokio::test]
     async fn a_request_that_waits_hears_of_it() {
-        let (_data, core) = core().await;
-        let (offer, _told) = core.waiter_of("h");
-        let is_outdated = || core.is_outdated(&core.requests.waiters.get(offer).unwrap());
+        let (_data, flows) = flows().await;
+        let (offer, _told) = flows.hosts.waiter_of("h");
+        let is_outdated = || {
+            flows
+                .placement
+                .is_outdated(&flows.jobs.waiters.get(offer).unwrap())
+        };
         assert!(!is_outdated());
-        core.reserve_host("h", &asked(&["ann"], "+2h"), "root")
+        flows
+            .hosts
+            .reserve_host("h", &asked(&["ann"], "+2h"), "root")
             .await
             .unwrap();
         assert!(is_outdated());

@@ -2,7 +2,7 @@
 
 use fairlead_store::{ItemError, JobState, StoreError};
 
-use crate::core::Core;
+use crate::hosts::HostFlow;
 use fairlead_base::errors::Refusal;
 use fairlead_known::{host_turns::TurnDoc, outbox::HintedHost};
 
@@ -11,11 +11,11 @@ const TRIES_MAX: usize = 4;
 /// How long it is remembered that a machine retired, ms: a day. One that its provider did not end after all gets no job.
 const REMEMBERED_MS: u64 = 86_400_000;
 
-impl Core {
+impl HostFlow {
     /// Takes the turn of a host for good. `false`: it has a job, or may have one, and nothing is changed.
     pub(crate) async fn retire_host(&self, host: &str) -> Result<bool, Refusal> {
         for _ in 0..TRIES_MAX {
-            let read = self.docs.read::<TurnDoc>(host).await?;
+            let read = self.ctx.docs.read::<TurnDoc>(host).await?;
             let present = read
                 .as_ref()
                 .map(|read| read.doc.clone())
@@ -30,14 +30,14 @@ impl Core {
                 turn: uuid::Uuid::new_v4().simple().to_string(),
                 retired: true,
                 jobs: Vec::new(),
-                at_ms: self.clock.wall_ms().saturating_add(REMEMBERED_MS),
+                at_ms: self.ctx.clock.wall_ms().saturating_add(REMEMBERED_MS),
                 ..present
             };
-            match self.docs.put(host, read.as_ref(), Some(&doc)).await {
+            match self.ctx.docs.put(host, read.as_ref(), Some(&doc)).await {
                 Ok(version) => {
                     let moved = HintedHost::of(host, version);
                     self.host_moved(&moved);
-                    self.others.outbox.host(&moved);
+                    self.ctx.outbox.host(&moved);
                     return Ok(true);
                 }
                 // It asked meanwhile, or nobody knows.
@@ -56,7 +56,7 @@ impl Core {
         ids.extend(&present.jobs);
         ids.sort_unstable();
         ids.dedup();
-        let found = self.store.get(&ids).await?;
+        let found = self.ctx.store.get(&ids).await?;
         let holds = |state: &JobState| state.stage.is_held() && state.host == host;
         let found = found.iter().flatten();
         Ok(found.filter(|job| holds(&job.state)).count())
@@ -64,22 +64,25 @@ impl Core {
 
     /// Whether a machine of this name goes for good.
     pub(crate) async fn is_retired(&self, host: &str) -> Result<bool, Refusal> {
-        let read = self.docs.read::<TurnDoc>(host).await?;
+        let read = self.ctx.docs.read::<TurnDoc>(host).await?;
         Ok(read.is_some_and(|read| read.doc.retired))
     }
 
     /// A new machine may have the name of one that retired.
     pub(crate) async fn welcome_host(&self, host: &str) -> Result<(), Refusal> {
-        let read = self.docs.read::<TurnDoc>(host).await?;
+        let read = self.ctx.docs.read::<TurnDoc>(host).await?;
         if read.is_some_and(|read| read.doc.retired) {
-            self.docs.delete::<TurnDoc>(host).await?;
-            self.lab.host_turns.0.remove(host);
+            self.ctx.docs.delete::<TurnDoc>(host).await?;
+            self.host_turns.0.remove(host);
         }
         Ok(())
     }
 
     /// Forgets machines that retired a day ago.
     pub(crate) async fn forget_old_turns(&self) -> Result<(), StoreError> {
-        self.docs.forget_due::<TurnDoc>(self.clock.wall_ms()).await
+        self.ctx
+            .docs
+            .forget_due::<TurnDoc>(self.ctx.clock.wall_ms())
+            .await
     }
 }

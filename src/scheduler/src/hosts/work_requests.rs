@@ -11,7 +11,7 @@ use fairlead_dispatch::{About, CPUS_UNCHECKED, Event, JobKey, Millis, Offer, Off
 use fairlead_job::JobId;
 use tokio::sync::{Notify, oneshot};
 
-use crate::core::Core;
+use crate::hosts::HostFlow;
 use fairlead_base::{
     budget::{Charge, Identity},
     errors::{HostError, Refusal},
@@ -31,7 +31,7 @@ const OWED_MS: u64 = 30_000;
 const REPLACED_MS: u64 = 5_000;
 
 #[cfg(test)]
-impl Core {
+impl HostFlow {
     /// A waiter for a unit test: its offer, and where its answer comes.
     pub(crate) fn waiter_of(&self, host: &str) -> (OfferKey, oneshot::Receiver<Vec<JobId>>) {
         let request = serde_json::json!({
@@ -46,7 +46,7 @@ impl Core {
 
 /// Takes the request back when its asker hangs up.
 struct OpenRequestGuard {
-    core: Arc<Core>,
+    flow: Arc<HostFlow>,
     offer: OfferKey,
     host: String,
     claimed: Claimed,
@@ -65,23 +65,25 @@ struct Waited {
 
 impl Drop for OpenRequestGuard {
     fn drop(&mut self) {
-        self.core.lab.hosts.count_waiting(&self.host, false);
+        self.flow.lab.hosts.count_waiting(&self.host, false);
         if self.answered {
             return;
         }
-        self.core.requests.waiters.remove(self.offer);
-        self.core.engine.tell(Event::OfferWithdrawn(self.offer));
+        self.flow.jobs.waiters.remove(self.offer);
+        self.flow.ctx.engine.tell(Event::OfferWithdrawn(self.offer));
         let claimed = self.claimed.take();
-        let core = Arc::clone(&self.core);
-        self.core.tasks.spawn(async move {
+        let flow = Arc::clone(&self.flow);
+        self.flow.ctx.tasks.spawn(async move {
             for claim in claimed {
-                core.give_back(&claim, "the host was not answered").await;
+                flow.jobs
+                    .give_back(&claim, "the host was not answered")
+                    .await;
             }
         });
     }
 }
 
-impl Core {
+impl HostFlow {
     /// A host asks for work: waits until there is some, or its time is up.
     ///
     /// Requests that this one replaces are answered before it takes their turn: else what was claimed for them would go
@@ -92,7 +94,7 @@ impl Core {
     ) -> Result<ConsumeAnswer, Refusal> {
         self.lab.hosts.check_room(&ask.offerer.host)?;
         self.check_room_of(&ask.host.account, &ask.offerer.host)?;
-        let (open, replaced) = self.requests.waiters.open(&ask.offerer);
+        let (open, replaced) = self.jobs.waiters.open(&ask.offerer);
         // Also if its asker hangs up.
         let _over = open.over.drop_guard();
         let answered = async {
@@ -106,7 +108,7 @@ impl Core {
         tokio::select! {
             biased;
             () = answered => {}
-            () = self.clock.sleep(Duration::from_millis(REPLACED_MS)) => {}
+            () = self.ctx.clock.sleep(Duration::from_millis(REPLACED_MS)) => {}
         }
         self.serve_in_turn(ask, open.hurry).await
     }
@@ -129,19 +131,19 @@ impl Core {
             let jobs = self.hand_out(&turn, again).await?;
             return Ok(self.consume_answer(jobs, stop));
         }
-        let told = self.clock.now();
+        let told = self.ctx.clock.now();
         let mut waited = self.wait_for_jobs(&ask, hurry).await?;
         let jobs = self
             .hand_out(&turn, std::mem::take(&mut waited.jobs))
             .await?;
-        let is_soon = self.clock.now().0.saturating_sub(told.0) < SOON_MS;
+        let is_soon = self.ctx.clock.now().0.saturating_sub(told.0) < SOON_MS;
         let stop = if is_soon && !jobs.is_empty() {
             Vec::new()
         } else {
             self.stop_orders(&ask.offerer.host, &ask.running).await?
         };
         waited.withdraw.answered = waited.settled;
-        self.count_delivered(&jobs);
+        self.jobs.count_delivered(&jobs);
         Ok(self.consume_answer(jobs, stop))
     }
 
@@ -160,7 +162,8 @@ impl Core {
         kept?;
         let grants = grants?;
         turn.log(&grants);
-        self.metrics
+        self.ctx
+            .metrics
             .granted
             .inc_by(u64::try_from(grants.len()).unwrap_or(u64::MAX));
         Ok(grants)
@@ -171,11 +174,12 @@ impl Core {
         ask: &WorkRequest,
         hurry: Arc<Notify>,
     ) -> Result<Waited, Refusal> {
-        if self.draining.is_cancelled() {
+        if self.ctx.tasks.draining.is_cancelled() {
             return Err(Refusal::Stopping);
         }
-        let place = self.wait_place(Identity::Reserve)?;
+        let place = self.ctx.wait_place(Identity::Reserve)?;
         let waits_until = self
+            .ctx
             .clock
             .now()
             .0
@@ -184,7 +188,7 @@ impl Core {
         let (offer, told, claimed) = self.make_offer(ask, waits_until, &hurry);
         let key = offer.key;
         let withdraw = OpenRequestGuard {
-            core: Arc::clone(self),
+            flow: Arc::clone(self),
             offer: key,
             host: ask.offerer.host.clone(),
             claimed,
@@ -208,7 +212,7 @@ impl Core {
                 withdraw,
             });
         }
-        self.engine.tell(Event::HostOffers(offer));
+        self.ctx.engine.tell(Event::HostOffers(offer));
         let jobs = self.claimed_for(key, ask.wait_s, told, &hurry).await?;
         Ok(Waited {
             settled: jobs.is_some(),
@@ -226,38 +230,38 @@ impl Core {
         hurry: &Notify,
     ) -> Result<Option<Vec<JobId>>, Refusal> {
         let longest = Duration::from_millis(u64::from(wait_s) * 1000 + OWED_MS);
-        let longest = self.clock.sleep(longest);
+        let longest = self.ctx.clock.sleep(longest);
         tokio::pin!(longest);
         loop {
             tokio::select! {
                 biased;
                 jobs = &mut told => return Ok(Some(jobs.map_err(|_| HostError::NoAnswer)?)),
-                () = self.draining.cancelled() => return Err(Refusal::Stopping),
+                () = self.ctx.tasks.draining.cancelled() => return Err(Refusal::Stopping),
                 () = hurry.notified() => {}
                 () = &mut longest => return Err(HostError::NoAnswer.into()),
             }
             if !self.may_be_answered(offer) {
                 return Ok(None);
             }
-            self.engine.tell(Event::OfferClosing(offer));
+            self.ctx.engine.tell(Event::OfferClosing(offer));
         }
     }
 
     /// Whether what was claimed for a request may be handed out. One that the engine has answered has its answer already.
     fn may_be_answered(&self, offer: OfferKey) -> bool {
-        self.requests.waiters.get(offer).is_none_or(|waiter| {
+        self.jobs.waiters.get(offer).is_none_or(|waiter| {
             let is_shut = self.lab.cordons.is_shut(&waiter.offerer.host);
-            !is_shut && !self.is_outdated(&waiter) && self.has_turn(&waiter.offerer)
+            !is_shut && !self.placement.is_outdated(&waiter) && self.has_turn(&waiter.offerer)
         })
     }
 
     /// Whether there is something to say to a request that begins to wait: somebody may have asked to stop a job,
     /// reserved the host, or taken the turn, before it could be found among those that wait.
     fn has_news(&self, offer: OfferKey) -> bool {
-        self.requests.waiters.get(offer).is_some_and(|waiter| {
+        self.jobs.waiters.get(offer).is_some_and(|waiter| {
             let held = self.jobs.live.of_host(&waiter.offerer.host);
             let to_stop = held.iter().any(|live| live.stored.state.stop_asked);
-            to_stop || !self.has_turn(&waiter.offerer) || self.is_outdated(&waiter)
+            to_stop || !self.has_turn(&waiter.offerer) || self.placement.is_outdated(&waiter)
         })
     }
 
@@ -286,7 +290,7 @@ impl Core {
                 .chain(content)
                 .collect(),
             tags,
-            accounts: self.served_accounts(name),
+            accounts: self.placement.served_accounts(name),
         };
         let offer = Offer {
             key: self.next_offer(),
@@ -311,14 +315,14 @@ impl Core {
             claimed: claimed.clone(),
             answer,
         };
-        self.requests.waiters.insert(waiter);
+        self.jobs.waiters.insert(waiter);
         (offer, told, claimed)
     }
 
     fn consume_answer(&self, jobs: Vec<Grant>, stop: Vec<StopOrder>) -> ConsumeAnswer {
         ConsumeAnswer {
-            lease_ms: self.config.lease_ms,
-            heartbeat_ms: self.config.heartbeat_ms,
+            lease_ms: self.ctx.config.lease_ms,
+            heartbeat_ms: self.ctx.config.heartbeat_ms,
             jobs,
             stop,
         }
@@ -331,11 +335,12 @@ mod tests {
     use fairlead_store::JobState;
 
     use super::*;
-    use crate::testing::{core, held, store_job, until};
+    use crate::flows::Flows;
+    use crate::testing::{flows, held, store_job, until};
     use fairlead_base::mailbox::Message;
 
     /// A job that was handed to a session of host h, and one that was and is another host's by now.
-    async fn one_of_two(core: &Core) -> [JobId; 2] {
+    async fn one_of_two(flows: &Flows) -> [JobId; 2] {
         let mut ids = Vec::new();
         for (n, host) in [(1, "h"), (2, "other")] {
             let state = JobState {
@@ -344,8 +349,8 @@ mod tests {
                 host: host.to_owned(),
                 ..held()
             };
-            let stored = store_job(core, state).await;
-            core.observe(&stored);
+            let stored = store_job(flows, state).await;
+            flows.jobs.observe(&stored);
             ids.push(stored.state.job_id);
         }
         ids.try_into().unwrap()
@@ -364,10 +369,10 @@ mod tests {
     }
 
     /// What the requests tell the engine, one event after the other.
-    async fn next_event(core: &Core, which: impl Fn(&Event) -> Option<OfferKey>) -> OfferKey {
+    async fn next_event(flows: &Flows, which: impl Fn(&Event) -> Option<OfferKey>) -> OfferKey {
         let mut found = None;
-        until(core, "an event for the engine", || {
-            let messages = core.engine.take().into_iter();
+        until(flows, "an event for the engine", || {
+            let messages = flows.ctx.engine.take().into_iter();
             let events = messages.filter_map(|message| match message {
                 Message::Event(event) => which(&event),
                 Message::Question(_) => None,
@@ -382,69 +387,78 @@ mod tests {
     /// A fifth of all claims went back on a host whose jobs ended while it waited for more.
     #[tokio::test]
     async fn a_request_that_a_newer_one_replaces_is_answered_with_what_was_claimed_for_it() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let consume = |request| {
-            let asks_core = Arc::clone(&core);
-            core.tasks
-                .spawn(async move { asks_core.consume(asks("h", request)).await })
+            let asks_core = Arc::clone(&flows);
+            flows
+                .ctx
+                .tasks
+                .spawn(async move { asks_core.hosts.consume(asks("h", request)).await })
         };
         let offers = |event: &Event| match event {
             Event::HostOffers(offer) => Some(offer.key),
             _ => None,
         };
         let older = consume(2);
-        let offer = next_event(&core, offers).await;
+        let offer = next_event(&flows, offers).await;
         let claimed = JobState {
             stage: Stage::Dispatch,
             host: "h".to_owned(),
             request: 2,
             ..held()
         };
-        let id = store_job(&core, claimed).await.state.job_id;
+        let id = store_job(&flows, claimed).await.state.job_id;
         let newer = consume(3);
-        let closing = next_event(&core, |event| match event {
+        let closing = next_event(&flows, |event| match event {
             Event::OfferClosing(offer) => Some(*offer),
             _ => None,
         });
         assert_eq!(closing.await, offer);
-        let stored = core.stored_job(id).await.unwrap();
-        assert!(core.claim_committed(offer, &Arc::new(stored)));
-        core.answer_waiter(offer, vec![id]);
+        let stored = flows.jobs.stored_job(id).await.unwrap();
+        assert!(flows.jobs.claim_committed(offer, &Arc::new(stored)));
+        flows.dispatching.answer_waiter(offer, vec![id]);
         let granted = older.await.unwrap().unwrap().jobs;
         assert_eq!(granted[0].job_id, id.to_string());
-        let next = next_event(&core, offers).await;
-        core.answer_waiter(next, Vec::new());
+        let next = next_event(&flows, offers).await;
+        flows.dispatching.answer_waiter(next, Vec::new());
         let answer = newer.await.unwrap().unwrap();
         assert!(answer.jobs.is_empty() && answer.stop.is_empty());
-        assert!(core.jobs.live.get(id).is_some(), "it was put back");
-        assert_eq!(core.requests.waiters.count(), 0);
+        assert!(flows.jobs.live.get(id).is_some(), "it was put back");
+        assert_eq!(flows.jobs.waiters.count(), 0);
     }
 
     /// A host whose answer hung got the claim of the host that had the job since.
     #[tokio::test]
     async fn a_job_that_is_another_host_s_by_now_is_not_handed_out() {
-        let (_data, core) = core().await;
-        let ids = one_of_two(&core).await;
-        let turn = core.take_turn(&ask("h")).await.unwrap();
-        let grants = core.hand_out(&turn, ids.to_vec()).await.unwrap();
+        let (_data, flows) = flows().await;
+        let ids = one_of_two(&flows).await;
+        let turn = flows.hosts.take_turn(&ask("h")).await.unwrap();
+        let grants = flows.hosts.hand_out(&turn, ids.to_vec()).await.unwrap();
         let granted: Vec<&str> = grants.iter().map(|grant| grant.job_id.as_str()).collect();
         assert_eq!(granted, [ids[0].to_string()]);
     }
 
     #[tokio::test]
     async fn a_job_that_is_another_host_s_by_now_is_not_put_back_when_nobody_takes_the_answer() {
-        let (_data, core) = core().await;
-        let ids = one_of_two(&core).await;
-        let (offer, told) = core.waiter_of("h");
+        let (_data, flows) = flows().await;
+        let ids = one_of_two(&flows).await;
+        let (offer, told) = flows.hosts.waiter_of("h");
         drop(told);
         let [its, others] = ids;
         // One after the other.
-        core.answer_waiter(offer, vec![others, its]);
-        until(&core, "its own is put back", || {
-            core.jobs.live.get(its).is_none()
+        flows.dispatching.answer_waiter(offer, vec![others, its]);
+        until(&flows, "its own is put back", || {
+            flows.jobs.live.get(its).is_none()
         })
         .await;
-        let stored = core.store.get(&[others]).await.unwrap().remove(0).unwrap();
+        let stored = flows
+            .ctx
+            .store
+            .get(&[others])
+            .await
+            .unwrap()
+            .remove(0)
+            .unwrap();
         assert_eq!(stored.state.stage, Stage::Dispatch);
     }
 }

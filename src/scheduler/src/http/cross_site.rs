@@ -9,7 +9,7 @@ use fairlead_api::{ErrorCode, Route};
 use warp::http::HeaderMap;
 
 use super::request::Request;
-use crate::core::Core;
+use crate::flows::Flows;
 use fairlead_base::errors::{Refusal, excerpt};
 
 /// How all browsers begin the name of themselves.
@@ -19,21 +19,22 @@ const OWN_NAME: &str = "localhost";
 
 /// Refuses what a page of another site may have sent to an open lab.
 pub(super) fn refuse_pages(
-    core: &Core,
+    flows: &Flows,
     request: &Request,
     route: Option<Route<'_>>,
 ) -> Result<(), Refusal> {
-    if core.people.accounts.tokens_needed() {
+    if flows.people.accounts.tokens_needed() {
         return Ok(());
     }
     let hosts = hosts(request)?;
-    let advertised = core
-        .others
+    let advertised = flows
+        .ctx
+        .replicas
         .url
         .split_once("://")
         .map_or("", |(_, rest)| rest);
     let own = || {
-        let names = core.config.host_names.iter().map(String::as_str);
+        let names = flows.ctx.config.host_names.iter().map(String::as_str);
         names.chain([advertised.split('/').next().unwrap_or_default()])
     };
     for host in &hosts {

@@ -21,8 +21,8 @@ use serde_json::{Map, Value};
 use warp::http::{HeaderMap, Method};
 
 use crate::{
-    core::Core,
     files::read::{Part, Wanted},
+    flows::Flows,
     http::{
         connections::{Connection, UnderWay, network},
         ranges::part_of,
@@ -63,7 +63,7 @@ pub(super) struct Request {
     pub(super) path: Vec<String>,
     pub(super) query: Query,
     pub(super) headers: HeaderMap,
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     /// What it takes of the memory of all requests.
     pub(super) charge: Charge,
     sender: Sender,
@@ -155,7 +155,7 @@ impl Unread {
 
 impl Request {
     pub(super) fn new<S, B>(
-        core: &Arc<Core>,
+        flows: &Arc<Flows>,
         method: Method,
         path: &str,
         query: &str,
@@ -179,9 +179,9 @@ impl Request {
             path,
             query: Query::parse(query)?,
             headers,
-            charge: core.requests.budget.memory.charge(whose.clone()),
+            charge: flows.ctx.budget.memory.charge(whose.clone()),
             sender: Sender::new(whose),
-            core: Arc::clone(core),
+            flows: Arc::clone(flows),
             came: None,
             is_for_people: false,
             session: None,
@@ -283,10 +283,10 @@ impl Request {
     pub(super) fn take_body(
         &mut self,
     ) -> Option<impl Stream<Item = Result<Bytes, Refusal>> + Send + Unpin + use<>> {
-        let (body, core) = (self.body.take()?, Arc::clone(&self.core));
-        let pieces = stream::unfold((body, core), |(mut body, core)| async move {
-            let piece = next_piece(&core, &mut body).await?;
-            Some((piece, (body, core)))
+        let (body, flows) = (self.body.take()?, Arc::clone(&self.flows));
+        let pieces = stream::unfold((body, flows), |(mut body, flows)| async move {
+            let piece = next_piece(&flows, &mut body).await?;
+            Some((piece, (body, flows)))
         });
         // A refusal may come of its end: the rest is read then, too.
         Some(Box::pin(pieces.fuse()))
@@ -320,13 +320,13 @@ impl Request {
         self.charge.grow(u64::try_from(head).unwrap_or(u64::MAX))?;
         // It grows with what comes, not with what was said.
         let mut bytes = Vec::new();
-        let began = self.core.clock.now().0;
-        while let Some(piece) = next_piece(&self.core, &mut stream).await {
+        let began = self.flows.ctx.clock.now().0;
+        while let Some(piece) = next_piece(&self.flows, &mut stream).await {
             let piece = piece?;
-            let lasts = Duration::from_millis(self.core.clock.now().0.saturating_sub(began));
+            let lasts = Duration::from_millis(self.flows.ctx.clock.now().0.saturating_sub(began));
             let enough = lasts
                 .as_secs()
-                .saturating_mul(self.core.config.connections.body_rate_min);
+                .saturating_mul(self.flows.ctx.config.connections.body_rate_min);
             if lasts > RATE_AFTER && u64::try_from(bytes.len()).is_ok_and(|read| read < enough) {
                 return Err(too_slow(&format!(
                     "{} bytes came in {} s",
@@ -373,7 +373,7 @@ impl Request {
     /// Takes one of the few places of requests of strangers, until it is known who asks or its answer is out.
     pub(super) fn take_strangers_place(&self) -> Result<(), Refusal> {
         let whose = self.charge.whose().clone();
-        let place = self.core.requests.budget.strangers.take(whose, 1)?;
+        let place = self.flows.ctx.budget.strangers.take(whose, 1)?;
         self.sender.0.lock().place = Some(place);
         Ok(())
     }
@@ -452,12 +452,12 @@ pub(super) fn to_object(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
 }
 
 /// The next piece of a body, unless it takes too long.
-async fn next_piece(core: &Core, body: &mut BodyStream) -> Option<Result<Bytes, Refusal>> {
-    let pause = core.config.connections.body_pause;
+async fn next_piece(flows: &Flows, body: &mut BodyStream) -> Option<Result<Bytes, Refusal>> {
+    let pause = flows.ctx.config.connections.body_pause;
     let piece = tokio::select! {
         biased;
         piece = body.next() => piece?,
-        () = core.clock.sleep(pause) => {
+        () = flows.ctx.clock.sleep(pause) => {
             return Some(Err(too_slow(&format!("nothing came for {} s", pause.as_secs()))));
         }
     };

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use warp::http::{HeaderValue, Method};
 
 use super::{cross_site, request::Request};
-use crate::core::Core;
+use crate::flows::Flows;
 use fairlead_base::errors::{Refusal, excerpt};
 use fairlead_known::accounts::Credentials;
 
@@ -31,7 +31,7 @@ struct Session {
 
 /// The credentials of the cookie, where a route takes it and the request names nobody itself.
 pub(super) fn credentials(
-    core: &Core,
+    flows: &Flows,
     request: &Request,
     route: Option<Route<'_>>,
 ) -> Result<Option<Credentials>, Refusal> {
@@ -44,7 +44,7 @@ pub(super) fn credentials(
     if names_itself || !route.is_some_and(takes) {
         return Ok(None);
     }
-    let Some(session) = cookie_of(request).and_then(|sealed| opened(core, sealed)) else {
+    let Some(session) = cookie_of(request).and_then(|sealed| opened(flows, sealed)) else {
         return Ok(None);
     };
     if !matches!(request.method, Method::GET | Method::HEAD) {
@@ -80,14 +80,14 @@ pub(super) fn check_origin(request: &Request) -> Result<(), Refusal> {
 }
 
 /// The header that lets a browser in.
-pub(super) fn cookie(core: &Core, request: &Request, who: Credentials) -> Option<HeaderValue> {
+pub(super) fn cookie(flows: &Flows, request: &Request, who: Credentials) -> Option<HeaderValue> {
     let session = Session {
         token: who.token,
         account: who.account,
-        until_ms: core.clock.wall_ms().saturating_add(SESSION_S * 1_000),
+        until_ms: flows.ctx.clock.wall_ms().saturating_add(SESSION_S * 1_000),
     };
     let text = serde_json::to_string(&session).ok()?;
-    let sealed = core.sealer.seal_text(PURPOSE, &text)?;
+    let sealed = flows.ctx.sealer.seal_text(PURPOSE, &text)?;
     // Over TLS alone, where the page came over TLS.
     let is_tls = request
         .header("origin")
@@ -108,10 +108,10 @@ fn cookie_of(request: &Request) -> Option<&str> {
     cookies.find_map(|cookie| cookie.trim().strip_prefix(COOKIE)?.strip_prefix('='))
 }
 
-fn opened(core: &Core, sealed: &str) -> Option<Session> {
-    let text = core.sealer.open_text(PURPOSE, sealed)?;
+fn opened(flows: &Flows, sealed: &str) -> Option<Session> {
+    let text = flows.ctx.sealer.open_text(PURPOSE, sealed)?;
     let session: Session = serde_json::from_str(&text).ok()?;
-    let accounts = &core.people.accounts;
+    let accounts = &flows.people.accounts;
     let said = Credentials {
         token: session.token.clone(),
         ..Credentials::default()
@@ -120,15 +120,15 @@ fn opened(core: &Core, sealed: &str) -> Option<Session> {
         .known(&said)
         .map_or(0, |who| accounts.logins_since_ms(&who.name));
     let made_ms = session.until_ms.saturating_sub(SESSION_S * 1_000);
-    (session.until_ms > core.clock.wall_ms() && made_ms >= since_ms).then_some(session)
+    (session.until_ms > flows.ctx.clock.wall_ms() && made_ms >= since_ms).then_some(session)
 }
 
 /// The account that a browser's login is of, by a token.
-pub(super) fn account(core: &Core, request: &Request) -> Option<String> {
-    let token = opened(core, cookie_of(request)?)?.token;
+pub(super) fn account(flows: &Flows, request: &Request) -> Option<String> {
+    let token = opened(flows, cookie_of(request)?)?.token;
     let said = Credentials {
         token: Some(token?),
         ..Credentials::default()
     };
-    Some(core.people.accounts.known(&said)?.name)
+    Some(flows.people.accounts.known(&said)?.name)
 }

@@ -16,7 +16,7 @@ use serde::{
 use serde_json::{Map, Value};
 
 use super::request::{Request, to_object};
-use crate::core::Core;
+use crate::flows::Flows;
 use fairlead_base::{
     budget::{Charge, Identity},
     errors::Refusal,
@@ -25,12 +25,12 @@ use fairlead_known::accounts::{Credentials, Who};
 
 /// Reads the body of a request whose sender may be named in it.
 pub(super) async fn read_signed(
-    core: &Core,
+    flows: &Flows,
     request: &mut Request,
     limit: usize,
 ) -> Result<Bytes, Refusal> {
-    if !core.people.accounts.tokens_needed()
-        || core
+    if !flows.people.accounts.tokens_needed()
+        || flows
             .people
             .accounts
             .known(&request.credentials(None))
@@ -43,9 +43,9 @@ pub(super) async fn read_signed(
         ..request.credentials(None)
     };
     if head.token.is_some() {
-        core.people.accounts.identify(&head)?;
+        flows.people.accounts.identify(&head)?;
     }
-    let most = core.config.limits.stranger_body_bytes_max;
+    let most = flows.ctx.config.limits.stranger_body_bytes_max;
     let read = request.read_body(limit.min(most)).await;
     let body = read.map_err(|refusal| match refusal.body().code {
         ErrorCode::TooLarge => unsigned(most),
@@ -54,7 +54,7 @@ pub(super) async fn read_signed(
     let Some(token) = token_in(&body) else {
         return Err(unsigned(most));
     };
-    let who = core.people.accounts.identify(&Credentials {
+    let who = flows.people.accounts.identify(&Credentials {
         token: Some(token),
         ..Credentials::default()
     })?;
@@ -71,12 +71,12 @@ pub(super) struct Signed {
 
 impl Signed {
     /// Reads it, and finds its sender.
-    pub(super) async fn read(core: &Core, request: &mut Request) -> Result<(Who, Self), Refusal> {
-        let bytes = read_signed(core, request, core.config.limits.body_bytes_max).await?;
+    pub(super) async fn read(flows: &Flows, request: &mut Request) -> Result<(Who, Self), Refusal> {
+        let bytes = read_signed(flows, request, flows.ctx.config.limits.body_bytes_max).await?;
         request.charge_built(&bytes)?;
         let object = to_object(&bytes)?;
         let said = request.credentials(Some(&object));
-        let who = core.people.accounts.identify(&said)?;
+        let who = flows.people.accounts.identify(&said)?;
         let none = request.another_charge();
         let signed = Self {
             object,

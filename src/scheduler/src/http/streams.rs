@@ -15,7 +15,7 @@ use warp::{
 
 use super::content_type::TEXT;
 
-use crate::{core::Core, files::read::OpenFile};
+use crate::{files::read::OpenFile, flows::Flows};
 use fairlead_base::{
     budget::Charge,
     errors::{JobError, Refusal},
@@ -78,7 +78,7 @@ fn body(file: OpenFile, content_type: &'static str, length: u64) -> Response {
 }
 
 struct Follower {
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     id: JobId,
     attempt: u16,
     offset: u64,
@@ -93,7 +93,8 @@ impl Follower {
             // Look whether it is over before reading: what was appended before the end is then read.
             let over = self.over().await;
             let piece = self
-                .core
+                .flows
+                .files
                 .read_log(self.id, self.attempt, self.offset, PIECE)
                 .await;
             let piece = piece.map_err(io::Error::other)?;
@@ -103,7 +104,7 @@ impl Follower {
                     .saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
                 return Ok(Some(piece));
             }
-            if over || self.core.draining.is_cancelled() {
+            if over || self.flows.ctx.tasks.draining.is_cancelled() {
                 return Ok(None);
             }
             self.changed().await;
@@ -111,7 +112,7 @@ impl Follower {
     }
 
     async fn over(&self) -> bool {
-        match self.core.job(self.id).await {
+        match self.flows.jobs.job(self.id).await {
             Ok(job) => job.state.stage.is_terminal() || job.state.attempt > self.attempt,
             Err(refusal) => matches!(refusal, Refusal::Job(JobError::Unknown(_))),
         }
@@ -125,8 +126,8 @@ impl Follower {
                     Ok(id) if id != self.id => {}
                     _ => return,
                 },
-                () = self.core.clock.sleep(Duration::from_millis(LOOK_MS)) => return,
-                () = self.core.draining.cancelled() => return,
+                () = self.flows.ctx.clock.sleep(Duration::from_millis(LOOK_MS)) => return,
+                () = self.flows.ctx.tasks.draining.cancelled() => return,
             }
         }
     }
@@ -134,14 +135,14 @@ impl Follower {
 
 /// A log from `offset` to the end of the attempt as a body.
 pub(super) fn follow(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     (id, attempt): (JobId, u16),
     offset: u64,
     place: Charge,
 ) -> Response {
-    let changes = core.jobs.changes.listen();
+    let changes = flows.jobs.changes.listen();
     let follower = Follower {
-        core,
+        flows,
         id,
         attempt,
         offset,

@@ -1,7 +1,7 @@
 //! The one way in which a job's state changes.
 //!
-//! [`Core::change`] reads, computes and writes by compare-and-set. The effects of a change (engine, waiting requests,
-//! dependants) follow once in [`Core::changed`], whoever made it. Stages only move forward within an attempt (I9): the
+//! [`JobFlow::change`] reads, computes and writes by compare-and-set. The effects of a change (engine, waiting requests,
+//! dependants) follow once in [`JobFlow::changed`], whoever made it. Stages only move forward within an attempt (I9): the
 //! closure that computes a change checks this, and the store's version enforces it.
 
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use std::sync::Arc;
 use fairlead_job::JobId;
 use fairlead_store::{ItemError, JobState, Patch, StatePatch, StoreError, StoredJob};
 
-use crate::core::Core;
+use crate::jobs::JobFlow;
 use fairlead_base::errors::{JobError, Refusal};
 use fairlead_lifecycle::{attempt::count_used, changed::Changed, touch::touch};
 
 /// How often a change is tried again when somebody else was faster.
 const CHANGE_TRIES_MAX: usize = 16;
 
-impl Core {
+impl JobFlow {
     /// A job's state as the store has it now; while it cannot be read, as it was last known.
     pub(crate) async fn job(&self, id: JobId) -> Result<StoredJob, Refusal> {
-        let found = self.store.get(&[id]).await;
+        let found = self.ctx.store.get(&[id]).await;
         self.read_or_known(id, found.map(|mut found| found.pop().flatten()))
     }
 
@@ -34,7 +34,7 @@ impl Core {
         id: JobId,
         read: Result<Option<StoredJob>, StoreError>,
     ) -> Result<StoredJob, Refusal> {
-        match (read, self.jobs.live.get(id)) {
+        match (read, self.live.get(id)) {
             (Ok(found), _) => {
                 let stored = found.ok_or(JobError::Unknown(id))?;
                 self.observe(&stored);
@@ -47,7 +47,7 @@ impl Core {
 
     /// A job's state from the store, in real time.
     pub(crate) async fn stored_job(&self, id: JobId) -> Result<StoredJob, Refusal> {
-        let mut found = self.store.get(&[id]).await?;
+        let mut found = self.ctx.store.get(&[id]).await?;
         Ok(found.pop().flatten().ok_or(JobError::Unknown(id))?)
     }
 
@@ -61,7 +61,7 @@ impl Core {
         id: JobId,
         compute: impl FnMut(&JobState) -> Result<Option<JobState>, Refusal> + Send,
     ) -> Result<Changed, Refusal> {
-        if let Some(live) = self.jobs.live.get(id) {
+        if let Some(live) = self.live.get(id) {
             let known = Arc::unwrap_or_clone(live.stored);
             return Box::pin(self.change_from(known, true, compute)).await;
         }
@@ -131,8 +131,8 @@ impl Core {
 
     /// What a change brings with it, whoever makes it.
     fn with_what_follows(&self, before: &JobState, wanted: JobState) -> JobState {
-        let wanted = self.elsewhere(before, wanted);
-        count_used(before, wanted, self.clock.wall_ms()).set_alarm()
+        let wanted = self.placement.elsewhere(before, wanted);
+        count_used(before, wanted, self.ctx.clock.wall_ms()).set_alarm()
     }
 
     /// Makes sure that a state which was read is the store's: what is read may vanish with the node that shows it,
@@ -159,14 +159,14 @@ impl Core {
         wanted: JobState,
         set: StatePatch,
     ) -> Result<Changed, ItemError> {
-        let core = Arc::clone(self);
-        let writing = self.tasks.spawn(async move {
+        let flow = Arc::clone(self);
+        let writing = self.ctx.tasks.spawn(async move {
             let patch = Patch {
                 id: wanted.job_id,
                 expect: before.version,
                 set,
             };
-            let version = core.writer.patch(patch).await?;
+            let version = flow.writer.patch(patch).await?;
             let changed = Changed {
                 before,
                 after: StoredJob {
@@ -174,7 +174,7 @@ impl Core {
                     version,
                 },
             };
-            core.changed(&changed);
+            flow.changed(&changed);
             Ok(changed)
         });
         writing.await.unwrap_or_else(|error| {

@@ -1,7 +1,7 @@
 //! Applies the effects of a job's new state to this replica: its memory, the engine, waiting requests and jobs, hints.
 //!
-//! States that this replica wrote come to [`Core::changed`], [`Core::created`] and [`Core::claim_committed`]. States that
-//! it read, or that a peer told, come to [`Core::observe`]. Each version of a job has its effects once.
+//! States that this replica wrote come to [`JobFlow::changed`], [`JobFlow::created`] and [`JobFlow::claim_committed`]. States that
+//! it read, or that a peer told, come to [`JobFlow::observe`]. Each version of a job has its effects once.
 
 use std::{borrow::Borrow, collections::BTreeMap, sync::Arc};
 
@@ -9,19 +9,17 @@ use fairlead_dispatch::{Event, JobFacts, JobKey, Millis, OfferKey};
 use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{JobState, StoredJob, Version};
 
-use crate::core::Core;
+use crate::jobs::JobFlow;
 use fairlead_base::mailbox::Mailbox;
 use fairlead_known::{
     live_jobs::Sight,
     open_requests::KnownClaim,
     outbox::{BODIES_MAX, SUBMITTED_MAX, Written},
-    reuse::note_end,
     seen_versions::Noted,
 };
 use fairlead_lifecycle::{
     changed::Changed,
     engine_facts::{engine_version, facts, running},
-    sequence::may_pass_on,
 };
 
 /// How long a hinted job is left to a replica that comes before this one, ms for each: time for it to claim
@@ -64,7 +62,7 @@ impl EngineNews {
     }
 }
 
-impl Core {
+impl JobFlow {
     /// A state that was read from the store or told by a peer: if it is newer than what is known, it has
     /// its effects here.
     pub(crate) fn observe(&self, stored: &StoredJob) {
@@ -79,11 +77,11 @@ impl Core {
     /// believed for ever: a young replica learns what waits from the store alone.
     /// False: it is not believed.
     pub(crate) fn observe_hinted(&self, stored: &StoredJob) -> bool {
-        if stored.state.stage == Stage::Submit && self.clock.age_ms() < YOUNG_MS {
+        if stored.state.stage == Stage::Submit && self.ctx.clock.age_ms() < YOUNG_MS {
             return false;
         }
-        let now = self.clock.now();
-        let rank = self.turn_for(stored.state.job_id);
+        let now = self.ctx.clock.now();
+        let rank = self.ctx.turn_for(stored.state.job_id);
         let before = u64::try_from(rank).unwrap_or(u64::MAX).saturating_add(1);
         let wait_ms = RANK_MS.saturating_mul(before);
         let from = Millis(now.0.saturating_add(wait_ms));
@@ -95,23 +93,23 @@ impl Core {
 
     /// The store acknowledged this version, and its effects are known here: no round need read it, and it stays.
     pub(crate) fn acknowledged(&self, id: JobId, version: Version) {
-        self.jobs.seen.prove(id, version);
-        if let Some(place) = self.store.place_of(id) {
-            self.jobs.feed.acknowledge(&place, version);
+        self.seen.prove(id, version);
+        if let Some(place) = self.ctx.store.place_of(id) {
+            self.feed.acknowledge(&place, version);
         }
     }
 
     fn observe_from(&self, stored: &StoredJob, not_before: Millis) {
         let id = stored.state.job_id;
         self.weigh(id, stored.version);
-        let live = self.jobs.live.get(id);
+        let live = self.live.get(id);
         if live.is_some_and(|live| live.stored.version >= stored.version) {
             return;
         }
         let mut news = EngineNews::default();
         if self.apply(stored, &Source::Seen(not_before), &mut news) {
-            news.tell(&self.engine);
-            self.jobs.changes.announce(id);
+            news.tell(&self.ctx.engine);
+            self.changes.announce(id);
         }
     }
 
@@ -119,17 +117,16 @@ impl Core {
     pub(crate) fn weigh(&self, id: JobId, version: Version) -> bool {
         let newest = self.newest(id);
         if let Some(newest) = newest {
-            self.jobs
-                .vanished_writes
-                .weigh(id, version, newest, self.clock.now());
+            self.vanished_writes
+                .weigh(id, version, newest, self.ctx.clock.now());
         }
         newest <= Some(version)
     }
 
     /// The newest version of a job that was seen lately.
     pub(crate) fn newest(&self, id: JobId) -> Option<Version> {
-        let held = self.jobs.live.get(id).map(|live| live.stored.version);
-        held.max(self.jobs.seen.newest(id))
+        let held = self.live.get(id).map(|live| live.stored.version);
+        held.max(self.seen.newest(id))
     }
 
     /// This replica changed a state, and the store acknowledged it.
@@ -139,34 +136,31 @@ impl Core {
         let shared = Arc::new(changed.after.clone());
         let mut news = EngineNews::default();
         self.apply(&shared, &Source::Changed(before), &mut news);
-        news.tell(&self.engine);
-        self.jobs.changes.announce(after.job_id);
-        if may_pass_on(before, after) {
-            self.waiting.sequences.stirred(after);
-        }
+        news.tell(&self.ctx.engine);
+        self.changes.announce(after.job_id);
         if after.reused_from.is_some() && before.reused_from.is_none() {
-            self.metrics.reused.inc();
+            self.ctx.metrics.reused.inc();
         }
-        note_end(&self.waiting.results, after);
-        self.waiting.run_times.ended(before, after);
+        for listener in &self.listeners {
+            listener.changed(before, after);
+        }
         self.parent_written(&changed.after);
-        self.waiting.clusters.stirred(after);
         self.acknowledged(after.job_id, shared.version);
-        self.others.outbox.job(&shared, Written::Changed);
+        self.ctx.outbox.job(&shared, Written::Changed);
     }
 
     /// This replica created jobs, and the store acknowledged them, and their bodies at these versions. Nobody waits for a
     /// change of a job whose id nobody knows.
     pub(crate) fn created(&self, jobs: &[&StoredJob], bodies: &BTreeMap<JobId, Version>) {
         let many = u64::try_from(jobs.len()).unwrap_or(u64::MAX);
-        self.metrics.submitted.inc_by(many);
+        self.ctx.metrics.submitted.inc_by(many);
         // One that has moved on was told of when that was seen: another that was slow to be stored may have held it up.
         let is_newest = |job: &&&StoredJob| {
             let is_new = job.state.stage == Stage::Submit || job.state.reused_from.is_some();
             is_new && self.weigh(job.state.job_id, job.version)
         };
         let mut news = EngineNews::default();
-        let told = if self.others.outbox.has_readers() {
+        let told = if self.ctx.outbox.has_readers() {
             SUBMITTED_MAX
         } else {
             0
@@ -174,24 +168,26 @@ impl Core {
         for (n, job) in jobs.iter().filter(is_newest).enumerate() {
             if n < told {
                 let id = job.state.job_id;
-                let text = (n < BODIES_MAX).then(|| self.store.body_at_hand(id));
+                let text = (n < BODIES_MAX).then(|| self.ctx.store.body_at_hand(id));
                 let body = text.flatten();
-                self.others.outbox.job(job, Written::Created(body));
+                self.ctx.outbox.job(job, Written::Created(body));
                 if let Some(version) = bodies.get(&id) {
-                    self.others.outbox.body(id, *version);
+                    self.ctx.outbox.body(id, *version);
                 }
             }
             self.apply(*job, &Source::Created, &mut news);
             if job.state.reused_from.is_some() {
-                self.metrics.reused.inc();
+                self.ctx.metrics.reused.inc();
                 self.shards_acknowledged(job);
-                self.jobs.changes.announce(job.state.job_id);
+                self.changes.announce(job.state.job_id);
                 continue;
             }
-            self.waiting.sequences.stirred(&job.state);
+            for listener in &self.listeners {
+                listener.created(&job.state);
+            }
             if job.state.shards.is_some() {
-                let now = self.clock.now();
-                self.waiting.parents.stirred(job, true, now);
+                let now = self.ctx.clock.now();
+                self.parents.stirred(job, true, now);
             }
         }
         for job in jobs {
@@ -200,7 +196,7 @@ impl Core {
         for (id, version) in bodies {
             self.acknowledged(*id, *version);
         }
-        news.tell(&self.engine);
+        news.tell(&self.ctx.engine);
     }
 
     /// The store acknowledged a claim for an offer. False: nobody waits for an answer to that offer any more.
@@ -211,19 +207,19 @@ impl Core {
         let is_news = self.apply(job, &Source::Claimed, &mut EngineNews::default());
         if !is_news && self.newest(id) == Some(version) {
             // It was read before this answer came, perhaps at this very moment. The request must find it held.
-            self.jobs.live.put(Arc::clone(job), self.sight());
+            self.live.put(Arc::clone(job), self.sight());
         }
         self.acknowledged(id, version);
-        self.others.outbox.job(job, Written::Changed);
-        self.jobs.changes.announce(id);
+        self.ctx.outbox.job(job, Written::Changed);
+        self.changes.announce(id);
         // Noted before the engine is told: its answer takes the waiter away. One that hangs up from here on
         // finds the job among its claimed ones and puts it back itself.
-        let waiter = self.requests.waiters.get(offer);
+        let waiter = self.waiters.get(offer);
         let waits = waiter.is_some();
         if let Some(waiter) = waiter {
             waiter.claimed.note(KnownClaim::of(state));
         }
-        self.engine.tell(Event::ClaimCommitted {
+        self.ctx.engine.tell(Event::ClaimCommitted {
             job: JobKey(id.get()),
             offer,
             version: engine_version(version),
@@ -239,21 +235,23 @@ impl Core {
     {
         let after: &StoredJob = job.borrow();
         let state = &after.state;
-        let noted = self.jobs.seen.note(after, self.clock.now());
+        let noted = self.seen.note(after, self.ctx.clock.now());
         if noted == Noted::Old {
             return false;
         }
-        let held = self.jobs.live.get(state.job_id).map(|live| live.stored);
+        let held = self.live.get(state.job_id).map(|live| live.stored);
         if state.stage.is_held() {
-            self.jobs.live.put(job.clone(), self.sight());
+            self.live.put(job.clone(), self.sight());
         } else {
-            self.jobs.live.remove(state.job_id);
+            self.live.remove(state.job_id);
         }
         let held = held.as_deref().map(|held| &held.state);
         if let Some(held) =
             held.filter(|held| held.claim_token != state.claim_token || !state.stage.is_held())
         {
-            self.lab.pools.job_over(&held.host, self.clock.wall_ms());
+            self.lab
+                .pools
+                .job_over(&held.host, self.ctx.clock.wall_ms());
         }
         let before = match source {
             Source::Changed(before) => Some(*before),
@@ -277,13 +275,11 @@ impl Core {
             news.others.push(Event::JobHeld(Box::new(running(after))));
             news.others.push(self.attempt_over(state));
         }
-        if state.stage == Stage::Submit && !state.ready {
-            self.waiting.dependants.add(state);
-            self.waiting.sequences.seen(state);
+        for listener in &self.listeners {
+            listener.seen(state);
         }
         self.set_alarm(after);
         self.note_shards(state);
-        self.note_webhooks(state);
         if let Some(before) = before {
             self.count_host_failure(before, state);
         }
@@ -330,9 +326,9 @@ impl Core {
         let ran = state.stage == Stage::Finish && state.dispatch_ms > 0;
         let ago_ms = || {
             let end = self.on_own_clock(state.end_ms);
-            self.clock.now().0.saturating_sub(end.0)
+            self.ctx.clock.now().0.saturating_sub(end.0)
         };
-        ran && state.replica != self.config.replica && ago_ms() <= UNSEEN_MS
+        ran && state.replica != self.ctx.config.replica && ago_ms() <= UNSEEN_MS
     }
 
     fn attempt_over(&self, after: &JobState) -> Event {
@@ -344,26 +340,26 @@ impl Core {
             at: if is_over {
                 self.on_own_clock(after.end_ms)
             } else {
-                self.clock.now()
+                self.ctx.clock.now()
             },
         }
     }
 
     /// Now, for a job that is heard of.
     pub(crate) fn sight(&self) -> Sight {
-        let now = self.clock.now();
+        let now = self.ctx.clock.now();
         Sight {
             now,
             stage_since: now,
-            ahead_ms: self.clock.ahead_ms(),
+            ahead_ms: self.ctx.clock.ahead_ms(),
         }
     }
 
     /// A time of a document, which perhaps another machine wrote, on this replica's own clock: never later
     /// than now.
     pub(crate) fn on_own_clock(&self, wall_ms: u64) -> Millis {
-        let ago = self.clock.wall_ms().saturating_sub(wall_ms);
-        Millis(self.clock.now().0.saturating_sub(ago))
+        let ago = self.ctx.clock.wall_ms().saturating_sub(wall_ms);
+        Millis(self.ctx.clock.now().0.saturating_sub(ago))
     }
 }
 
@@ -374,7 +370,7 @@ mod tests {
     use fairlead_store::JobState;
 
     use super::*;
-    use crate::testing::{core, state};
+    use crate::testing::{flows, state};
     use fairlead_known::{feasibility::REMEMBER_MS, seen_versions::Seen};
 
     fn at(seq_no: u64, stage: Stage) -> StoredJob {
@@ -407,74 +403,76 @@ mod tests {
 
     #[tokio::test]
     async fn a_job_whose_end_is_written_twice_is_charged_once() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let ended = |seq_no| {
             let mut job = at(seq_no, Stage::Finish);
             job.state.health = Health::Success;
-            job.state.dispatch_ms = core.clock.wall_ms() - 5_000;
-            job.state.end_ms = core.clock.wall_ms();
+            job.state.dispatch_ms = flows.ctx.clock.wall_ms() - 5_000;
+            job.state.end_ms = flows.ctx.clock.wall_ms();
             job
         };
-        core.observe(&ended(6));
-        let told = core.engine.take().len();
-        core.observe(&ended(7));
-        assert_eq!((told, core.engine.take().len()), (3, 1));
+        flows.jobs.observe(&ended(6));
+        let told = flows.ctx.engine.take().len();
+        flows.jobs.observe(&ended(7));
+        assert_eq!((told, flows.ctx.engine.take().len()), (3, 1));
     }
 
     #[tokio::test]
     async fn a_search_that_lags_never_brings_an_ended_job_back() {
-        let (_data, core) = core().await;
-        core.observe(&at(5, Stage::Running));
-        assert_eq!(core.jobs.live.count(), 1);
-        core.observe(&at(6, Stage::Finish));
-        assert_eq!(core.jobs.live.count(), 0);
-        core.observe(&at(5, Stage::Running));
-        assert_eq!(core.jobs.live.count(), 0, "version 6 was seen");
+        let (_data, flows) = flows().await;
+        flows.jobs.observe(&at(5, Stage::Running));
+        assert_eq!(flows.jobs.live.count(), 1);
+        flows.jobs.observe(&at(6, Stage::Finish));
+        assert_eq!(flows.jobs.live.count(), 0);
+        flows.jobs.observe(&at(5, Stage::Running));
+        assert_eq!(flows.jobs.live.count(), 0, "version 6 was seen");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_late_hint_to_a_young_replica_does_not_bring_an_ended_job_back() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let hints = [at(5, Stage::Submit), at(6, Stage::Submit)];
-        core.observe_hinted(&hints[0]);
-        assert!(core.engine.take().is_empty());
+        flows.jobs.observe_hinted(&hints[0]);
+        assert!(flows.ctx.engine.take().is_empty());
         tokio::time::advance(Duration::from_millis(YOUNG_MS)).await;
-        core.observe_hinted(&hints[1]);
-        assert_eq!(core.engine.take().len(), 1);
+        flows.jobs.observe_hinted(&hints[1]);
+        assert_eq!(flows.ctx.engine.take().len(), 1);
     }
 
     #[tokio::test]
     async fn a_job_that_went_to_another_host_between_two_looks_is_that_hosts() {
-        let (_data, core) = core().await;
-        core.observe(&at(5, Stage::Running));
+        let (_data, flows) = flows().await;
+        flows.jobs.observe(&at(5, Stage::Running));
         let mut again = at(9, Stage::Dispatch);
         again.state.host = "other".to_owned();
         again.state.claim_token = "u".to_owned();
-        core.observe(&again);
-        assert!(core.jobs.live.of_host("h").is_empty());
-        assert_eq!(core.jobs.live.of_host("other").len(), 1);
+        flows.jobs.observe(&again);
+        assert!(flows.jobs.live.of_host("h").is_empty());
+        assert_eq!(flows.jobs.live.of_host("other").len(), 1);
     }
 
     /// The answer to a claim may come after the end of its job was seen.
     #[tokio::test]
     async fn a_claim_that_is_heard_of_late_brings_no_ended_job_back() {
-        let (_data, core) = core().await;
-        core.observe(&at(6, Stage::Finish));
-        core.engine.take();
-        let waits = core.claim_committed(OfferKey(1), &Arc::new(at(5, Stage::Dispatch)));
-        assert!(!waits && core.jobs.live.count() == 0);
-        assert_eq!(core.engine.take().len(), 1, "the engine waits for it");
+        let (_data, flows) = flows().await;
+        flows.jobs.observe(&at(6, Stage::Finish));
+        flows.ctx.engine.take();
+        let waits = flows
+            .jobs
+            .claim_committed(OfferKey(1), &Arc::new(at(5, Stage::Dispatch)));
+        assert!(!waits && flows.jobs.live.count() == 0);
+        assert_eq!(flows.ctx.engine.take().len(), 1, "the engine waits for it");
     }
 
     #[tokio::test]
     async fn a_created_job_that_was_seen_before_is_told_once() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let jobs = [at(5, Stage::Submit), at(6, Stage::Submit)];
-        core.observe(&jobs[0]);
-        core.engine.take();
-        core.created(&[&jobs[0]], &BTreeMap::new());
-        assert_eq!(core.engine.take().len(), 0);
-        core.created(&[&jobs[1]], &BTreeMap::new());
-        assert_eq!(core.engine.take().len(), 1);
+        flows.jobs.observe(&jobs[0]);
+        flows.ctx.engine.take();
+        flows.jobs.created(&[&jobs[0]], &BTreeMap::new());
+        assert_eq!(flows.ctx.engine.take().len(), 0);
+        flows.jobs.created(&[&jobs[1]], &BTreeMap::new());
+        assert_eq!(flows.ctx.engine.take().len(), 1);
     }
 }

@@ -3,14 +3,14 @@
 use fairlead_api::Grant;
 use fairlead_store::JobState;
 
-use crate::core::Core;
+use crate::jobs::JobFlow;
 use fairlead_base::metrics::Invariant;
 use fairlead_lifecycle::{
     changed::attempt_ended,
     invariants::{broken_by_change, broken_by_claim},
 };
 
-impl Core {
+impl JobFlow {
     /// A claim of this replica is stored.
     pub(super) fn count_claim(&self, state: &JobState) {
         self.count_violation(state, broken_by_claim(state));
@@ -19,12 +19,14 @@ impl Core {
     /// Jobs are handed to their host for the first time.
     pub(crate) fn count_delivered(&self, grants: &[Grant]) {
         let ids = grants.iter().filter_map(|grant| grant.job_id.parse().ok());
-        for live in ids.filter_map(|id| self.jobs.live.get(id)) {
+        for live in ids.filter_map(|id| self.live.get(id)) {
             let state = &live.stored.state;
-            self.jobs.samples.dispatched(state);
+            for listener in &self.listeners {
+                listener.delivered(state);
+            }
             let class = self.people.queues.class(&state.queue);
             let waited_ms = state.dispatch_ms.saturating_sub(state.ready_ms);
-            self.metrics.times.waited(class, waited_ms);
+            self.ctx.metrics.times.waited(class, waited_ms);
         }
     }
 
@@ -40,20 +42,22 @@ impl Core {
         } else {
             last_ms
         };
-        self.jobs.samples.ended(before, health, end_ms);
-        self.metrics.attempt_ended(health.cause());
+        for listener in &self.listeners {
+            listener.attempt_ended(before, health, end_ms);
+        }
+        self.ctx.metrics.attempt_ended(health.cause());
         let ran_ms = end_ms.saturating_sub(before.dispatch_ms);
-        self.metrics.times.ran(health.as_str(), ran_ms);
+        self.ctx.metrics.times.ran(health.as_str(), ran_ms);
     }
 
     fn count_violation(&self, state: &JobState, broken: Option<Invariant>) {
         if let Some(invariant) = broken {
             let number = invariant.word();
             tracing::error!(job_id = %state.job_id, invariant = number, "a written state breaks an invariant; please report it");
-            self.metrics.violated(invariant);
+            self.ctx.metrics.violated(invariant);
             let detail = serde_json::json!({ "invariant": number });
-            let (replica, id) = (&self.config.replica, state.job_id.to_string());
-            self.audit(replica, "invariant.broken", &id, detail);
+            let (replica, id) = (&self.ctx.config.replica, state.job_id.to_string());
+            self.ctx.audit(replica, "invariant.broken", &id, detail);
         }
     }
 }

@@ -8,7 +8,7 @@ use fairlead_job::{JobId, Stage};
 use fairlead_store::JobState;
 use serde_json::json;
 
-use crate::core::Core;
+use crate::jobs::JobFlow;
 use fairlead_base::{errors::Refusal, metrics::Returned};
 use fairlead_known::open_requests::KnownClaim;
 use fairlead_lifecycle::{
@@ -17,11 +17,11 @@ use fairlead_lifecycle::{
     touch::touched,
 };
 
-impl Core {
+impl JobFlow {
     /// Puts a job back that its host never got, if it is still that claim's and was not handed out again since.
     /// Costs no attempt.
     pub(crate) async fn give_back(self: &Arc<Self>, claim: &KnownClaim, reason: &str) {
-        let (id, now_ms) = (claim.id, self.clock.wall_ms());
+        let (id, now_ms) = (claim.id, self.ctx.clock.wall_ms());
         let outcome = self
             .change(id, |state| {
                 let same = state.stage == Stage::Dispatch && KnownClaim::of(state) == *claim;
@@ -29,7 +29,7 @@ impl Core {
             })
             .await;
         if outcome.as_ref().is_ok_and(Changed::is_change) {
-            self.metrics.returned(Returned::Undelivered);
+            self.ctx.metrics.returned(Returned::Undelivered);
         }
         log_outcome(
             id,
@@ -73,7 +73,7 @@ impl Core {
         reason: &str,
         is_meant: impl Fn(&JobState) -> bool + Send + Sync,
     ) -> bool {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let outcome = self
             .change(id, |state| {
                 if !state.stage.is_held() || !is_meant(state) {
@@ -87,10 +87,15 @@ impl Core {
             .await;
         match outcome {
             Ok(changed) if changed.is_change() => {
-                self.metrics.returned(Returned::Lost);
+                self.ctx.metrics.returned(Returned::Lost);
                 let (host, attempt) = (&changed.before.state.host, changed.before.state.attempt);
                 let detail = json!({ "host": host, "attempt": attempt, "reason": reason });
-                self.audit(&self.config.replica, "job.lost", &id.to_string(), detail);
+                self.ctx.audit(
+                    &self.ctx.config.replica,
+                    "job.lost",
+                    &id.to_string(),
+                    detail,
+                );
                 true
             }
             Ok(_) => false,

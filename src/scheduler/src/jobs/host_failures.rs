@@ -3,15 +3,15 @@
 use fairlead_job::{Cause, Health};
 use fairlead_store::JobState;
 
-use crate::core::Core;
+use crate::jobs::JobFlow;
 use fairlead_known::host_evidence::{ACCOUNTS_MIN, Ended};
 use fairlead_lifecycle::changed::attempt_ended;
 
-impl Core {
+impl JobFlow {
     /// An attempt ended: a host whose attempts fail in a row, and not by their jobs, is put aside. So is one that fails what
     /// passes elsewhere, whoever is at fault by the word of the jobs.
     pub(crate) fn count_host_failure(&self, before: &JobState, after: &JobState) {
-        let suspect_after = self.config.suspect_after;
+        let suspect_after = self.ctx.config.suspect_after;
         let Some(health) = attempt_ended(before, after).filter(|_| suspect_after > 0) else {
             return;
         };
@@ -29,7 +29,7 @@ impl Core {
             suite: &before.suite,
             account: &before.account,
             passed: cause.is_none(),
-            at_ms: self.clock.wall_ms(),
+            at_ms: self.ctx.clock.wall_ms(),
         };
         let reason = self.lab.cordons.evidence.lock().note(ended);
         if let Some(reason) = reason {
@@ -43,7 +43,7 @@ impl Core {
         if before.dispatch_ms < streak.over_ms {
             return;
         }
-        streak.over_ms = self.clock.wall_ms();
+        streak.over_ms = self.ctx.clock.wall_ms();
         streak.failures += 1;
         streak.accounts.insert(before.account.clone());
         let is_suspect = streak.failures >= suspect_after && streak.accounts.len() >= ACCOUNTS_MIN;
@@ -61,7 +61,7 @@ impl Core {
         let found = &self.lab.cordons.found_suspect;
         let is_new = found.lock().insert(host.to_owned(), reason).is_none();
         if is_new {
-            self.requests.waiters.hurry_host(host, |_| true);
+            self.waiters.hurry_host(host, |_| true);
         }
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod effects;
 mod figures;
 pub(crate) mod hand_back;
 pub(crate) mod host_failures;
+pub(crate) mod listener;
 pub(crate) mod observe;
 pub(crate) mod reports;
 pub(crate) mod shards;
@@ -15,4 +16,81 @@ mod starts;
 pub(crate) mod stops;
 pub(crate) mod time_limits;
 pub(crate) mod vanished_writes;
-mod webhooks;
+
+use std::{sync::Arc, time::Duration};
+
+use fairlead_job::JobId;
+use tokio::sync::broadcast;
+
+use crate::ctx::Ctx;
+use crate::ctx::Lab;
+use crate::jobs::listener::Listener;
+use crate::people::PeopleFlow;
+use crate::placement::PlacementFlow;
+use fairlead_base::storage::group_commit::Writer;
+use fairlead_base::storage::group_reads::Reader;
+use fairlead_known::alarms::Alarms;
+use fairlead_known::changes::Changes;
+use fairlead_known::feed::Feed;
+use fairlead_known::live_jobs::LiveJobs;
+use fairlead_known::open_requests::Waiters;
+use fairlead_known::parents::Parents;
+use fairlead_known::seen_versions::Seen;
+use fairlead_known::starts::Starts;
+use fairlead_known::uploads::Uploads;
+use fairlead_known::vanished_writes::VanishedWrites;
+
+/// The one way in which the state of a job changes, and the jobs that testboxes hold.
+#[derive(Debug)]
+pub(crate) struct JobFlow {
+    pub(crate) ctx: Arc<Ctx>,
+    pub(crate) lab: Arc<Lab>,
+    pub(crate) people: Arc<PeopleFlow>,
+    pub(crate) placement: Arc<PlacementFlow>,
+    pub(crate) writer: Writer,
+    pub(crate) reader: Reader,
+    pub(crate) live: LiveJobs,
+    pub(crate) changes: Changes,
+    /// Numbers of the changes of the store that are known here.
+    pub(crate) feed: Feed,
+    /// Versions of jobs that were seen lately.
+    pub(crate) seen: Seen,
+    /// Seen versions that the store seems not to have.
+    pub(crate) vanished_writes: VanishedWrites,
+    /// Files that jobs uploaded here.
+    pub(crate) uploads: Uploads,
+    /// Parents of shards that have not ended.
+    pub(crate) parents: Parents,
+    /// Waiting jobs that must soon be looked at.
+    pub(crate) alarms: Arc<Alarms>,
+    /// Waiting jobs whose time has just come.
+    pub(crate) starts: Starts,
+    /// Requests that wait for an answer of the engine.
+    pub(crate) waiters: Waiters,
+    /// Parts of the replica that follow the states of jobs, in the order in which they are told.
+    pub(crate) listeners: Vec<Arc<dyn Listener>>,
+}
+
+impl JobFlow {
+    /// Waits until one of these jobs changes, or too many change to tell; at `deadline`, and when the replica stops, no
+    /// longer.
+    pub(crate) async fn any_changes(
+        &self,
+        changes: &mut broadcast::Receiver<JobId>,
+        jobs: &[JobId],
+        deadline: u64,
+    ) {
+        loop {
+            let left = deadline.saturating_sub(self.ctx.clock.now().0);
+            tokio::select! {
+                biased;
+                changed = changes.recv() => match changed {
+                    Ok(id) if !jobs.contains(&id) => {}
+                    _ => return,
+                },
+                () = self.ctx.clock.sleep(Duration::from_millis(left)) => return,
+                () = self.ctx.tasks.draining.cancelled() => return,
+            }
+        }
+    }
+}

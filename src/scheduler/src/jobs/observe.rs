@@ -1,13 +1,13 @@
 //! Observes the writes of other replicas: hints of peers, and changes that nobody told, read from the store each second.
 //!
-//! Both end in [`Core::observe`], which takes a state that is newer than the known one and applies its effects here.
+//! Both end in [`JobFlow::observe`], which takes a state that is newer than the known one and applies its effects here.
 //! `known/feed` tells by the numbers of changes which of them nobody told. The next counts find changes that a read
 //! missed, and so does the check of a lease that nobody renews.
 
 use fairlead_dispatch::{Event, Millis};
 use fairlead_store::{ChangeMark, ChangePage, ChangeRanges, Changes, StoreError};
 
-use crate::core::Core;
+use crate::jobs::JobFlow;
 
 /// Jobs of one page of changes.
 const PAGE: u32 = 1_000;
@@ -20,26 +20,26 @@ const WAITING_PAGES_MAX: usize = 5;
 /// New jobs of others that are so many in one round are not all read.
 const NEWS_MAX: usize = 1_000;
 
-impl Core {
+impl JobFlow {
     /// Reads the changes that nobody told, as far as searches see them. True: there were too many new jobs to read them
     /// all.
     pub(crate) async fn catch_up(&self) -> Result<bool, StoreError> {
-        let began = self.clock.now();
-        let visible = self.store.change_mark().await?;
-        let now = self.clock.now();
-        let within = self.jobs.feed.due(&visible, now);
+        let began = self.ctx.clock.now();
+        let visible = self.ctx.store.change_mark().await?;
+        let now = self.ctx.clock.now();
+        let within = self.feed.due(&visible, now);
         let missed = if within.is_empty() {
             false
         } else {
             self.read_missing(&within, now).await?
         };
-        self.engine.tell(if missed {
+        self.ctx.engine.tell(if missed {
             Event::NewsMissed
         } else {
             Event::NewsRead
         });
         if !missed {
-            self.jobs.feed.caught_up(began);
+            self.feed.caught_up(began);
         }
         Ok(missed)
     }
@@ -48,13 +48,13 @@ impl Core {
     async fn read_missing(&self, within: &ChangeRanges, now: Millis) -> Result<bool, StoreError> {
         let begin = ChangeMark::default();
         let asked = [false, true].map(|waiting| behind(&begin, within, waiting));
-        let mut pages = self.store.changes(&asked).await?.into_iter();
+        let mut pages = self.ctx.store.changes(&asked).await?.into_iter();
         let others = pages.next().unwrap_or_default();
         let waiting = pages.next().unwrap_or_default();
         let others = self.read_on(others, within).await?;
         let waiting = self.read_waiting(waiting, within).await?;
         let ends = others.more.then_some(&others.mark);
-        self.jobs.feed.was_read(now, ends);
+        self.feed.was_read(now, ends);
         Ok(waiting.more)
     }
 
@@ -74,7 +74,7 @@ impl Core {
                 limit: LONG_PAGE,
                 ..behind(&page.mark, within, true)
             };
-            let next = self.store.changes(&[next]).await?;
+            let next = self.ctx.store.changes(&[next]).await?;
             page = next.into_iter().next().unwrap_or_default();
             news += self.take_in(&page).await?;
         }
@@ -93,6 +93,7 @@ impl Core {
                 break;
             }
             let next = self
+                .ctx
                 .store
                 .changes(&[behind(&page.mark, within, false)])
                 .await?;
@@ -116,7 +117,7 @@ impl Core {
         if news.is_empty() {
             return Ok(0);
         }
-        for job in self.store.get_readable(&news).await? {
+        for job in self.ctx.store.get_readable(&news).await? {
             self.observe(&job);
         }
         Ok(news.len())

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use fairlead_job::JobId;
 
-use crate::core::Core;
+use crate::jobs::JobFlow;
 use fairlead_base::errors::Refusal;
 use fairlead_known::accounts::Who;
 use fairlead_lifecycle::{after_report::after_report, changed::Changed, report::Report};
 
-impl Core {
+impl JobFlow {
     /// A testbox (or an admin) reports. Answers the text for the reporter.
     pub(crate) async fn report(
         self: &Arc<Self>,
@@ -17,9 +17,9 @@ impl Core {
         report: &Report,
         who: Option<&Who>,
     ) -> Result<Changed, Refusal> {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let token = report.token.as_deref();
-        let uploaded = self.jobs.uploads.of(id).filter(|_| report.ends());
+        let uploaded = self.uploads.of(id).filter(|_| report.ends());
         let uploaded = uploaded.map_or(0, |amount| amount.bytes);
         let changed = self
             .change(id, |state| {
@@ -32,7 +32,7 @@ impl Core {
             })
             .await
             .map_err(|refusal| self.to_stranger(id, token, refusal))?;
-        self.jobs.live.renew(id, self.clock.now());
+        self.live.renew(id, self.ctx.clock.now());
         Ok(changed)
     }
 }

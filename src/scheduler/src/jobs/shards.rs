@@ -6,23 +6,22 @@ use fairlead_api::ShardCounts;
 use fairlead_job::{Health, JobId, SHARDS_MAX, Stage};
 use fairlead_store::{JobState, StoredJob};
 
-use crate::core::Core;
+use crate::jobs::JobFlow;
 use fairlead_base::errors::{JobError, Refusal};
-use fairlead_known::webhooks::{Event, Key};
 use fairlead_lifecycle::parent::is_released;
 
-impl Core {
+impl JobFlow {
     /// A parent or a shard was seen in this state.
     pub(crate) fn note_shards(&self, state: &JobState) {
-        let (now, parents) = (self.clock.now(), &self.waiting.parents);
+        let (now, parents) = (self.ctx.clock.now(), &self.parents);
         if state.shards.is_some() {
-            parents.seen(state, self.turn_for(state.job_id), now);
+            parents.seen(state, self.ctx.turn_for(state.job_id), now);
         }
         if let Some(place) = state.shard
-            && parents.shard_seen(state, self.turn_for(place.of), now)
+            && parents.shard_seen(state, self.ctx.turn_for(place.of), now)
         {
-            for key in Key::each(place.of, Event::Failing) {
-                self.look_at_webhook(key, 0);
+            for listener in &self.listeners {
+                listener.failing(place.of);
             }
         }
     }
@@ -35,12 +34,12 @@ impl Core {
         count: u16,
     ) -> Result<(StoredJob, Vec<Option<StoredJob>>), Refusal> {
         let ids: Vec<JobId> = (0..=count).map(|n| id.behind(n)).collect();
-        let mut found = self.store.get(&ids).await?;
+        let mut found = self.ctx.store.get(&ids).await?;
         let parent = found.first_mut().and_then(Option::take);
         let parent = parent.ok_or(JobError::Unknown(id))?;
         let sharding = parent.state.shards.as_deref().cloned().unwrap_or_default();
         if sharding.is_unplanned() {
-            let lister = self.store.get(&[id.behind(sharding.lister)]).await?;
+            let lister = self.ctx.store.get(&[id.behind(sharding.lister)]).await?;
             return Ok((parent, lister));
         }
         let is_counted = !sharding.is_uncounted();
@@ -52,7 +51,7 @@ impl Core {
         let mut shards = found.split_off(1);
         if has > count {
             let ids: Vec<JobId> = (count + 1..=has).map(|n| id.behind(n)).collect();
-            shards.extend(self.store.get(&ids).await?);
+            shards.extend(self.ctx.store.get(&ids).await?);
         }
         shards.truncate(usize::from(has));
         // An id of the block may be of another job, if the parent was stored by nobody who knew that it has shards.
@@ -72,8 +71,8 @@ impl Core {
     /// This replica wrote a parent or a shard: a parent that goes on is looked at now.
     pub(crate) fn parent_written(&self, stored: &StoredJob) {
         if stored.state.shards.is_some() && stored.state.stage == Stage::Submit {
-            let now = self.clock.now();
-            self.waiting.parents.stirred(stored, false, now);
+            let now = self.ctx.clock.now();
+            self.parents.stirred(stored, false, now);
         }
         self.shards_acknowledged(stored);
     }
@@ -81,16 +80,16 @@ impl Core {
     /// The store acknowledged this state of a parent or a shard.
     pub(crate) fn shards_acknowledged(&self, stored: &StoredJob) {
         if stored.state.shards.is_some() && stored.state.stage.is_terminal() {
-            self.waiting.parents.forget(stored.state.job_id);
+            self.parents.forget(stored.state.job_id);
         }
-        self.waiting.parents.shard_sure(stored);
+        self.parents.shard_sure(stored);
     }
 
     /// How many shards of each parent testboxes have, as far as is known here.
     pub(crate) fn running_shards(&self) -> BTreeMap<JobId, u16> {
         let mut running: BTreeMap<JobId, u16> = BTreeMap::new();
-        for id in self.jobs.live.ids() {
-            let live = self.jobs.live.get(id);
+        for id in self.live.ids() {
+            let live = self.live.get(id);
             if let Some(place) = live.and_then(|live| live.stored.state.shard) {
                 let same = running.entry(place.of).or_default();
                 *same = same.saturating_add(1);
@@ -115,7 +114,7 @@ impl Core {
             let bad = bad.filter(|(health, _)| **health != Health::Success);
             counts.failed = bad.map(|(_, many)| *many).sum();
             counts.over = sharding.ends.values().sum();
-        } else if let Some(known) = self.waiting.parents.progress(state.job_id) {
+        } else if let Some(known) = self.parents.progress(state.job_id) {
             counts.running = running.get(&state.job_id).copied().unwrap_or(0);
             (counts.over, counts.failed) = (known.over, known.failed);
         }

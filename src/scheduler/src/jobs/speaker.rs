@@ -6,12 +6,12 @@
 use fairlead_job::JobId;
 use fairlead_store::{JobState, StoredJob};
 
-use crate::core::Core;
+use crate::jobs::JobFlow;
 use fairlead_base::errors::{JobError, Refusal};
 use fairlead_known::accounts::Who;
 use fairlead_lifecycle::after_report::Speaker;
 
-impl Core {
+impl JobFlow {
     /// Which attempt the sender of a token speaks for; refuses strangers.
     pub(crate) fn speaker(
         &self,
@@ -29,7 +29,11 @@ impl Core {
             });
         };
         let is_of = |attempt: u16, claim_token: &str| {
-            !claim_token.is_empty() && self.sealer.is_job_token(token, id, attempt, claim_token)
+            !claim_token.is_empty()
+                && self
+                    .ctx
+                    .sealer
+                    .is_job_token(token, id, attempt, claim_token)
         };
         if is_of(state.attempt, &state.claim_token) {
             return Ok(Speaker::Present);

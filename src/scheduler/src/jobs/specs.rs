@@ -6,20 +6,20 @@ use fairlead_job::{CALLBACK, JobId, NOTIFY, Shards, Spec};
 use fairlead_store::{DocKind, JobState, StoreError};
 use serde_json::json;
 
-use crate::core::Core;
+use crate::jobs::JobFlow;
 use fairlead_base::errors::{JobError, Refusal};
 use fairlead_known::plans::{Plan, id_of};
 
 /// Where the plan of a parent is among its fields, in memory only.
 const PLAN: &str = "shard_plan";
 
-impl Core {
+impl JobFlow {
     /// What each of these jobs runs. `None`: its body, or its parent's, is not in the store.
     ///
     /// Only the state says that a job is a shard: anybody can write anything in a body.
     pub(crate) async fn specs(&self, jobs: &[&JobState]) -> Result<Vec<Option<Spec>>, StoreError> {
         let ids: Vec<JobId> = jobs.iter().map(|state| state.job_id).collect();
-        let bodies = self.store.get_bodies(&ids).await?;
+        let bodies = self.ctx.store.get_bodies(&ids).await?;
         let mut specs = Vec::with_capacity(bodies.len());
         for (state, body) in jobs.iter().zip(bodies) {
             specs.push(match state.shard {
@@ -54,13 +54,13 @@ impl Core {
 
     /// Which tests each shard of a parent runs, once they are packed.
     pub(crate) async fn plan_of(&self, id: JobId) -> Result<Option<Plan>, StoreError> {
-        let parent = self.store.get(&[id]).await?.pop().flatten();
+        let parent = self.ctx.store.get(&[id]).await?.pop().flatten();
         let sharding = parent.and_then(|parent| parent.state.shards);
         let Some(sharding) = sharding.filter(|sharding| !sharding.plan.is_empty()) else {
             return Ok(None);
         };
         let plan = id_of(id, &sharding.plan);
-        let doc = self.store.get_doc(DocKind::Plan, &plan).await?;
+        let doc = self.ctx.store.get_doc(DocKind::Plan, &plan).await?;
         Ok(doc.and_then(|doc| serde_json::from_value(doc.body).ok()))
     }
 
@@ -68,10 +68,10 @@ impl Core {
         &self,
         id: JobId,
     ) -> Result<Option<Arc<Spec>>, StoreError> {
-        if let Some(kept) = self.waiting.parents.spec(id) {
+        if let Some(kept) = self.parents.spec(id) {
             return Ok(Some(kept));
         }
-        let mut bodies = self.store.get_bodies(&[id]).await?;
+        let mut bodies = self.ctx.store.get_bodies(&[id]).await?;
         let Some(mut spec) = bodies.pop().flatten() else {
             return Ok(None);
         };
@@ -84,7 +84,7 @@ impl Core {
             spec.insert(PLAN.to_owned(), json!(plan.tests));
         }
         let spec = Arc::new(spec);
-        self.waiting.parents.keep_spec(id, &spec);
+        self.parents.keep_spec(id, &spec);
         Ok(Some(spec))
     }
 }

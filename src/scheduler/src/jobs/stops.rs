@@ -6,7 +6,7 @@ use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::JobState;
 use serde_json::{Value, json};
 
-use crate::core::Core;
+use crate::jobs::JobFlow;
 use fairlead_base::errors::{JobError, Refusal};
 use fairlead_known::accounts::Who;
 use fairlead_lifecycle::{
@@ -15,10 +15,10 @@ use fairlead_lifecycle::{
     shards::check_whole,
 };
 
-impl Core {
+impl JobFlow {
     /// Cancels a waiting job. One that is cancelled stays so.
     pub(crate) async fn cancel_job(self: &Arc<Self>, who: &Who, id: JobId) -> Result<(), Refusal> {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let reason = format!("cancelled by {}", who.shown());
         let changed = self
             .change(id, |state| {
@@ -35,7 +35,8 @@ impl Core {
             })
             .await?;
         if changed.before.version != changed.after.version {
-            self.audit(&who.name, "job.cancel", &id.to_string(), Value::Null);
+            self.ctx
+                .audit(&who.name, "job.cancel", &id.to_string(), Value::Null);
         }
         Ok(())
     }
@@ -48,7 +49,7 @@ impl Core {
         grace_s: Option<u32>,
     ) -> Result<(), Refusal> {
         let reason = format!("stopped by {}", who.shown());
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let changed = self
             .change(id, |state| {
                 who.check_owns(state)?;
@@ -72,7 +73,8 @@ impl Core {
             })
             .await?;
         let detail = json!({ "grace_s": grace_s });
-        self.audit(&who.name, "job.terminate", &id.to_string(), detail);
+        self.ctx
+            .audit(&who.name, "job.terminate", &id.to_string(), detail);
         self.tell_to_stop(&changed.after.state);
         Ok(())
     }

@@ -6,7 +6,7 @@ use fairlead_dispatch::Millis;
 use fairlead_job::{JobId, Stage};
 use fairlead_store::JobState;
 
-use crate::{core::Core, jobs::hand_back::log_outcome};
+use crate::{jobs::JobFlow, jobs::hand_back::log_outcome};
 use fairlead_known::live_jobs::Live;
 use fairlead_lifecycle::attempt::{BOOT_SESSION, attempt_over, stopped_unheard};
 
@@ -147,15 +147,15 @@ fn overdue(state: &JobState, passed: Passed, now_ms: u64) -> JobState {
     }
 }
 
-impl Core {
+impl JobFlow {
     /// A job was told to stop: its host hears it now, if it waits.
     pub(crate) fn tell_to_stop(&self, state: &JobState) {
-        self.requests.waiters.hurry_host(&state.host, |_| true);
+        self.waiters.hurry_host(&state.host, |_| true);
     }
 
     /// Looks after a job of which something is due.
     pub(crate) async fn time_out(self: &Arc<Self>, id: JobId, claim_token: &str, passed: Passed) {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let outcome = self
             .change(id, |state| {
                 if !passed.is_due(state)
@@ -185,7 +185,7 @@ mod tests {
     use fairlead_job::Health;
 
     use super::*;
-    use crate::testing::{core, held, store_job};
+    use crate::testing::{flows, held, store_job};
     use fairlead_lifecycle::attempt::lost;
 
     fn passed(stage: Stage, stage_ms: u64, stopping_ms: u64) -> Passed {
@@ -225,24 +225,26 @@ mod tests {
     /// The clock of the one was minutes ahead of the clock of the other, which had told the job to stop. Seed 8965.
     #[tokio::test]
     async fn a_job_that_was_told_to_stop_has_its_time_on_the_clock_of_whoever_waits() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let told = JobState {
             stage: Stage::Running,
             stop_asked: true,
-            stop_ms: core.clock.wall_ms() - 10 * STOPPING_MS,
+            stop_ms: flows.ctx.clock.wall_ms() - 10 * STOPPING_MS,
             ..held()
         };
-        let job = store_job(&core, told).await;
+        let job = store_job(&flows, told).await;
         let (id, token) = (job.state.job_id, job.state.claim_token.clone());
-        core.observe(&job);
-        let stage = async || core.stored_job(id).await.unwrap().state.stage;
-        core.look_after(id).await;
+        flows.jobs.observe(&job);
+        let stage = async || flows.jobs.stored_job(id).await.unwrap().state.stage;
+        flows.hosts.look_after(id).await;
         assert_eq!(stage().await, Stage::Running, "it was just heard of");
-        core.time_out(id, &token, passed(Stage::Running, 0, 0))
+        flows
+            .jobs
+            .time_out(id, &token, passed(Stage::Running, 0, 0))
             .await;
         assert_eq!(stage().await, Stage::Running);
         let had_time = passed(Stage::Running, 0, STOPPING_MS);
-        core.time_out(id, &token, had_time).await;
+        flows.jobs.time_out(id, &token, had_time).await;
         assert_eq!(stage().await, Stage::Finish);
     }
 

@@ -11,11 +11,11 @@ use fairlead_job::JobId;
 use fairlead_store::{StoreError, StoredJob};
 use futures_util::future::join_all;
 
-use crate::core::Core;
+use crate::jobs::JobFlow;
 use fairlead_base::errors::Refusal;
 use fairlead_lifecycle::{changed::Changed, touch::touch};
 
-impl Core {
+impl JobFlow {
     /// Whether all of these states are the store's for sure. No job ends, starts or takes a result by a state that was
     /// only read.
     ///
@@ -25,9 +25,7 @@ impl Core {
         self: &Arc<Self>,
         read: Vec<StoredJob>,
     ) -> Result<bool, Refusal> {
-        let unproven = read
-            .into_iter()
-            .filter(|job| !self.jobs.seen.is_proven(job));
+        let unproven = read.into_iter().filter(|job| !self.seen.is_proven(job));
         let confirmed = join_all(unproven.map(|job| self.confirm(job))).await;
         let mut all_same = true;
         for confirmed in confirmed {
@@ -38,12 +36,12 @@ impl Core {
 
     /// Looks in real time at what stayed in doubt, and writes anew what the store truly has.
     pub(crate) async fn settle_doubts(self: &Arc<Self>) -> Result<(), StoreError> {
-        let due = self.jobs.vanished_writes.due(self.clock.now());
+        let due = self.vanished_writes.due(self.ctx.clock.now());
         if due.is_empty() {
             return Ok(());
         }
         let ids: Vec<JobId> = due.iter().map(|(id, _)| *id).collect();
-        let found = self.store.get(&ids).await?;
+        let found = self.ctx.store.get(&ids).await?;
         for ((_, doubted), stored) in due.into_iter().zip(found) {
             if let Some(stored) = stored.filter(|stored| stored.version == doubted) {
                 self.write_anew(stored).await;
@@ -76,7 +74,7 @@ mod tests {
     use fairlead_store::Version;
 
     use super::*;
-    use crate::testing::{core, state, store_job};
+    use crate::testing::{flows, state, store_job};
     use fairlead_known::vanished_writes::{DOUBT_MS, VanishedWrites};
 
     fn version(seq_no: u64) -> Version {
@@ -101,22 +99,22 @@ mod tests {
 
     #[tokio::test]
     async fn a_job_of_which_a_state_was_seen_that_never_came_to_be_is_known_again() {
-        let (_data, core) = core().await;
-        let stored = store_job(&core, state(5)).await;
+        let (_data, flows) = flows().await;
+        let stored = store_job(&flows, state(5)).await;
         // A state was read, and vanished with the node that showed it.
         let mut vanished = stored.clone();
         vanished.version.seq_no += 1;
         vanished.state.stage = fairlead_job::Stage::Running;
         vanished.state.host = "h".to_owned();
-        core.observe(&vanished);
-        assert_eq!(core.jobs.live.count(), 1);
-        core.observe(&stored);
-        assert_eq!(core.jobs.live.count(), 1, "perhaps a search that lags");
-        let doubted = core.jobs.vanished_writes.due(Millis(u64::MAX));
+        flows.jobs.observe(&vanished);
+        assert_eq!(flows.jobs.live.count(), 1);
+        flows.jobs.observe(&stored);
+        assert_eq!(flows.jobs.live.count(), 1, "perhaps a search that lags");
+        let doubted = flows.jobs.vanished_writes.due(Millis(u64::MAX));
         assert_eq!(doubted, [(stored.state.job_id, stored.version)]);
         // What is written after a loss has a greater version than what was lost.
-        store_job(&core, state(6)).await;
-        core.write_anew(stored).await;
-        assert_eq!(core.jobs.live.count(), 0);
+        store_job(&flows, state(6)).await;
+        flows.jobs.write_anew(stored).await;
+        assert_eq!(flows.jobs.live.count(), 0);
     }
 }

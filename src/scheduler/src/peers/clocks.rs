@@ -3,15 +3,15 @@
 //! Each beat says the time, and when this replica read the last beats of the others. With two replicas nobody could tell
 //! which clock is right, so the store's clock decides.
 
-use crate::core::Core;
+use crate::peers::PeerFlow;
 use fairlead_base::lab_clock::{Witness, is_doubted};
 
-impl Core {
+impl PeerFlow {
     /// Compares the clocks by the last beats.
     pub(crate) async fn compare_clocks(&self) {
-        let run = &self.others.run;
-        let others = self.others.replicas.witnesses(run, self.clock.now());
-        self.clock.compare(&self.with_store(others).await);
+        let run = &self.ctx.replicas.run;
+        let others = self.ctx.replicas.witnesses(run, self.ctx.clock.now());
+        self.ctx.clock.compare(&self.with_store(others).await);
     }
 
     /// Beside one other replica the store is a witness, too.
@@ -19,9 +19,9 @@ impl Core {
         if witnesses.len() != 1 {
             return witnesses;
         }
-        let asked = self.clock.now();
-        let said = self.store.wall_ms().await;
-        let told = self.clock.now();
+        let asked = self.ctx.clock.now();
+        let said = self.ctx.store.wall_ms().await;
+        let told = self.ctx.clock.now();
         match said {
             Ok(Some(wall_ms)) => witnesses.push(Witness::between(wall_ms, asked, told)),
             Ok(None) => {}
@@ -32,9 +32,9 @@ impl Core {
 
     /// Whether the clock is off if all live whose documents are there, and if their last beats are no older than they look.
     pub(crate) async fn may_be_off(&self) -> bool {
-        let (run, now) = (&self.others.run, self.clock.now());
-        let name = &self.config.replica;
-        let suspected = self.others.replicas.suspected_witnesses(run, name, now);
-        is_doubted(&self.with_store(suspected).await, self.clock.ahead_ms())
+        let (run, now) = (&self.ctx.replicas.run, self.ctx.clock.now());
+        let name = &self.ctx.config.replica;
+        let suspected = self.ctx.replicas.suspected_witnesses(run, name, now);
+        is_doubted(&self.with_store(suspected).await, self.ctx.clock.ahead_ms())
     }
 }

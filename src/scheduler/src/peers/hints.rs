@@ -10,7 +10,7 @@ use bytes::Bytes;
 use fairlead_api::Route;
 use futures_util::{StreamExt, stream::FuturesUnordered};
 
-use crate::core::Core;
+use crate::peers::PeerFlow;
 use fairlead_known::{
     outbox::{Message, Next, Served, Waiting},
     replicas::Peer,
@@ -22,17 +22,17 @@ const COLLECT: Duration = Duration::from_millis(5);
 /// Largest message that is taken, bytes.
 pub(crate) const BODY_MAX: usize = 8 << 20;
 
-impl Core {
+impl PeerFlow {
     /// Tells the other replicas that this one is there, and what was written here, until the replica stops.
     pub(crate) async fn send_hints(self: Arc<Self>) {
         let mut senders = FuturesUnordered::new();
         loop {
-            let unserved = self.others.outbox.unserved().into_iter();
+            let unserved = self.ctx.outbox.unserved().into_iter();
             senders.extend(unserved.map(|served| self.serve(served)));
             tokio::select! {
                 biased;
-                () = self.draining.cancelled() => return,
-                () = self.others.outbox.joined.notified() => {}
+                () = self.ctx.tasks.draining.cancelled() => return,
+                () = self.ctx.outbox.joined.notified() => {}
                 Some(()) = senders.next() => {}
             }
         }
@@ -42,10 +42,10 @@ impl Core {
     async fn serve(&self, served: Served) {
         self.tell(&served.peer, &Waiting::default()).await;
         loop {
-            match self.others.outbox.next(&served) {
+            match self.ctx.outbox.next(&served) {
                 Next::Send(next) => {
                     self.tell(&served.peer, &next).await;
-                    self.clock.sleep(COLLECT).await;
+                    self.ctx.clock.sleep(COLLECT).await;
                 }
                 Next::Wait => served.ready.notified().await,
                 Next::Gone => return,
@@ -55,9 +55,9 @@ impl Core {
 
     fn as_peer(&self) -> Peer {
         Peer {
-            run: self.others.run.clone(),
-            name: self.config.replica.clone(),
-            url: self.others.url.clone(),
+            run: self.ctx.replicas.run.clone(),
+            name: self.ctx.config.replica.clone(),
+            url: self.ctx.replicas.url.clone(),
         }
     }
 
@@ -71,10 +71,10 @@ impl Core {
             }
         };
         let url = format!("{}{}", peer.url, Route::Hints.endpoint().path);
-        self.metrics.hints_sent.inc();
-        let token = self.sealer.peer_token();
-        if let Err(error) = self.others.peers.post(&url, &token, body).await {
-            self.metrics.hints_lost.inc();
+        self.ctx.metrics.hints_sent.inc();
+        let token = self.ctx.sealer.peer_token();
+        if let Err(error) = self.link.post(&url, &token, body).await {
+            self.ctx.metrics.hints_lost.inc();
             tracing::debug!(peer = peer.name, error, "a hint was lost");
         }
     }
@@ -83,7 +83,7 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{core, core_beside, held, state, store_job};
+    use crate::testing::{flows, flows_beside, held, state, store_job};
     use fairlead_api::ErrorCode;
     use fairlead_dispatch::Millis;
     use fairlead_known::outbox::stored;
@@ -174,25 +174,25 @@ mod tests {
 
     #[tokio::test]
     async fn the_number_of_a_body_that_was_told_is_not_read() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let (outbox, written) = (following(), job(1));
         let id = written.state.job_id;
         outbox.0.body(id, written.version);
         let next = taken(&outbox).unwrap();
         let body = serde_json::to_vec(&Message::of(&next, peer())).unwrap();
-        let place = core.store.place_of(id).unwrap();
+        let place = flows.ctx.store.place_of(id).unwrap();
         let mark = |last| ChangeMark([(place.to_string(), last)].into());
-        core.jobs.feed.begin(&mark(0));
-        let token = core.sealer.peer_token();
-        core.take_hints(Some(&token), &body).await.unwrap();
-        assert!(core.jobs.feed.due(&mark(1), Millis(0)).is_empty());
-        assert!(!core.jobs.feed.due(&mark(2), Millis(0)).is_empty());
+        flows.jobs.feed.begin(&mark(0));
+        let token = flows.ctx.sealer.peer_token();
+        flows.upkeep.take_hints(Some(&token), &body).await.unwrap();
+        assert!(flows.jobs.feed.due(&mark(1), Millis(0)).is_empty());
+        assert!(!flows.jobs.feed.due(&mark(2), Millis(0)).is_empty());
     }
 
     #[tokio::test]
     async fn a_job_of_which_only_the_version_is_told_is_read() {
-        let (_data, core) = core().await;
-        let stored = store_job(&core, held()).await;
+        let (_data, flows) = flows().await;
+        let stored = store_job(&flows, held()).await;
         let outbox = following();
         for n in 0..u64::try_from(WAITING_MAX).unwrap() {
             outbox.0.job(&job(n), Written::Changed);
@@ -205,17 +205,17 @@ mod tests {
             ..Waiting::default()
         };
         let message = Message::of(&bare, peer());
-        let other = core_beside(&core);
-        let token = other.sealer.peer_token();
+        let other = flows_beside(&flows);
+        let token = other.ctx.sealer.peer_token();
         let body = serde_json::to_vec(&message).unwrap();
-        other.take_hints(Some(&token), &body).await.unwrap();
+        other.upkeep.take_hints(Some(&token), &body).await.unwrap();
         let held = other.jobs.live.get(stored.state.job_id).unwrap();
         assert_eq!(*held.stored, stored);
     }
 
     #[tokio::test]
     async fn a_hint_is_taken_from_a_replica_of_the_lab_and_from_nobody_else() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let outbox = following();
         let mut held = job(5);
         held.state.stage = fairlead_job::Stage::Running;
@@ -223,14 +223,22 @@ mod tests {
         outbox.0.job(&held, Written::Changed);
         let next = taken(&outbox).unwrap();
         let body = serde_json::to_vec(&Message::of(&next, peer())).unwrap();
-        let refused = core.take_hints(Some("wrong"), &body).await.unwrap_err();
+        let refused = flows
+            .upkeep
+            .take_hints(Some("wrong"), &body)
+            .await
+            .unwrap_err();
         assert_eq!(refused.body().code, ErrorCode::Forbidden);
-        assert_eq!(core.jobs.live.count(), 0);
-        let token = core.sealer.peer_token();
-        core.take_hints(Some(&token), &body).await.unwrap();
-        assert_eq!(*core.jobs.live.of_host("h")[0].stored, held);
-        assert_eq!(core.others.replicas.peers(core.clock.now()), [peer()]);
-        let nonsense = core.take_hints(Some(&token), b"{").await.unwrap_err();
+        assert_eq!(flows.jobs.live.count(), 0);
+        let token = flows.ctx.sealer.peer_token();
+        flows.upkeep.take_hints(Some(&token), &body).await.unwrap();
+        assert_eq!(*flows.jobs.live.of_host("h")[0].stored, held);
+        assert_eq!(flows.ctx.replicas.peers(flows.ctx.clock.now()), [peer()]);
+        let nonsense = flows
+            .upkeep
+            .take_hints(Some(&token), b"{")
+            .await
+            .unwrap_err();
         assert_eq!(nonsense.body().code, ErrorCode::BadBody);
     }
 }

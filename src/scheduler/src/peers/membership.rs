@@ -11,13 +11,13 @@ use fairlead_dispatch::Event;
 use fairlead_store::{DocKind, DocWrite, Expect, ItemError, StoreError, Version};
 use serde_json::{Value, json};
 
-use crate::core::Core;
+use crate::peers::PeerFlow;
 use fairlead_base::storage::group_commit::only;
 
 /// How often a replica renews its document and reads the others', ms.
 const BEAT_MS: u64 = 2_000;
 
-impl Core {
+impl PeerFlow {
     /// Says that this replica is there, learns who else is, and takes a number.
     pub(crate) async fn join(&self) -> Result<(), StoreError> {
         self.beat().await?;
@@ -26,53 +26,50 @@ impl Core {
     }
 
     async fn put_replica(&self, write: DocWrite) -> Result<Version, ItemError> {
-        only(self.store.put_docs(DocKind::Replica, vec![write]).await)
+        only(self.ctx.store.put_docs(DocKind::Replica, vec![write]).await)
     }
 
     /// Tells the engine and the outbox who lives.
     pub(crate) fn tell_peers(&self) {
-        let mut peers = self.others.replicas.peers(self.clock.now());
+        let mut peers = self.ctx.replicas.peers(self.ctx.clock.now());
         // Whoever had this address before is gone.
-        peers.retain(|peer| peer.url != self.others.url);
-        self.others.outbox.follow(peers);
-        let peers = self
-            .others
-            .replicas
-            .as_peers(&self.others.run, self.clock.now());
-        let news = self.others.replicas.with(|known| {
+        peers.retain(|peer| peer.url != self.ctx.replicas.url);
+        self.ctx.outbox.follow(peers);
+        let peers = self.ctx.replicas.as_peers(self.ctx.clock.now());
+        let news = self.ctx.replicas.with(|known| {
             let news = known.told.as_ref() != Some(&peers);
             known.told = Some(peers.clone());
             news
         });
         if news {
-            self.engine.tell(Event::PeersChanged(peers));
+            self.ctx.engine.tell(Event::PeersChanged(peers));
         }
     }
 
     async fn beat(&self) -> Result<(), StoreError> {
         let write = DocWrite {
-            id: self.others.run.clone(),
+            id: self.ctx.replicas.run.clone(),
             expect: Expect::Any,
             body: Some(json!({
-                "name": self.config.replica, "url": self.others.url, "beat_ms": self.clock.wall_ms(),
-                "tick_ms": self.clock.now().0, "heard": self.others.replicas.echoes(self.clock.ahead_ms()),
-                "number": self.others.replicas.number(), "vitals": self.vitals(),
+                "name": self.ctx.config.replica, "url": self.ctx.replicas.url, "beat_ms": self.ctx.clock.wall_ms(),
+                "tick_ms": self.ctx.clock.now().0, "heard": self.ctx.replicas.echoes(self.ctx.clock.ahead_ms()),
+                "number": self.ctx.replicas.number(), "vitals": self.vitals(),
             })),
         };
         let version = self.put_replica(write).await;
         let version = version.map_err(|error| StoreError::Unavailable {
             reason: error.to_string(),
         })?;
-        self.others.replicas.with(|known| known.own = Some(version));
+        self.ctx.replicas.with(|known| known.own = Some(version));
         Ok(())
     }
 
     async fn look_around(&self) -> Result<(), StoreError> {
-        let docs = self.store.list_docs(DocKind::Replica).await?;
+        let docs = self.ctx.store.list_docs(DocKind::Replica).await?;
         let gone = self
-            .others
+            .ctx
             .replicas
-            .listed(docs, &self.others.run, self.clock.now());
+            .listed(docs, &self.ctx.replicas.run, self.ctx.clock.now());
         self.compare_clocks().await;
         self.tell_peers();
         for (id, version) in gone {
@@ -82,13 +79,13 @@ impl Core {
                 expect: Expect::Version(version),
                 body: None,
             };
-            let name = self.others.replicas.name_of(&write.id);
+            let name = self.ctx.replicas.name_of(&write.id);
             // Another replica may have removed it first.
             if self.put_replica(write).await.is_ok()
                 && let Some(name) = name
             {
-                let own = &self.config.replica;
-                self.audit(own, "replica.lost", &name, Value::Null);
+                let own = &self.ctx.config.replica;
+                self.ctx.audit(own, "replica.lost", &name, Value::Null);
             }
         }
         Ok(())
@@ -97,25 +94,27 @@ impl Core {
     /// Renews this replica's document and reads the others', until the replica stops; then takes it away.
     pub(crate) async fn stay_known(self: Arc<Self>) {
         let beat = Duration::from_millis(BEAT_MS);
-        let pause = || self.tasks.until_draining(self.clock.sleep(beat));
+        let pause = || self.ctx.tasks.until_draining(self.ctx.clock.sleep(beat));
         while pause().await.is_some() {
             if let Err(error) = self.be_known().await {
                 tracing::warn!(%error, "this replica could not register itself in the store");
             }
         }
-        let name = &self.config.replica;
-        self.audit(name, "replica.stop", name, self.its_version());
+        let name = &self.ctx.config.replica;
+        self.ctx
+            .audit(name, "replica.stop", name, self.its_version());
         self.leave().await;
     }
 
     /// Notes that this replica has started, with its version.
     pub(crate) fn tell_of_start(&self) {
-        let name = &self.config.replica;
-        self.audit(name, "replica.start", name, self.its_version());
+        let name = &self.ctx.config.replica;
+        self.ctx
+            .audit(name, "replica.start", name, self.its_version());
     }
 
     fn its_version(&self) -> Value {
-        json!({ "version": env!("CARGO_PKG_VERSION"), "run": self.others.run })
+        json!({ "version": env!("CARGO_PKG_VERSION"), "run": self.ctx.replicas.run })
     }
 
     /// Renews this replica's document, makes sure of its number, and reads the others'.
@@ -128,7 +127,7 @@ impl Core {
     pub(crate) async fn leave(&self) {
         self.free_number().await;
         let write = DocWrite {
-            id: self.others.run.clone(),
+            id: self.ctx.replicas.run.clone(),
             expect: Expect::Any,
             body: None,
         };
@@ -167,7 +166,7 @@ mod tests {
 
     #[test]
     fn replicas_live_while_their_documents_change() {
-        let all = Replicas::default();
+        let all = Replicas::new("me".to_owned(), String::new());
         let names = |now| {
             let peers = all.peers(Millis(now));
             peers.into_iter().map(|peer| peer.name).collect::<Vec<_>>()
@@ -197,8 +196,8 @@ mod tests {
 
     #[test]
     fn a_document_alone_is_no_living_replica() {
-        let all = Replicas::default();
-        let others = |now| all.as_peers("me", Millis(now)).others.len();
+        let all = Replicas::new("me".to_owned(), String::new());
+        let others = |now| all.as_peers(Millis(now)).others.len();
         all.listed(vec![replica("a", 1), replica("dead", 2)], "me", Millis(0));
         assert_eq!(others(0), 0);
         all.listed(
@@ -211,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_number_is_free_again_when_its_owner_is_gone_and_not_before() {
-        let all = Replicas::default();
+        let all = Replicas::new("me".to_owned(), String::new());
         let number =
             |n: u64, owner: &str| doc(&format!("{NUMBER}{n:02}"), n, json!({"owner": owner}));
         let docs = || vec![number(1, "dead"), number(2, "me"), number(3, "a")];

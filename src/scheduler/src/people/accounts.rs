@@ -6,7 +6,7 @@
 
 use fairlead_api::{AccountChange, AccountView};
 
-use crate::core::Core;
+use crate::people::PeopleFlow;
 use fairlead_base::{
     errors::{PeopleError, Refusal, excerpt},
     host_names,
@@ -140,7 +140,7 @@ fn refuse_rights(change: &AccountChange) -> Result<(), PeopleError> {
     Err(PeopleError::OpenLab(right))
 }
 
-impl Core {
+impl PeopleFlow {
     /// Creates or changes an account. It acts at once. An open lab sets limits only: a role or a token would outlive it,
     /// whoever asked for it.
     pub(crate) async fn set_account(
@@ -148,22 +148,28 @@ impl Core {
         name: &str,
         change: &AccountChange,
     ) -> Result<AccountView, Refusal> {
-        let with_token = self.people.accounts.tokens_needed();
+        let with_token = self.accounts.tokens_needed();
         if !with_token {
             refuse_rights(change)?;
         }
-        let (view, stored) =
-            set_account(&self.docs, name, change, with_token, self.clock.wall_ms()).await?;
-        self.people.accounts.wrote(name, stored.version, stored.doc);
+        let (view, stored) = set_account(
+            &self.ctx.docs,
+            name,
+            change,
+            with_token,
+            self.ctx.clock.wall_ms(),
+        )
+        .await?;
+        self.accounts.wrote(name, stored.version, stored.doc);
         self.tell_policy();
         Ok(view)
     }
 }
 
-impl Core {
+impl PeopleFlow {
     /// Ends all logins of browsers of an account, also those of a copied cookie.
     pub(crate) async fn end_logins(&self, name: &str) -> Result<(), Refusal> {
-        let since_ms = self.clock.wall_ms().saturating_add(1);
+        let since_ms = self.ctx.clock.wall_ms().saturating_add(1);
         let gone = || Refusal::from(PeopleError::UnknownAccount(name.to_owned()));
         let next = async |present: Option<AccountDoc>| -> Result<AccountDoc, Refusal> {
             Ok(AccountDoc {
@@ -171,10 +177,10 @@ impl Core {
                 ..present.ok_or_else(gone)?
             })
         };
-        match self.docs.change(name, next).await {
-            Ok(stored) => self.people.accounts.wrote(name, stored.version, stored.doc),
+        match self.ctx.docs.change(name, next).await {
+            Ok(stored) => self.accounts.wrote(name, stored.version, stored.doc),
             Err(Refusal::People(PeopleError::UnknownAccount(_))) => {
-                self.people.accounts.end_built_in_logins(since_ms);
+                self.accounts.end_built_in_logins(since_ms);
             }
             Err(refusal) => return Err(refusal),
         }
@@ -186,20 +192,20 @@ impl Core {
         if who.name == name {
             return Err(PeopleError::OwnAccount(name.to_owned()).into());
         }
-        let Some(version) = self.docs.delete::<AccountDoc>(name).await? else {
+        let Some(version) = self.ctx.docs.delete::<AccountDoc>(name).await? else {
             return Err(PeopleError::UnknownAccount(name.to_owned()).into());
         };
-        self.people.accounts.deleted(name, version);
+        self.accounts.deleted(name, version);
         self.tell_policy();
         Ok(())
     }
 }
 
-impl Core {
+impl PeopleFlow {
     /// All accounts, without tokens.
     pub(crate) async fn account_views(&self) -> Result<Vec<AccountView>, Refusal> {
-        let accounts = &self.people.accounts;
-        let known = self.docs.list::<AccountDoc>().await?;
+        let accounts = &self.accounts;
+        let known = self.ctx.docs.list::<AccountDoc>().await?;
         let views = known.iter().map(|(name, known)| AccountView {
             tokens: known
                 .doc
@@ -213,7 +219,7 @@ impl Core {
 
     /// Writes when tokens were used, of accounts of which that was written long ago.
     pub(crate) async fn write_token_use(&self) {
-        let accounts = &self.people.accounts;
+        let accounts = &self.accounts;
         for name in accounts.used_since_written().into_iter().take(USES_MAX) {
             let gone = || Refusal::from(PeopleError::UnknownAccount(name.clone()));
             let next = async |present: Option<AccountDoc>| -> Result<AccountDoc, Refusal> {
@@ -221,7 +227,7 @@ impl Core {
                 doc.set_tokens(doc.tokens().used(|token| accounts.used_ms(token)));
                 Ok(doc)
             };
-            match self.docs.change(&name, next).await {
+            match self.ctx.docs.change(&name, next).await {
                 Ok(stored) => accounts.wrote(&name, stored.version, stored.doc),
                 Err(error) => {
                     tracing::debug!(account = name, %error, "the use of its tokens was not written");

@@ -7,7 +7,7 @@ use fairlead_api::{NotifyChange, NotifyView};
 use fairlead_job::{NOTIFY, Notify, Spec};
 use serde_json::{Value, json};
 
-use crate::core::Core;
+use crate::people::PeopleFlow;
 use fairlead_base::{
     errors::{PeopleError, Refusal, SubmitError},
     names::check_name,
@@ -16,7 +16,7 @@ use fairlead_base::{
 };
 use fairlead_known::{account_doc::AccountDoc, account_notify::AccountNotify, accounts::Who};
 
-impl Core {
+impl PeopleFlow {
     /// Who is told of the jobs of an account.
     pub(crate) async fn notify_view(
         &self,
@@ -24,7 +24,7 @@ impl Core {
         account: &str,
     ) -> Result<NotifyView, Refusal> {
         check_tells_of(who, account)?;
-        let known = self.docs.read::<AccountDoc>(account).await?;
+        let known = self.ctx.docs.read::<AccountDoc>(account).await?;
         let notify = known.and_then(|known| known.doc.notify);
         let nobody = || PeopleError::NoNotify(account.to_owned());
         Ok(notify.ok_or_else(nobody)?.view())
@@ -42,27 +42,29 @@ impl Core {
         let said = as_a_job_says(change);
         let receiver = Notify::of(&said)?.own().ok_or(Refusal::Bug)?;
         let shown = without_path(&receiver.url);
-        if self.config.webhooks_to.refuse(&receiver.url) {
+        if self.ctx.config.webhooks_to.refuse(&receiver.url) {
             let (field, receiver) = (NOTIFY, shown);
             return Err(SubmitError::NoReceiver { field, receiver }.into());
         }
         let told = (receiver.on, receiver.kind.as_str(), shown);
-        let notify = AccountNotify::seal(told, &said, account, &self.sealer).ok_or(NoKey)?;
+        let notify = AccountNotify::seal(told, &said, account, &self.ctx.sealer).ok_or(NoKey)?;
         let view = notify.view();
         self.write_notify(account, Some(&notify)).await?;
-        self.audit(&who.name, "account.notify", account, json!(view));
+        self.ctx
+            .audit(&who.name, "account.notify", account, json!(view));
         Ok(view)
     }
 
     /// Lets nobody be told of the jobs of an account, also of those that wait or run.
     pub(crate) async fn forget_notify(&self, who: &Who, account: &str) -> Result<(), Refusal> {
         check_tells_of(who, account)?;
-        let known = self.docs.read::<AccountDoc>(account).await?;
+        let known = self.ctx.docs.read::<AccountDoc>(account).await?;
         if known.is_none_or(|known| known.doc.notify.is_none()) {
             return Ok(());
         }
         self.write_notify(account, None).await?;
-        self.audit(&who.name, "account.notify", account, Value::Null);
+        self.ctx
+            .audit(&who.name, "account.notify", account, Value::Null);
         Ok(())
     }
 
@@ -72,7 +74,7 @@ impl Core {
         notify: Option<&AccountNotify>,
     ) -> Result<(), Refusal> {
         // An open lab knows accounts by their names alone.
-        let must_be_known = self.people.accounts.tokens_needed();
+        let must_be_known = self.accounts.tokens_needed();
         let next = async |present: Option<AccountDoc>| -> Result<AccountDoc, Refusal> {
             if present.is_none() && must_be_known {
                 return Err(PeopleError::UnknownAccount(account.to_owned()).into());
@@ -82,10 +84,8 @@ impl Core {
                 ..present.unwrap_or_default()
             })
         };
-        let stored = self.docs.change(account, next).await?;
-        self.people
-            .accounts
-            .wrote(account, stored.version, stored.doc);
+        let stored = self.ctx.docs.change(account, next).await?;
+        self.accounts.wrote(account, stored.version, stored.doc);
         Ok(())
     }
 }
@@ -122,19 +122,20 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::flows::Flows;
     use crate::{
         Access, Clock, Config,
-        testing::{core_over, embedded},
+        testing::{embedded, flows_over},
     };
     use fairlead_known::accounts::Credentials;
 
-    fn core(data: &tempfile::TempDir, access: Access) -> Arc<Core> {
+    fn lab_in(data: &tempfile::TempDir, access: Access) -> Arc<Flows> {
         let config = Config {
             access,
             webhooks_to: "chat.example.com".parse().unwrap(),
             ..Config::embedded(data.path().to_owned())
         };
-        core_over(embedded(data), config, Clock::system())
+        flows_over(embedded(data), config, Clock::system())
     }
 
     fn change(url: &str) -> NotifyChange {
@@ -150,53 +151,81 @@ mod tests {
     #[tokio::test]
     async fn nobody_is_shown_more_of_an_address_than_its_host() {
         let data = tempfile::tempdir().unwrap();
-        let core = core(&data, Access::Open);
+        let flows = lab_in(&data, Access::Open);
         let said = Credentials {
             account: Some("ann".to_owned()),
             ..Credentials::default()
         };
-        let ann = core.people.accounts.identify(&said).unwrap();
-        let view = core.set_notify(&ann, "ann", &change(URL)).await.unwrap();
+        let ann = flows.people.accounts.identify(&said).unwrap();
+        let view = flows
+            .people
+            .set_notify(&ann, "ann", &change(URL))
+            .await
+            .unwrap();
         assert_eq!(view.url, "https://chat.example.com/…");
         assert_eq!(view.on, ["failed", "passed_again"]);
-        assert_eq!(core.notify_view(&ann, "ann").await.unwrap(), view);
-        let stored = core.docs.read::<AccountDoc>("ann").await.unwrap().unwrap();
+        assert_eq!(flows.people.notify_view(&ann, "ann").await.unwrap(), view);
+        let stored = flows
+            .ctx
+            .docs
+            .read::<AccountDoc>("ann")
+            .await
+            .unwrap()
+            .unwrap();
         let text = serde_json::to_string(&stored.doc).unwrap();
         assert!(!text.contains("T0KEN"), "{text}");
         let notify = stored.doc.notify.unwrap();
-        let opened = notify.open("ann", &core.sealer).unwrap();
+        let opened = notify.open("ann", &flows.ctx.sealer).unwrap();
         assert_eq!(opened[NOTIFY]["url"], URL);
-        assert_eq!(notify.open("bob", &core.sealer), None, "it is ann's");
-        core.forget_notify(&ann, "ann").await.unwrap();
-        assert_eq!(core.people.accounts.notify_of("ann"), None);
-        let refused = core.notify_view(&ann, "ann").await.unwrap_err();
+        assert_eq!(notify.open("bob", &flows.ctx.sealer), None, "it is ann's");
+        flows.people.forget_notify(&ann, "ann").await.unwrap();
+        assert_eq!(flows.people.accounts.notify_of("ann"), None);
+        let refused = flows.people.notify_view(&ann, "ann").await.unwrap_err();
         assert_eq!(refused.status(), 404);
     }
 
     #[tokio::test]
     async fn an_account_says_it_for_itself_and_an_admin_for_all_that_are_known() {
         let data = tempfile::tempdir().unwrap();
-        let core = core(&data, Access::Tokens);
+        let flows = lab_in(&data, Access::Tokens);
         let doc = AccountDoc::default();
-        core.docs.put("ann", None, Some(&doc)).await.unwrap();
+        flows.ctx.docs.put("ann", None, Some(&doc)).await.unwrap();
         let (ann, bob) = (Who::of("ann", &doc), Who::of("bob", &doc));
         let admin = AccountDoc {
             role: "admin".to_owned(),
             ..AccountDoc::default()
         };
         let admin = Who::of("root", &admin);
-        core.set_notify(&ann, "ann", &change(URL)).await.unwrap();
-        core.set_notify(&admin, "ann", &change(URL)).await.unwrap();
+        flows
+            .people
+            .set_notify(&ann, "ann", &change(URL))
+            .await
+            .unwrap();
+        flows
+            .people
+            .set_notify(&admin, "ann", &change(URL))
+            .await
+            .unwrap();
         for (who, account, status) in [(&bob, "ann", 403), (&admin, "nobody", 404)] {
-            let refused = core.set_notify(who, account, &change(URL)).await;
+            let refused = flows.people.set_notify(who, account, &change(URL)).await;
             assert_eq!(refused.unwrap_err().status(), status, "{account}");
         }
         assert_eq!(
-            core.notify_view(&bob, "ann").await.unwrap_err().status(),
+            flows
+                .people
+                .notify_view(&bob, "ann")
+                .await
+                .unwrap_err()
+                .status(),
             403
         );
         assert_eq!(
-            core.forget_notify(&bob, "ann").await.unwrap_err().status(),
+            flows
+                .people
+                .forget_notify(&bob, "ann")
+                .await
+                .unwrap_err()
+                .status(),
             403
         );
     }
@@ -204,8 +233,8 @@ mod tests {
     #[tokio::test]
     async fn a_receiver_that_would_never_be_told_is_refused() {
         let data = tempfile::tempdir().unwrap();
-        let core = core(&data, Access::Open);
-        let operator = core
+        let flows = lab_in(&data, Access::Open);
+        let operator = flows
             .people
             .accounts
             .identify(&Credentials::default())
@@ -225,10 +254,10 @@ mod tests {
                 "secrets.notify",
             ),
         ] {
-            let refused = core.set_notify(&operator, "ann", &change).await;
+            let refused = flows.people.set_notify(&operator, "ann", &change).await;
             let text = refused.unwrap_err().to_string();
             assert!(text.contains(word) && !text.contains("T0KEN"), "{text}");
         }
-        assert_eq!(core.people.accounts.notify_of("ann"), None);
+        assert_eq!(flows.people.accounts.notify_of("ann"), None);
     }
 }

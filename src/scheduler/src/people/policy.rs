@@ -3,24 +3,24 @@
 use fairlead_api::Limits;
 use fairlead_dispatch::{Allowance, Event, Policy};
 
-use crate::core::Core;
+use crate::people::PeopleFlow;
 use fairlead_known::usage::{HOUR_MS, Whose};
 
-impl Core {
+impl PeopleFlow {
     /// What the engine is to know: queues, and what limits leave to whom.
     pub(crate) fn policy(&self) -> Policy {
-        let mut policy = self.people.queues.policy();
+        let mut policy = self.queues.policy();
         let allowance = |whose: &Whose, limits: Limits| Allowance {
             running_soft: limits.running.soft,
             running_hard: limits.running.hard,
             behind: self.is_behind(whose, limits),
             spent: self.is_spent(whose, limits),
         };
-        for (name, limits) in self.people.accounts.limits() {
+        for (name, limits) in self.accounts.limits() {
             let allowance = allowance(&Whose::Account(name.clone()), limits);
             policy.account_limits.insert(name, allowance);
         }
-        for (name, limits) in self.people.queues.limits() {
+        for (name, limits) in self.queues.limits() {
             let allowance = allowance(&Whose::Queue(name.clone()), limits);
             policy.queue_limits.insert(name, allowance);
         }
@@ -29,15 +29,13 @@ impl Core {
 
     /// Ready jobs of an account or a queue, as counted last.
     pub(crate) fn waiting(&self, whose: &Whose) -> u64 {
-        self.people
-            .usage
+        self.usage
             .with(|used| used.waiting.get(whose).copied().unwrap_or(0))
     }
 
     /// For how long testboxes had its jobs within a day, ms.
     pub(crate) fn used_ms(&self, whose: &Whose) -> u64 {
-        self.people
-            .usage
+        self.usage
             .with(|used| used.spent_ms.get(whose).copied().unwrap_or(0))
     }
 
@@ -58,7 +56,7 @@ impl Core {
     /// Tells the engine the policy, if it is another one than it was told last.
     pub(crate) fn tell_policy(&self) {
         let policy = self.policy();
-        let is_news = self.people.usage.with(|used| {
+        let is_news = self.usage.with(|used| {
             let is_news = used.told.as_ref() != Some(&policy);
             if is_news {
                 used.told = Some(policy.clone());
@@ -66,15 +64,15 @@ impl Core {
             is_news
         });
         if is_news {
-            self.engine.tell(Event::PolicyChanged(policy));
+            self.ctx.engine.tell(Event::PolicyChanged(policy));
         }
     }
 
     /// The limits of an account or a queue.
     pub(crate) fn limits_of(&self, whose: &Whose) -> Limits {
         match whose {
-            Whose::Account(name) => self.people.accounts.limits_of(name),
-            Whose::Queue(name) => self.people.queues.limits_of(name),
+            Whose::Account(name) => self.accounts.limits_of(name),
+            Whose::Queue(name) => self.queues.limits_of(name),
         }
     }
 }

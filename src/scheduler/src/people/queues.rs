@@ -6,7 +6,7 @@ use fairlead_api::{PausedView, QueueChange, QueueView};
 use fairlead_dispatch::{Policy, labels};
 use fairlead_store::{StoreError, Version};
 
-use crate::core::Core;
+use crate::people::PeopleFlow;
 use fairlead_base::{
     errors::{PeopleError, Refusal},
     names::check_name,
@@ -41,14 +41,14 @@ pub(crate) fn check(change: &QueueChange) -> Result<(), PeopleError> {
     Ok(())
 }
 
-impl Core {
+impl PeopleFlow {
     /// Reads the queues that are set anew, and tells the engine.
     pub(crate) async fn reload_queues(&self) -> Result<(), StoreError> {
-        let now = self.clock.now();
-        if self.people.queues.reload(&self.docs).await? {
+        let now = self.ctx.clock.now();
+        if self.queues.reload(&self.ctx.docs).await? {
             self.tell_policy();
         }
-        self.people.queues.were_read(now);
+        self.queues.were_read(now);
         Ok(())
     }
 
@@ -82,7 +82,7 @@ impl Core {
         let said = change.users.as_ref().map(check_users).transpose()?;
         let next = async |known: Option<Set>| -> Result<Set, Refusal> {
             let users = users_after(name, known.as_ref(), said.as_ref());
-            let set = known.unwrap_or_else(|| self.people.queues.set_of(name));
+            let set = known.unwrap_or_else(|| self.queues.set_of(name));
             let share = change.background_permille;
             Ok(Set {
                 priority: change.priority.unwrap_or(set.priority),
@@ -94,9 +94,9 @@ impl Core {
                 users,
             })
         };
-        let stored = self.docs.change(name, next).await?;
+        let stored = self.ctx.docs.change(name, next).await?;
         self.queue_is(name, stored.version, Some(stored.doc));
-        self.others.outbox.queue(name);
+        self.ctx.outbox.queue(name);
         Ok(())
     }
 
@@ -111,7 +111,7 @@ impl Core {
         }
         let next = async |known: Option<Set>| -> Result<Set, Refusal> {
             let users = users_after(name, known.as_ref(), None);
-            let set = known.unwrap_or_else(|| self.people.queues.set_of(name));
+            let set = known.unwrap_or_else(|| self.queues.set_of(name));
             Ok(Set {
                 paused: pause.is_some(),
                 pause: pause.clone(),
@@ -119,34 +119,32 @@ impl Core {
                 ..set
             })
         };
-        let stored = self.docs.change(name, next).await?;
+        let stored = self.ctx.docs.change(name, next).await?;
         self.queue_is(name, stored.version, Some(stored.doc));
-        self.others.outbox.queue(name);
+        self.ctx.outbox.queue(name);
         Ok(())
     }
 
     /// Back to the default policy.
     pub(crate) async fn delete_queue(&self, name: &str) -> Result<(), Refusal> {
         check_name("queue", name)?;
-        let Some(version) = self.docs.delete::<Set>(name).await? else {
+        let Some(version) = self.ctx.docs.delete::<Set>(name).await? else {
             return Err(PeopleError::DefaultPolicy(name.to_owned()).into());
         };
         self.queue_is(name, version, None);
-        self.others.outbox.queue(name);
+        self.ctx.outbox.queue(name);
         Ok(())
     }
 
     fn queue_is(&self, name: &str, version: Version, set: Option<Set>) {
-        self.people
-            .queues
-            .with(|known| known.wrote(name, version, set));
+        self.queues.with(|known| known.wrote(name, version, set));
         self.tell_policy();
     }
 
     /// Another replica changed a queue's policy: reads it in real time.
     pub(crate) async fn reread_queue(&self, name: &str) -> Result<(), Refusal> {
         // A deleted one is noticed when all are read.
-        if let Some(known) = self.docs.read::<Set>(name).await? {
+        if let Some(known) = self.ctx.docs.read::<Set>(name).await? {
             self.queue_is(name, known.version, Some(known.doc));
         }
         Ok(())
@@ -163,12 +161,17 @@ impl Core {
 
     /// How many jobs wait, by stored queue: as counted within the last seconds, or counted now.
     async fn waiting_by_queue(&self) -> Result<Vec<(String, u64)>, StoreError> {
-        let now = self.clock.now().0;
-        let counted = self.board.counted_since(now.saturating_sub(COUNTED_MS));
-        if let Some(counted) = counted.filter(|_| self.board.is_watched()) {
+        let now = self.ctx.clock.now().0;
+        let counted = self.lab.board.counted_since(now.saturating_sub(COUNTED_MS));
+        if let Some(counted) = counted.filter(|_| self.lab.board.is_watched()) {
             return Ok(counted.queues);
         }
-        Ok(self.store.count(&self.lab.hosts.count_of()).await?.queues)
+        Ok(self
+            .ctx
+            .store
+            .count(&self.lab.hosts.count_of())
+            .await?
+            .queues)
     }
 
     /// All queues: those with a policy and those with work.
@@ -181,11 +184,12 @@ impl Core {
                 .or_default() += jobs;
         }
         let reports = self
+            .ctx
             .engine
             .ask(fairlead_dispatch::Engine::queues)
             .await
             .ok_or(Refusal::Stopping)?;
-        let set = self.people.queues.set();
+        let set = self.queues.set();
         let mut views = BTreeMap::new();
         let names = Policy::default()
             .queues
@@ -193,7 +197,7 @@ impl Core {
             .chain(set.keys().cloned())
             .chain(waiting.keys().cloned());
         for name in names.chain(reports.iter().map(|report| report.name.clone())) {
-            let set_of = self.people.queues.set_of(&name);
+            let set_of = self.queues.set_of(&name);
             let policy = set_of.policy();
             views.entry(name.clone()).or_insert_with(|| QueueView {
                 priority: policy.priority,
@@ -210,7 +214,7 @@ impl Core {
                 set: set.contains_key(&name),
                 limits: set_of.limits,
                 users: set_of.users,
-                warning: self.people.queues.warning_of(&name),
+                warning: self.queues.warning_of(&name),
                 name,
             });
         }

@@ -4,7 +4,7 @@ use fairlead_api::{RetentionChange, RetentionView};
 use fairlead_store::DocKind;
 use serde::{Deserialize, Serialize};
 
-use crate::core::Core;
+use crate::people::PeopleFlow;
 use fairlead_base::{
     errors::{PeopleError, Refusal},
     storage::small_doc::{DocError, SmallDoc},
@@ -27,17 +27,17 @@ impl SmallDoc for Retention {
     const KIND: DocKind = DocKind::Setting;
 }
 
-impl Core {
+impl PeopleFlow {
     /// Whole months for which jobs are kept now, read in real time; 0: for ever.
     pub(crate) async fn keep_months(&self) -> Result<u32, DocError> {
-        let read = self.docs.read::<Retention>(RETENTION_DOC).await?;
+        let read = self.ctx.docs.read::<Retention>(RETENTION_DOC).await?;
         let set = read.and_then(|read| read.doc.keep_months);
-        Ok(set.unwrap_or(self.config.keep_months))
+        Ok(set.unwrap_or(self.ctx.config.keep_months))
     }
 
     /// What an admin set, and what acts here.
     pub(crate) async fn retention(&self) -> Result<RetentionView, Refusal> {
-        let read = self.docs.read::<Retention>(RETENTION_DOC).await?;
+        let read = self.ctx.docs.read::<Retention>(RETENTION_DOC).await?;
         Ok(self.retention_view(&read.map(|read| read.doc).unwrap_or_default()))
     }
 
@@ -54,7 +54,7 @@ impl Core {
             return Err(PeopleError::TooManyMonths { given, max }.into());
         }
         if change.keep_months.is_some_and(|months| months > 0)
-            && let Some(lacks) = self.store.lacks_to_drop().await?
+            && let Some(lacks) = self.ctx.store.lacks_to_drop().await?
         {
             return Err(PeopleError::MayNotDrop(lacks).into());
         }
@@ -62,20 +62,20 @@ impl Core {
             keep_months: change.keep_months,
         };
         let next = async |_| -> Result<Retention, Refusal> { Ok(doc.clone()) };
-        let stored = self.docs.change(RETENTION_DOC, next).await?;
+        let stored = self.ctx.docs.change(RETENTION_DOC, next).await?;
         self.may_drop(None);
         Ok(self.retention_view(&stored.doc))
     }
 
     /// Notes what the store's user lacks to delete old jobs; `None`: nothing.
     pub(crate) fn may_drop(&self, lacks: Option<String>) {
-        *self.jobs.undeletable.lock() = lacks;
+        *self.undeletable.lock() = lacks;
     }
 
     fn retention_view(&self, set: &Retention) -> RetentionView {
         RetentionView {
             keep_months: set.keep_months,
-            in_force: set.keep_months.unwrap_or(self.config.keep_months),
+            in_force: set.keep_months.unwrap_or(self.ctx.config.keep_months),
         }
     }
 }

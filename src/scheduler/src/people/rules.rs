@@ -2,14 +2,14 @@
 
 use fairlead_api::SubmitRules;
 
-use crate::core::Core;
+use crate::people::PeopleFlow;
 use fairlead_base::errors::{PeopleError, Refusal};
 use fairlead_known::rules::{RULES_DOC, RulesDoc, checked};
 
-impl Core {
+impl PeopleFlow {
     /// The rules as they are stored now.
     pub(crate) async fn submit_rules(&self) -> Result<SubmitRules, Refusal> {
-        let read = self.docs.read::<RulesDoc>(RULES_DOC).await?;
+        let read = self.ctx.docs.read::<RulesDoc>(RULES_DOC).await?;
         Ok(read.map(|read| read.doc.into()).unwrap_or_default())
     }
 
@@ -21,8 +21,8 @@ impl Core {
         checked(&rules.rules).map_err(PeopleError::BadRule)?;
         let doc = RulesDoc { rules: rules.rules };
         let next = async |_| -> Result<RulesDoc, Refusal> { Ok(doc.clone()) };
-        let stored = self.docs.change(RULES_DOC, next).await?;
-        self.people.rules.are(stored.version, &stored.doc);
+        let stored = self.ctx.docs.change(RULES_DOC, next).await?;
+        self.rules.are(stored.version, &stored.doc);
         Ok(stored.doc.into())
     }
 }

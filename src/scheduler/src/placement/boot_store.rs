@@ -7,7 +7,7 @@ use fairlead_job::{Spec, TboxType};
 use fairlead_store::NewJob;
 use serde_json::Value;
 
-use crate::{core::Core, placement::feasibility::fits_template};
+use crate::{placement::PlacementFlow, placement::feasibility::fits_template};
 use fairlead_base::{
     errors::{Refusal, SubmitError},
     names::check_name,
@@ -41,7 +41,7 @@ fn system(job: &Spec) -> Option<(&str, &str)> {
     Some((os, version))
 }
 
-impl Core {
+impl PlacementFlow {
     /// What the boot store has for the system that the job names.
     pub(crate) async fn boot_files(&self, job: &Spec, arch: &str) -> BootFiles {
         let Some((os, version)) = system(job) else {
@@ -51,7 +51,7 @@ impl Core {
         let folder = [arch, os, version].join("/");
         let suffix = text(job, "kernel_version").map(|version| format!("-{version}"));
         let suffix = suffix.unwrap_or_default();
-        let store = self.config.data_dir.join("srv/boot");
+        let store = self.ctx.config.data_dir.join("srv/boot");
         let there = async |name: String| {
             let path = format!("{folder}/{name}");
             let is_plain = path

@@ -6,7 +6,7 @@ use fairlead_dispatch::{CPUS_UNCHECKED, HostProperties, Millis, Requirement};
 use fairlead_job::TboxType;
 use fairlead_store::JobState;
 
-use crate::core::Core;
+use crate::placement::PlacementFlow;
 use fairlead_known::{
     feasibility::{REMEMBER_MS, SHAPES_MAX, Wants},
     hosts::Host,
@@ -24,10 +24,10 @@ pub(crate) struct Infeasible(
     HashMap<(Wants, String), Option<String>>,
 );
 
-impl Core {
+impl PlacementFlow {
     /// Why none of the known hosts could ever run the job; `None`: one could, busy or not.
     pub(crate) fn never_runs(&self, state: &JobState, asked: &mut Infeasible) -> Option<String> {
-        let (wants, now) = (Wants::of(state), self.clock.now());
+        let (wants, now) = (Wants::of(state), self.ctx.clock.now());
         let is_fresh = |since: &Millis| now.0.saturating_sub(since.0) < REMEMBER_MS;
         if self
             .lab
@@ -63,7 +63,7 @@ impl Core {
     }
 }
 
-impl Core {
+impl PlacementFlow {
     /// That all hosts which could run the job are kept for others, with one of them; `None`: one is not.
     pub(crate) fn kept_from(&self, state: &JobState, asked: &mut Infeasible) -> Option<String> {
         let kept = self.reservations();
@@ -309,7 +309,7 @@ mod tests {
     use fairlead_api::HostReserve;
 
     use super::*;
-    use crate::testing::{core, state};
+    use crate::testing::{flows, state};
     use fairlead_known::cordons::CordonKind;
 
     fn host() -> Host {
@@ -323,15 +323,20 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_thing_that_nobody_has_is_named() {
-        let (_data, core) = core().await;
-        let never = |job: &JobState| core.never_runs(job, &mut Infeasible::default());
+        let (_data, flows) = flows().await;
+        let never = |job: &JobState| flows.placement.never_runs(job, &mut Infeasible::default());
         let job = state(1);
         assert!(never(&job).is_some_and(|why| why.contains("no host is known yet")));
         let host = Host {
             tags: vec!["ssd".to_owned()],
             ..host()
         };
-        core.lab.hosts.update("h", |known| *known = host).unwrap();
+        flows
+            .hosts
+            .lab
+            .hosts
+            .update("h", |known| *known = host)
+            .unwrap();
         assert_eq!(never(&job), None);
         let text = |text: &str| vec![text.to_owned()];
         let with = |change: fn(&mut JobState, Vec<String>), words: &str| {
@@ -363,9 +368,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_job_is_tried_elsewhere_only_if_there_is_such_a_place() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         for name in ["bad", "good"] {
-            core.lab
+            flows
+                .hosts
+                .lab
                 .hosts
                 .update(name, |known| *known = host())
                 .unwrap();
@@ -375,9 +382,11 @@ mod tests {
             reason: "attempt 1 ended".to_owned(),
             ..state(1)
         };
-        let settled = || core.elsewhere(&state(1), wanted.clone());
+        let settled = || flows.placement.elsewhere(&state(1), wanted.clone());
         assert_eq!(settled().not_on, ["bad"]);
-        core.close_host("good", CordonKind::Cordon, "", "root")
+        flows
+            .hosts
+            .close_host("good", CordonKind::Cordon, "", "root")
             .await
             .unwrap();
         let settled = settled();
@@ -389,14 +398,20 @@ mod tests {
             "{}",
             settled.reason
         );
-        assert_eq!(core.elsewhere(&wanted, wanted.clone()), wanted, "said once");
+        assert_eq!(
+            flows.placement.elsewhere(&wanted, wanted.clone()),
+            wanted,
+            "said once"
+        );
     }
 
     #[tokio::test]
     async fn that_all_hosts_are_kept_for_others_is_said() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         for name in ["g", "h"] {
-            core.lab
+            flows
+                .hosts
+                .lab
                 .hosts
                 .update(name, |known| *known = host())
                 .unwrap();
@@ -407,10 +422,14 @@ mod tests {
                 until: "+1h".to_owned(),
                 reason: String::new(),
             };
-            core.reserve_host(name, &asked, "root").await.unwrap();
+            flows
+                .hosts
+                .reserve_host(name, &asked, "root")
+                .await
+                .unwrap();
         };
         keep("h").await;
-        let kept_from = |job: &JobState| core.kept_from(job, &mut Infeasible::default());
+        let kept_from = |job: &JobState| flows.placement.kept_from(job, &mut Infeasible::default());
         assert_eq!(kept_from(&state(1)), None, "host g is free");
         keep("g").await;
         let kept = kept_from(&state(1)).unwrap_or_default();
@@ -427,14 +446,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_submit_of_many_shapes_looks_at_all_hosts_only_so_often() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let mut asked = Infeasible::default();
         let warned = (1..=300).filter(|mb| {
             let job = JobState {
                 memory_mb: *mb,
                 ..state(1)
             };
-            core.never_runs(&job, &mut asked).is_some()
+            flows.placement.never_runs(&job, &mut asked).is_some()
         });
         assert_eq!(warned.count(), LOOKS_MAX);
     }

@@ -3,7 +3,7 @@
 use fairlead_job::{Guest, Input, JobFields, Reuse, ReuseKey, Spec, TboxType, never_reusable};
 use fairlead_store::Reusing;
 
-use crate::core::Core;
+use crate::reuse::ReuseFlow;
 use fairlead_base::{
     errors::{Refusal, SubmitError},
     names::HEALTH_CHECK,
@@ -12,7 +12,7 @@ use fairlead_base::{
 /// The field of a job that runs another one again: somebody wants a run.
 const RERUN_OF: &str = "rerun_of";
 
-impl Core {
+impl ReuseFlow {
     /// What a job has to do with results of others; `None`: nothing. A job with shards has no key: each shard has one.
     pub(crate) fn reusing(
         &self,
@@ -20,7 +20,7 @@ impl Core {
         fields: &JobFields,
         account: &str,
     ) -> Result<Option<Box<Reusing>>, Refusal> {
-        let rules = self.people.reuse.all();
+        let rules = self.rules.all();
         let measures = rules.measures(&fields.suite);
         if account == HEALTH_CHECK {
             return Ok(None);
@@ -62,7 +62,7 @@ impl Core {
 
     /// The key of what a job runs; empty: an input is of a job that has not ended.
     pub(super) fn key_of(&self, spec: &Spec, inputs: &[Input]) -> String {
-        let salt = &self.people.reuse.all().salt;
+        let salt = &self.rules.all().salt;
         ReuseKey::of(spec, inputs, salt).map_or_else(String::new, |key| key.key)
     }
 

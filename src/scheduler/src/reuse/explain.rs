@@ -7,7 +7,7 @@ use fairlead_api::{NearestRun, ReuseExplanation};
 use fairlead_job::{Input, JobId, KeyPart, ReuseKey, Spec, Stage, differing_fields};
 use fairlead_store::{JobState, Parts, Reusing, Search, StoreError};
 
-use crate::core::Core;
+use crate::reuse::ReuseFlow;
 use fairlead_base::errors::Refusal;
 use fairlead_known::reuse::parts_text;
 use fairlead_lifecycle::reuse::joined;
@@ -17,14 +17,14 @@ use super::look_up::inputs_of;
 /// How many earlier jobs are looked at.
 const LOOKED_AT: u32 = 50;
 
-impl Core {
+impl ReuseFlow {
     /// Whether a job has the result of another one, and why or why not.
     pub(crate) async fn explain_reuse(&self, id: JobId) -> Result<ReuseExplanation, Refusal> {
-        let state = self.shown_job(id).await?.state;
+        let state = self.jobs.shown_job(id).await?.state;
         let reuse = state.reuse.as_deref().cloned().unwrap_or_default();
         let (verdict, summary) = verdict(&state, &reuse);
         let text = |id: Option<JobId>| id.map_or_else(String::new, |id| id.to_string());
-        let spec = self.specs(&[&state]).await?.pop().flatten();
+        let spec = self.jobs.specs(&[&state]).await?.pop().flatten();
         let key = spec.as_ref().and_then(|spec| self.whole_key(&state, spec));
         let nearest = match (&spec, &key) {
             (Some(spec), Some(key)) if state.shards.is_none() => {
@@ -50,7 +50,7 @@ impl Core {
     fn whole_key(&self, state: &JobState, spec: &Spec) -> Option<ReuseKey> {
         let folders = Input::folders(spec).ok()?;
         let inputs = inputs_of(state, &folders);
-        ReuseKey::of(spec, &inputs, &self.people.reuse.all().salt)
+        ReuseKey::of(spec, &inputs, &self.rules.all().salt)
     }
 
     /// Of the newest earlier jobs of its account and suite the one whose key differs least.
@@ -62,7 +62,7 @@ impl Core {
     ) -> Result<Option<NearestRun>, StoreError> {
         let earlier = self.earlier(state).await?;
         let states: Vec<&JobState> = earlier.iter().collect();
-        let specs = self.specs(&states).await?;
+        let specs = self.jobs.specs(&states).await?;
         let mut nearest: Option<(usize, NearestRun)> = None;
         for (other, other_spec) in earlier.iter().zip(specs) {
             let Some(other_spec) = other_spec else {
@@ -110,7 +110,7 @@ impl Core {
             limit: LOOKED_AT,
             ..Search::default()
         };
-        let found = self.store.search(&search).await?.jobs;
+        let found = self.ctx.store.search(&search).await?.jobs;
         let found = found.into_iter().map(|job| job.state);
         let found = match place {
             None => found.collect(),
@@ -119,7 +119,7 @@ impl Core {
                 let ids: Vec<JobId> = parents
                     .map(|parent| parent.job_id.behind(place.n))
                     .collect();
-                let shards = self.store.get_readable(&ids).await?;
+                let shards = self.ctx.store.get_readable(&ids).await?;
                 shards.into_iter().map(|job| job.state).collect::<Vec<_>>()
             }
         };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fairlead_job::JobId;
 use fairlead_store::JobState;
 
-use crate::core::Core;
+use crate::reuse::ReuseFlow;
 use fairlead_base::clock::utc_text;
 use fairlead_known::reuse::{Entry, Known, why_none};
 use fairlead_lifecycle::reuse::{Outcome, is_too_old, outcome};
@@ -46,7 +46,7 @@ impl Read {
     /// What becomes of a job. `ids`: of its entries. `has_outputs`: whether it is to leave outputs.
     pub(super) fn fate(
         &mut self,
-        core: &Core,
+        flow: &ReuseFlow,
         state: &JobState,
         ids: &[String],
         has_outputs: bool,
@@ -61,7 +61,7 @@ impl Read {
         results.dedup();
         let mut why = None;
         for known in results.iter().rev() {
-            match self.try_one(core, state, known, has_outputs) {
+            match self.try_one(flow, state, known, has_outputs) {
                 Ok(origin) => return Fate::Takes(Box::new(origin)),
                 Err(reason) => {
                     why.get_or_insert(reason);
@@ -74,7 +74,7 @@ impl Read {
     /// The job whose result this is, if it may be taken; else why not.
     fn try_one(
         &mut self,
-        core: &Core,
+        flow: &ReuseFlow,
         state: &JobState,
         known: &Known,
         has_outputs: bool,
@@ -91,14 +91,14 @@ impl Read {
         if !is_its || outcome(&origin) != Outcome::Good {
             return Err(format!("job {id} has no whole result of the same key"));
         }
-        if origin.account != state.account && !core.people.accounts.shares_results(&origin.account)
+        if origin.account != state.account && !flow.people.accounts.shares_results(&origin.account)
         {
             return Err(format!(
                 "the result of job {id} belongs to another account, which does not share it"
             ));
         }
-        if !self.living.could_run(core, state, known) {
-            let words = self.living.why_not(core, state, known);
+        if !self.living.could_run(flow, state, known) {
+            let words = self.living.why_not(flow, state, known);
             return Err(format!("job {id} ran the same thing, but {words}"));
         }
         if has_outputs && origin.outputs.is_empty() || self.gone.contains(&origin.outputs) {

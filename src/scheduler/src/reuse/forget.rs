@@ -5,7 +5,7 @@ use std::future::ready;
 use fairlead_api::ReuseForgotten;
 use fairlead_job::JobId;
 
-use crate::core::Core;
+use crate::reuse::ReuseFlow;
 use fairlead_base::errors::{JobError, Refusal};
 use fairlead_known::{
     accounts::Who,
@@ -17,7 +17,7 @@ const ACCOUNT: &str = "account";
 /// For what all accounts know that share their results.
 const LAB: &str = "lab";
 
-impl Core {
+impl ReuseFlow {
     /// Forgets the results of the key of a job, also that it is flaky, and those of jobs that ended and are not noted yet.
     /// Its owner forgets those of the account, and those of the lab if the account shares its own. An admin forgets both.
     pub(crate) async fn forget_results(
@@ -25,7 +25,7 @@ impl Core {
         who: &Who,
         id: JobId,
     ) -> Result<ReuseForgotten, Refusal> {
-        let state = self.stored_job(id).await?.state;
+        let state = self.jobs.stored_job(id).await?.state;
         who.check_owns(&state)?;
         let key = state.reuse.map(|reuse| reuse.key);
         let key = key.filter(|key| !key.is_empty());
@@ -40,11 +40,11 @@ impl Core {
         for (scope, account) in [(ACCOUNT, Some(state.account.as_str())), (LAB, None)] {
             let doc = entry_id(&key, account);
             if account.is_none() && !may_forget_lab {
-                let known = self.docs.read::<Entry>(&doc).await?;
+                let known = self.ctx.docs.read::<Entry>(&doc).await?;
                 answer.still = known.map_or_else(String::new, |known| known.doc.bad);
                 continue;
             }
-            let now_ms = self.clock.wall_ms();
+            let now_ms = self.ctx.clock.wall_ms();
             let (mut was, mut knew) = (String::new(), false);
             let forget = |known: Option<Entry>| {
                 let mut entry = known.unwrap_or_default();
@@ -52,7 +52,7 @@ impl Core {
                 was = entry.forget(now_ms);
                 ready(Ok::<_, Refusal>(entry))
             };
-            self.docs.change(&doc, forget).await?;
+            self.ctx.docs.change(&doc, forget).await?;
             answer.forgotten.extend(knew.then(|| scope.to_owned()));
             if answer.was.is_empty() {
                 answer.was = was;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use fairlead_store::JobState;
 
-use crate::core::Core;
+use crate::reuse::ReuseFlow;
 use fairlead_known::{
     feasibility::Wants,
     reuse::{Class, IMAGES, Known},
@@ -26,11 +26,11 @@ struct Asked {
     image: String,
 }
 
-impl Core {
+impl ReuseFlow {
     /// The living hosts that say what they are, and are open.
     pub(super) fn living_hosts(&self) -> Living {
         let mut living = Living::default();
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         self.lab.hosts.each(|name, host| {
             if host.is_heard(now_ms)
                 && let Some(class) = Class::of(host)
@@ -59,12 +59,18 @@ impl Core {
 
 impl Living {
     /// Whether a host of the class of this result, with the same image, could run the job.
-    pub(super) fn could_run(&mut self, core: &Core, state: &JobState, known: &Known) -> bool {
-        self.could_run_in(core, state, &known.class, &known.image)
+    pub(super) fn could_run(&mut self, flow: &ReuseFlow, state: &JobState, known: &Known) -> bool {
+        self.could_run_in(flow, state, &known.class, &known.image)
     }
 
     /// `image`: empty: any.
-    fn could_run_in(&mut self, core: &Core, state: &JobState, class: &Class, image: &str) -> bool {
+    fn could_run_in(
+        &mut self,
+        flow: &ReuseFlow,
+        state: &JobState,
+        class: &Class,
+        image: &str,
+    ) -> bool {
         let Some(names) = self.by_class.get(class) else {
             return false;
         };
@@ -78,19 +84,19 @@ impl Living {
             return *known;
         }
         let could = names.iter().any(|name| {
-            let served = core.served_accounts(name);
+            let served = flow.placement.served_accounts(name);
             (served.is_empty() || served.contains(&state.account))
-                && (image.is_empty() || core.has_image(name, image))
-                && core.could_run(state, name)
+                && (image.is_empty() || flow.has_image(name, image))
+                && flow.placement.could_run(state, name)
         });
         self.could.insert(asked, could);
         could
     }
 
     /// How the most similar class of living hosts that could run the job differs from that of this result, in words.
-    pub(super) fn why_not(&mut self, core: &Core, state: &JobState, known: &Known) -> String {
+    pub(super) fn why_not(&mut self, flow: &ReuseFlow, state: &JobState, known: &Known) -> String {
         let class = &known.class;
-        if self.could_run_in(core, state, class, "") {
+        if self.could_run_in(flow, state, class, "") {
             let image = &known.image;
             return format!("no living host of its class has its image as it was: {image}");
         }
@@ -98,7 +104,7 @@ impl Living {
         let mut able = classes.into_iter();
         let able: Vec<Class> = able
             .by_ref()
-            .filter(|other| self.could_run_in(core, state, other, ""))
+            .filter(|other| self.could_run_in(flow, state, other, ""))
             .collect();
         let nearest = able.iter().map(|other| class.differing(other));
         let Some(differs) = nearest.min_by_key(Vec::len) else {

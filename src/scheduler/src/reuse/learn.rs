@@ -6,7 +6,7 @@ use fairlead_job::{JobId, image_fact};
 use fairlead_store::{JobState, StoreError};
 use serde_json::json;
 
-use crate::core::Core;
+use crate::reuse::ReuseFlow;
 use fairlead_base::errors::Refusal;
 use fairlead_known::reuse::{Class, Entry, Known, entry_id};
 use fairlead_lifecycle::reuse::{Outcome, differs, outcome};
@@ -23,10 +23,10 @@ fn image_of(state: &JobState, class: &Class) -> Option<String> {
     is_still_so.then(String::new)
 }
 
-impl Core {
+impl ReuseFlow {
     /// Writes the results of jobs that ended, all that wait for it.
     pub(crate) async fn write_results(self: &Arc<Self>) -> Result<(), Refusal> {
-        let results = &self.waiting.results;
+        let results = &self.results;
         results
             .look_at_due(u64::MAX, self, Self::learn_results)
             .await
@@ -57,7 +57,7 @@ impl Core {
             return Ok(());
         };
         let print = if is_good {
-            match self.print_of_files(state).await {
+            match self.files.print_of_files(state).await {
                 Ok(print) => print,
                 Err(error) => {
                     tracing::warn!(job_id = %state.job_id, %error, "the results of a job cannot be looked at; they are not reused");
@@ -95,7 +95,7 @@ impl Core {
                 }
                 ready(Ok::<_, Refusal>(entry))
             };
-            self.docs.change(&id, learn).await?;
+            self.ctx.docs.change(&id, learn).await?;
             if let Some(words) = audited.as_ref().filter(|_| is_news) {
                 self.tell_mismatch(state, words);
             }
@@ -118,22 +118,26 @@ impl Core {
         let Some(origin) = origin else {
             return Ok(None);
         };
-        let origin = self.store.get(&[origin]).await?.pop().flatten();
+        let origin = self.ctx.store.get(&[origin]).await?.pop().flatten();
         Ok(origin.and_then(|origin| differs(state, &origin.state)))
     }
 
     fn tell_mismatch(&self, state: &JobState, words: &str) {
         tracing::warn!(job_id = %state.job_id, words, "an audit of a reused result failed; no result of its key is reused any more");
-        self.metrics.reuse_mismatches.inc();
+        self.ctx.metrics.reuse_mismatches.inc();
         let subject = state.job_id.to_string();
         let origin = state.reuse.as_ref().and_then(|reuse| reuse.audit_of);
         let key = state.reuse.as_ref().map(|reuse| &reuse.key);
         let detail = json!({ "audit_of": origin, "key": key, "why": words });
-        self.audit(&self.config.replica, "reuse.mismatch", &subject, detail);
+        self.ctx
+            .audit(&self.ctx.config.replica, "reuse.mismatch", &subject, detail);
     }
 
     /// Forgets old entries, some at a time.
     pub(crate) async fn sweep_results(&self) -> Result<(), StoreError> {
-        self.docs.forget_due::<Entry>(self.clock.wall_ms()).await
+        self.ctx
+            .docs
+            .forget_due::<Entry>(self.ctx.clock.wall_ms())
+            .await
     }
 }

@@ -10,7 +10,7 @@ use fairlead_job::{Input, InputOf, JobId, Spec, Stage};
 use fairlead_store::{JobState, NewJob, StoreError};
 use futures_util::{StreamExt, stream};
 
-use crate::core::Core;
+use crate::reuse::ReuseFlow;
 use fairlead_base::errors::{ContentFault, Refusal};
 use fairlead_known::reuse::{Entry, entry_id};
 use fairlead_lifecycle::reuse::{audits, is_audit, reused, runs_itself};
@@ -60,7 +60,7 @@ pub(super) fn entry_ids(state: &JobState) -> [String; 2] {
     [Some(state.account.as_str()), None].map(|account| entry_id(key, account))
 }
 
-impl Core {
+impl ReuseFlow {
     /// Lets new jobs take results where they may. A job that waits for others is looked at when it waits no more.
     ///
     /// `outputs`: whether they are to leave outputs; `None`: as their bodies say.
@@ -100,7 +100,7 @@ impl Core {
                 return;
             }
         };
-        let percent = self.people.reuse.all().audit_percent();
+        let percent = self.rules.all().audit_percent();
         for one in asking {
             let ids = entry_ids(one.state);
             match read.fate(self, one.state, &ids, one.has_outputs) {
@@ -120,7 +120,7 @@ impl Core {
     async fn read_results(self: &Arc<Self>, states: &[&JobState]) -> Result<Read, StoreError> {
         let ids: BTreeSet<String> = states.iter().flat_map(|state| entry_ids(state)).collect();
         let ids: Vec<String> = ids.into_iter().collect();
-        let entries = self.docs.read_some::<Entry>(&ids).await?;
+        let entries = self.ctx.docs.read_some::<Entry>(&ids).await?;
         let entries: BTreeMap<String, Entry> = entries
             .into_iter()
             .map(|(id, stored)| (id, stored.doc))
@@ -137,7 +137,7 @@ impl Core {
             });
         }
         let origins: Vec<JobId> = origins.into_iter().collect();
-        let jobs = self.store.get_readable(&origins).await?;
+        let jobs = self.ctx.store.get_readable(&origins).await?;
         let jobs: BTreeMap<JobId, JobState> = jobs
             .into_iter()
             .map(|job| (job.state.job_id, job.state))
@@ -160,7 +160,7 @@ impl Core {
             changed,
             gone,
             living: self.living_hosts(),
-            now_ms: self.clock.wall_ms(),
+            now_ms: self.ctx.clock.wall_ms(),
         })
     }
 
@@ -168,9 +168,9 @@ impl Core {
     /// changed.
     async fn changed_files(self: &Arc<Self>, prints: Vec<(JobState, String)>) -> BTreeSet<JobId> {
         let looks = stream::iter(prints).map(|(state, print)| {
-            let core = Arc::clone(self);
+            let flow = Arc::clone(self);
             async move {
-                let now = core.print_of_files(&state).await;
+                let now = flow.files.print_of_files(&state).await;
                 (!now.is_ok_and(|now| now == print)).then_some(state.job_id)
             }
         });
@@ -186,7 +186,7 @@ impl Core {
             return ids;
         }
         let looks = stream::iter(ids).map(|id| {
-            let content = self.content.clone();
+            let content = self.ctx.content.clone();
             async move {
                 let is_whole = is_whole(&content, &id).await.unwrap_or(false);
                 (!is_whole).then_some(id)
@@ -202,10 +202,10 @@ impl Core {
         for some in digests.chunks(PIN_CHUNKS_MAX) {
             let pin = Pin {
                 put: format!("reuse-{}", uuid::Uuid::new_v4().simple()),
-                until_ms: self.clock.wall_ms().saturating_add(PIN_MS),
+                until_ms: self.ctx.clock.wall_ms().saturating_add(PIN_MS),
                 digests: some.iter().copied().collect(),
             };
-            self.content.pin(&pin).await?;
+            self.ctx.content.pin(&pin).await?;
         }
         Ok(())
     }
@@ -219,14 +219,14 @@ impl Core {
             return;
         };
         let shared = async {
-            let about = self.content.about(id).await?;
+            let about = self.ctx.content.about(id).await?;
             let owned = Owned {
-                put_ms: self.clock.wall_ms(),
+                put_ms: self.ctx.clock.wall_ms(),
                 job_id: state.job_id.to_string(),
                 bytes: about.map_or(0, |about| about.bytes),
                 ..Owned::default()
             };
-            self.content.own(&state.account, id, &owned).await
+            self.ctx.content.own(&state.account, id, &owned).await
         };
         if let Err(error) = shared.await {
             tracing::warn!(job_id = %state.job_id, %error, "the outputs of a reused result could not be shared");

@@ -10,9 +10,36 @@ mod forget;
 mod hosts;
 mod learn;
 pub(crate) mod look_up;
+pub(crate) mod memory;
 mod release;
 mod runs;
 mod settings;
 
 #[cfg(test)]
 mod tests;
+
+use std::sync::Arc;
+
+use crate::ctx::Ctx;
+use crate::ctx::Lab;
+use crate::files::FileFlow;
+use crate::jobs::JobFlow;
+use crate::people::PeopleFlow;
+use crate::placement::PlacementFlow;
+use fairlead_known::reuse::PendingResults;
+use fairlead_known::reuse_settings::ReuseRules;
+
+/// Results of earlier jobs for new ones.
+#[derive(Debug)]
+pub(crate) struct ReuseFlow {
+    pub(crate) ctx: Arc<Ctx>,
+    pub(crate) lab: Arc<Lab>,
+    pub(crate) people: Arc<PeopleFlow>,
+    pub(crate) placement: Arc<PlacementFlow>,
+    pub(crate) jobs: Arc<JobFlow>,
+    pub(crate) files: Arc<FileFlow>,
+    /// Which jobs take results of others.
+    pub(crate) rules: ReuseRules,
+    /// Results that others may take, and that are not written yet.
+    pub(crate) results: Arc<PendingResults>,
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fairlead_job::{Input, JobId, Stage};
 use fairlead_store::JobState;
 
-use crate::core::Core;
+use crate::reuse::ReuseFlow;
 use fairlead_base::errors::Refusal;
 use fairlead_known::reuse::{Entry, why_none};
 use fairlead_lifecycle::reuse::{free, is_too_old, joined};
@@ -15,7 +15,7 @@ use super::{
     look_up::{Asking, entry_ids, inputs_of, leaves_outputs, may_take},
 };
 
-impl Core {
+impl ReuseFlow {
     /// A job that waits for no other job from now on, as it goes on: it has a result, waits for one, or runs.
     pub(crate) async fn released_result(
         self: &Arc<Self>,
@@ -28,7 +28,7 @@ impl Core {
         if !asks || released.stage != Stage::Submit || released.shards.is_some() {
             return Ok(released);
         }
-        let spec = self.specs(&[&released]).await?.pop().flatten();
+        let spec = self.jobs.specs(&[&released]).await?.pop().flatten();
         let Some(spec) = spec else {
             return Ok(released);
         };
@@ -70,9 +70,13 @@ impl Core {
             return Ok(taken);
         };
         self.write_results().await?;
-        let entries = self.docs.read_some::<Entry>(&entry_ids(waiting)).await?;
+        let entries = self
+            .ctx
+            .docs
+            .read_some::<Entry>(&entry_ids(waiting))
+            .await?;
         let mut why = why_none(entries.iter().map(|(_, stored)| &stored.doc));
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         if why.is_none() && joined(waiting) != Some(from) {
             why = self.too_old(waiting, from, now_ms).await?;
         }
@@ -86,7 +90,7 @@ impl Core {
         from: JobId,
         now_ms: u64,
     ) -> Result<Option<String>, Refusal> {
-        let Some(origin) = self.store.get(&[from]).await?.pop().flatten() else {
+        let Some(origin) = self.ctx.store.get(&[from]).await?.pop().flatten() else {
             return Ok(Some(format!(
                 "job {from}, which ran the same thing, is gone"
             )));

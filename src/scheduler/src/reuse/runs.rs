@@ -9,7 +9,7 @@ use fairlead_job::JobId;
 use fairlead_store::{ItemError, JobState, NewJob, StoreError};
 use futures_util::{StreamExt, stream};
 
-use crate::core::Core;
+use crate::reuse::ReuseFlow;
 use fairlead_base::{errors::Refusal, storage::small_doc::Stored};
 use fairlead_known::reuse::{Entry, entry_id};
 use fairlead_lifecycle::{
@@ -37,7 +37,7 @@ fn runs_alone(state: &JobState) -> bool {
         .is_some_and(|reuse| reuse.audit_of.is_some() || reuse.joined.is_some())
 }
 
-impl Core {
+impl ReuseFlow {
     /// Notes that these jobs run, or lets them wait for others that run the same thing already. What is not noted costs
     /// a run, so errors are only told.
     pub(crate) async fn note_runs(self: &Arc<Self>, jobs: &mut [Result<NewJob, Refusal>]) {
@@ -92,10 +92,10 @@ impl Core {
         mut states: Vec<&'s mut JobState>,
     ) -> Result<Vec<&'s mut JobState>, StoreError> {
         let ids: Vec<String> = states.iter().map(|state| self.noted_id(state)).collect();
-        let read = self.docs.read_some::<Entry>(&ids).await?;
+        let read = self.ctx.docs.read_some::<Entry>(&ids).await?;
         let read: BTreeMap<String, Stored<Entry>> = read.into_iter().collect();
         let found = self.noted(&read).await?;
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         states.retain_mut(|state| {
             let entry = read.get(&self.noted_id(state)).map(|stored| &stored.doc);
             let entry = entry.filter(|entry| entry.bad.is_empty());
@@ -115,12 +115,12 @@ impl Core {
             })
             .collect();
         let writes = stream::iter(writes).map(|(id, stored, job)| {
-            let core = Arc::clone(self);
+            let flow = Arc::clone(self);
             async move {
                 let entry = stored.as_ref().map(|stored| stored.doc.clone());
                 let mut entry = entry.unwrap_or_default();
                 entry.runs(job, now_ms);
-                let written = core.docs.put(&id, stored.as_ref(), Some(&entry)).await;
+                let written = flow.ctx.docs.put(&id, stored.as_ref(), Some(&entry)).await;
                 matches!(
                     written,
                     Err(ItemError::Conflict { .. } | ItemError::Missing)
@@ -169,7 +169,7 @@ impl Core {
             return Ok(BTreeMap::new());
         }
         let noted: Vec<JobId> = noted.into_iter().collect();
-        let found = self.store.get_readable(&noted).await?;
+        let found = self.ctx.store.get_readable(&noted).await?;
         let states = found.into_iter().map(|job| job.state);
         Ok(states.map(|state| (state.job_id, state)).collect())
     }

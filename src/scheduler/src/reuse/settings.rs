@@ -2,14 +2,14 @@
 
 use fairlead_api::ReuseSettings;
 
-use crate::core::Core;
+use crate::reuse::ReuseFlow;
 use fairlead_base::errors::{PeopleError, Refusal};
 use fairlead_known::reuse_settings::{REUSE_DOC, ReuseDoc, checked};
 
-impl Core {
+impl ReuseFlow {
     /// The settings as they are stored now.
     pub(crate) async fn reuse_settings(&self) -> Result<ReuseSettings, Refusal> {
-        let read = self.docs.read::<ReuseDoc>(REUSE_DOC).await?;
+        let read = self.ctx.docs.read::<ReuseDoc>(REUSE_DOC).await?;
         Ok(read.map(|read| read.doc.into()).unwrap_or_default())
     }
 
@@ -21,8 +21,8 @@ impl Core {
         let doc = ReuseDoc::from(settings);
         checked(&doc).map_err(PeopleError::BadReuse)?;
         let next = async |_| -> Result<ReuseDoc, Refusal> { Ok(doc.clone()) };
-        let stored = self.docs.change(REUSE_DOC, next).await?;
-        self.people.reuse.are(stored.version, &stored.doc);
+        let stored = self.ctx.docs.change(REUSE_DOC, next).await?;
+        self.rules.are(stored.version, &stored.doc);
         Ok(stored.doc.into())
     }
 }

@@ -6,7 +6,7 @@ use fairlead_api::{QueueView, UsageReport, UsageRow};
 use fairlead_store::StoreError;
 
 use crate::{
-    core::Core,
+    samples::SampleFlow,
     samples::ids::{HOUR, MINUTE, hour_id, minute_id, moment_of},
 };
 use fairlead_known::samples::{By, MINUTE_MS, OTHERS, Row, Sample, SharesGot};
@@ -20,7 +20,7 @@ const SHARES_MS: u64 = 30_000;
 /// Minutes of an hour.
 const HOUR_MINUTES: u64 = 60;
 
-impl Core {
+impl SampleFlow {
     /// What ran between two times, by names of one kind, most busy first. The beginning is rounded down to the hour if it
     /// is more than two hours ago.
     pub(crate) async fn usage(
@@ -84,7 +84,7 @@ impl Core {
 
     /// What ran of each queue in the last hour.
     pub(crate) async fn waits_by_queue(&self) -> Result<BTreeMap<String, Row>, StoreError> {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let since_ms = now_ms.saturating_sub(HOUR_MS);
         let (_, sample) = self.sum_of_samples(since_ms, now_ms).await?;
         Ok(sample.rows.get(&By::Queue).cloned().unwrap_or_default())
@@ -110,7 +110,7 @@ impl Core {
 
     /// Minutes before it may be summed up by the hour.
     fn first_fresh_minute(&self) -> u64 {
-        (self.clock.wall_ms() / MINUTE_MS).saturating_sub(FRESH_MINUTES)
+        (self.ctx.clock.wall_ms() / MINUTE_MS).saturating_sub(FRESH_MINUTES)
     }
 
     /// Looks at all samples between two times, each with its begin, ms. Answers when they begin.
@@ -195,9 +195,9 @@ impl Core {
 
     /// The part of the testbox time that each queue got, looked at at most every half minute.
     async fn shares_got(&self) -> Result<SharesGot, StoreError> {
-        let now = self.clock.now().0;
+        let now = self.ctx.clock.now().0;
         if let Some(known) = self
-            .jobs
+            .known
             .samples
             .shares_since(now.saturating_sub(SHARES_MS))
         {
@@ -208,13 +208,13 @@ impl Core {
             hour: self.shares_of(HOUR_MS).await?,
             day: self.shares_of(24 * HOUR_MS).await?,
         };
-        self.jobs.samples.keep_shares(shares.clone());
+        self.known.samples.keep_shares(shares.clone());
         Ok(shares)
     }
 
     /// The same of a time until now, thousandths.
     pub(crate) async fn shares_of(&self, for_ms: u64) -> Result<BTreeMap<String, u32>, StoreError> {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let since_ms = now_ms.saturating_sub(for_ms);
         let report = self.usage(Kind::Of(By::Queue), since_ms, now_ms).await?;
         let share = |row: UsageRow| (row.name, row.share_permille);

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use fairlead_store::{DocFind, DocKind, DocWrite, Expect, StoreError};
 
 use crate::{
-    core::Core,
+    samples::SampleFlow,
     samples::ids::{HOUR, MINUTE, hour_id, minute_id, moment_of},
 };
 use fairlead_base::errors::Refusal;
@@ -22,19 +22,19 @@ const HOURS_KEPT: u64 = 400 * 24;
 /// Documents of one page.
 const PAGE: u32 = 1_000;
 
-impl Core {
+impl SampleFlow {
     /// Writes the samples of minutes that are over.
     pub(crate) async fn write_samples(self: &Arc<Self>) -> Result<(), Refusal> {
-        for (minute, sample) in self.jobs.samples.over(self.clock.wall_ms()) {
-            let id = minute_id(minute, &self.others.run);
+        for (minute, sample) in self.known.samples.over(self.ctx.clock.wall_ms()) {
+            let id = minute_id(minute, &self.ctx.replicas.run);
             let told = sample.clone();
             let add = async |known: Option<Sample>| {
                 let mut all = known.unwrap_or_default();
                 all.add(&told);
                 Ok::<_, Refusal>(all.cut())
             };
-            self.docs.change(&id, add).await?;
-            self.jobs.samples.written(minute, &sample);
+            self.ctx.docs.change(&id, add).await?;
+            self.known.samples.written(minute, &sample);
         }
         Ok(())
     }
@@ -42,7 +42,7 @@ impl Core {
     /// Sums up hours that are over, whoever counted them, and forgets what is old. Replicas do the same at the same time,
     /// and write the same.
     pub(crate) async fn sum_up_samples(self: &Arc<Self>) -> Result<(), Refusal> {
-        let now = self.clock.wall_ms() / MINUTE_MS;
+        let now = self.ctx.clock.wall_ms() / MINUTE_MS;
         let settled = now.saturating_sub(SETTLED_MINUTES) / HOUR_MINUTES;
         let there = self
             .sample_ids(HOUR, &hour_id(settled.saturating_sub(49), ""))
@@ -71,7 +71,8 @@ impl Core {
         }
         for (id, sample) in hours {
             let sum = sample.cut();
-            self.docs
+            self.ctx
+                .docs
                 .change(&id, async |_| Ok::<_, Refusal>(sum.clone()))
                 .await?;
         }
@@ -86,7 +87,7 @@ impl Core {
         for ids in old.chunks(PAGE as usize) {
             let writes = ids.iter().cloned().map(write).collect();
             // One that another replica deleted is gone, too.
-            let _ = self.store.put_docs(DocKind::Sample, writes).await;
+            let _ = self.ctx.store.put_docs(DocKind::Sample, writes).await;
         }
         Ok(())
     }
@@ -116,7 +117,7 @@ impl Core {
             after: after.to_owned(),
             limit: PAGE,
         };
-        let page = self.docs.page::<Sample>(&find).await?;
+        let page = self.ctx.docs.page::<Sample>(&find).await?;
         Ok(page
             .into_iter()
             .map(|(id, known)| (id, known.doc))

@@ -5,14 +5,14 @@ use std::{future::ready, sync::Arc};
 use futures_util::{StreamExt, stream};
 
 use super::memory::Scaler;
-use crate::core::Core;
+use crate::scaling::ScalingFlow;
 use fairlead_base::{errors::Refusal, providers::ProviderMachine};
 use fairlead_known::pools::{FleetDoc, PoolDoc};
 
 /// Machines whose session documents are written side by side.
 const ABREAST: usize = 16;
 
-impl Core {
+impl ScalingFlow {
     /// Has the machines of a pool made and ended, beside the rounds: a provider may take minutes.
     pub(super) fn call_provider(
         self: &Arc<Self>,
@@ -34,26 +34,26 @@ impl Core {
             // It is called already. What it was not asked for is asked for again.
             return;
         }
-        let (core, calls) = (Arc::clone(self), Arc::clone(&scaler.calls));
+        let (flow, calls) = (Arc::clone(self), Arc::clone(&scaler.calls));
         let (name, asked) = (name.to_owned(), pool.asked(name));
-        self.tasks.spawn(async move {
+        self.ctx.tasks.spawn(async move {
             let mut problem = String::new();
             let mut not_made = Vec::new();
             if !wanted.is_empty()
-                && let Err(failed) = core.providers.increase(&asked, &wanted).await
+                && let Err(failed) = flow.providers.increase(&asked, &wanted).await
             {
                 problem = failed;
                 not_made = wanted;
             }
-            let ending = core.retired(&name, retiring).await;
+            let ending = flow.retired(&name, retiring).await;
             if !ending.is_empty()
-                && let Err(failed) = core.providers.terminate(&asked, &ending).await
+                && let Err(failed) = flow.providers.terminate(&asked, &ending).await
             {
                 problem = failed;
             }
             if !problem.is_empty() {
                 tracing::warn!(pool = name, problem, "a provider failed; it is asked again");
-                core.note_problem(&name, problem, &not_made).await;
+                flow.note_problem(&name, problem, &not_made).await;
             }
             calls.lock().remove(&name);
         });
@@ -62,9 +62,9 @@ impl Core {
     /// Those of these machines that get no job from now on. The others have one, and stay.
     async fn retired(&self, pool: &str, machines: Vec<ProviderMachine>) -> Vec<ProviderMachine> {
         let looks = stream::iter(machines).map(|machine| async move {
-            match self.retire_host(&machine.name).await {
+            match self.hosts.retire_host(&machine.name).await {
                 Ok(true) => {
-                    self.metrics.machines_retired.inc();
+                    self.ctx.metrics.machines_retired.inc();
                     Ok(machine)
                 }
                 Ok(false) => Err(Some(machine.name)),
@@ -105,7 +105,7 @@ impl Core {
     }
 
     async fn note_problem(&self, pool: &str, problem: String, not_made: &[ProviderMachine]) {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let noted = self
             .change_fleet(pool, |fleet| {
                 fleet.problem.clone_from(&problem);
@@ -132,14 +132,14 @@ impl Core {
             change(&mut fleet);
             ready(Ok::<_, Refusal>(fleet))
         };
-        self.docs.change(pool, next).await.map(drop)
+        self.ctx.docs.change(pool, next).await.map(drop)
     }
 
     /// A machine is gone: nothing is left of it. One that comes back all the same gets no job.
     pub(super) async fn forget_machine(self: &Arc<Self>, pool: &str, name: &str) {
         self.lab.pools.forget_host(name);
-        let forgotten = match self.retire_host(name).await {
-            Ok(true) => self.forget_documents(name, |_| false).await,
+        let forgotten = match self.hosts.retire_host(name).await {
+            Ok(true) => self.hosts.forget_documents(name, |_| false).await,
             Ok(false) => Ok(()),
             Err(error) => Err(error),
         };
@@ -152,12 +152,12 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::core;
+    use crate::testing::flows;
     use fairlead_known::pools::FleetMachine;
 
     #[tokio::test]
     async fn a_machine_that_could_not_be_made_begins_to_boot_later() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let machine = |listed_ms| FleetMachine {
             asked_ms: 1,
             listed_ms,
@@ -167,15 +167,23 @@ mod tests {
         for (name, listed_ms) in [("asked", 0), ("made", 5)] {
             fleet.machines.insert(name.to_owned(), machine(listed_ms));
         }
-        core.docs.put("vms", None, Some(&fleet)).await.unwrap();
+        flows.ctx.docs.put("vms", None, Some(&fleet)).await.unwrap();
         let wanted: Vec<ProviderMachine> = fleet
             .machines
             .iter()
             .map(|(name, one)| one.provided(name))
             .collect();
-        core.note_problem("vms", "no capacity".to_owned(), &wanted)
+        flows
+            .scaling
+            .note_problem("vms", "no capacity".to_owned(), &wanted)
             .await;
-        let read = core.docs.read::<FleetDoc>("vms").await.unwrap().unwrap();
+        let read = flows
+            .ctx
+            .docs
+            .read::<FleetDoc>("vms")
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(read.doc.problem, "no capacity");
         let failed = |name: &str| read.doc.machines[name].failed_ms > 0;
         assert!(failed("asked") && !failed("made"));

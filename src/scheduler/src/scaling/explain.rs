@@ -7,8 +7,8 @@ use fairlead_store::JobState;
 
 use super::machines::{Kind, Look, share};
 use crate::{
-    core::Core,
     placement::shapes::{Place, Shape},
+    scaling::ScalingFlow,
 };
 use fairlead_base::errors::Refusal;
 use fairlead_known::pools::{FleetDoc, PoolDoc};
@@ -24,7 +24,7 @@ struct Asked {
     is_quota_used: bool,
 }
 
-impl Core {
+impl ScalingFlow {
     /// What each pool that could run the job does about it. A store that does not answer says nothing.
     pub(crate) async fn pools_say(&self, state: &JobState) -> Vec<String> {
         let shape = Shape::of(state);
@@ -62,7 +62,7 @@ impl Core {
         name: &str,
         pool: PoolDoc,
     ) -> Result<Asked, Refusal> {
-        let read = self.docs.read::<FleetDoc>(name).await?;
+        let read = self.ctx.docs.read::<FleetDoc>(name).await?;
         let fleet = read.map(|read| read.doc).unwrap_or_default();
         let boots = fleet.boot_times(&pool);
         let limits = pool.limits();
@@ -74,7 +74,7 @@ impl Core {
         let machines = self.machines_of(&look, name, &pool, &fleet).await?;
         let own: BTreeSet<String> = fleet.machines.keys().cloned().collect();
         let others = self.others_of(&look, &own).await;
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let times = self.run_times_of(vec![Kind::of(state, name, now_ms)]).await;
         let work = Work {
             share: share(state, pool.machine.memory_mb, pool.machine.cpus),
@@ -96,7 +96,7 @@ impl Core {
         if quota == u32::MAX {
             return Ok(false);
         }
-        let fleets = self.docs.list::<FleetDoc>().await?;
+        let fleets = self.ctx.docs.list::<FleetDoc>().await?;
         let machines = fleets.iter().map(|(_, fleet)| fleet.doc.machines.len());
         let machines = machines.fold(0, usize::saturating_add);
         Ok(machines >= usize::try_from(quota).unwrap_or(usize::MAX))
@@ -111,7 +111,7 @@ impl Core {
             is_quota_used,
         } = asked;
         let boots = fleet.boot_times(pool);
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let ready_in = machines
             .iter()
             .filter_map(|machine| match machine.activity {
@@ -159,13 +159,13 @@ mod tests {
     use fairlead_store::Version;
 
     use super::*;
-    use crate::testing::{answer_questions, core, state};
+    use crate::testing::{answer_questions, flows, state};
     use fairlead_known::hosts::Host;
 
     #[tokio::test]
     async fn a_machine_is_promised_only_if_no_host_that_is_there_could_begin_the_job() {
-        let (_data, core) = core().await;
-        answer_questions(&core);
+        let (_data, flows) = flows().await;
+        answer_questions(&flows);
         let tags = vec!["special".to_owned()];
         let mut pool = PoolDoc::unsaid();
         pool.machine.kinds = vec!["dc".to_owned()];
@@ -178,7 +178,11 @@ mod tests {
         };
         for name in ["first", "second"] {
             let pool = Some(pool.clone());
-            core.lab.pools.with(|docs| docs.wrote(name, version, pool));
+            flows
+                .hosts
+                .lab
+                .pools
+                .with(|docs| docs.wrote(name, version, pool));
         }
         let plain = Host {
             kinds: vec![TboxType::Dc],
@@ -187,11 +191,13 @@ mod tests {
             waiting: 1,
             ..Host::default()
         };
-        core.lab
+        flows
+            .hosts
+            .lab
             .hosts
             .update("plain", |host| *host = plain)
             .unwrap();
-        let says = async |job: &JobState| core.pools_say(job).await.join("; ");
+        let says = async |job: &JobState| flows.scaling.pools_say(job).await.join("; ");
         let words = says(&state(1)).await;
         let alone = "a machine of pool first could run it, but none is asked for this job alone";
         assert!(words.starts_with(alone), "{words}");
@@ -204,14 +210,18 @@ mod tests {
             ..PoolDoc::default()
         });
         let all = fairlead_known::pools::ALL_POOLS;
-        core.lab.pools.with(|docs| docs.wrote(all, version, quota));
+        flows
+            .hosts
+            .lab
+            .pools
+            .with(|docs| docs.wrote(all, version, quota));
         let words = says(&tagged).await;
         assert!(words.contains("the 0 machines of their quota"), "{words}");
         let paused = Policy {
             paused: true,
             ..Policy::default()
         };
-        core.engine.tell(Event::PolicyChanged(paused));
+        flows.ctx.engine.tell(Event::PolicyChanged(paused));
         let words = says(&tagged).await;
         assert!(words.contains("none is asked for while no job"), "{words}");
     }

@@ -8,7 +8,7 @@ use fairlead_store::ItemError;
 use tokio::sync::watch;
 
 use super::memory::{Scaler, Seen};
-use crate::core::Core;
+use crate::scaling::ScalingFlow;
 use fairlead_base::{errors::Refusal, storage::small_doc::Stored};
 use fairlead_known::pools::{ALL_POOLS, FleetDoc};
 
@@ -19,14 +19,14 @@ const BEAT: Duration = Duration::from_secs(3);
 /// A replica that did not count on for so long decides no more, ms: another does at most a beat later.
 const SILENT_MS: u64 = 10_000;
 
-impl Core {
+impl ScalingFlow {
     /// Decides for the pools while it is this replica's turn, until it stops.
     pub(crate) async fn watch_pools(self: Arc<Self>) {
         let (tell, turn) = watch::channel(false);
         let rounds = Box::pin(Arc::clone(&self).hold_rounds(turn));
         tokio::select! {
             biased;
-            () = self.draining.cancelled() => {}
+            () = self.ctx.tasks.draining.cancelled() => {}
             () = self.look_whose_turn(tell) => {}
             () = rounds => {}
         }
@@ -36,9 +36,9 @@ impl Core {
     async fn look_whose_turn(&self, tell: watch::Sender<bool>) {
         let mut seen = Seen::default();
         // Hosts that are always there ask again by then.
-        self.clock.sleep(EVERY).await;
+        self.ctx.clock.sleep(EVERY).await;
         loop {
-            self.clock.rest(BEAT).await;
+            self.ctx.clock.rest(BEAT).await;
             let decides = if self.has_pools() {
                 self.decides(&mut seen).await.unwrap_or_else(|error| {
                     tracing::warn!(%error, "it could not be told which replica decides for the pools");
@@ -59,7 +59,7 @@ impl Core {
     async fn hold_rounds(self: Arc<Self>, mut turn: watch::Receiver<bool>) {
         let mut scaler = Scaler::default();
         while turn.wait_for(|decides| *decides).await.is_ok() {
-            scaler.holds(self.clock.wall_ms());
+            scaler.holds(self.ctx.clock.wall_ms());
             if let Err(error) = Box::pin(self.scale(&mut scaler)).await {
                 tracing::warn!(%error, "the pools could not be looked at; they are looked at again");
             }
@@ -71,7 +71,7 @@ impl Core {
                     }
                     scaler.rests();
                 }
-                () = self.clock.rest(EVERY) => {}
+                () = self.ctx.clock.rest(EVERY) => {}
             }
         }
     }
@@ -86,12 +86,12 @@ impl Core {
 
     /// Whether this replica decides, from now to the next look.
     async fn decides(&self, seen: &mut Seen) -> Result<bool, Refusal> {
-        let read = self.docs.read::<FleetDoc>(ALL_POOLS).await?;
-        let now = self.clock.now();
+        let read = self.ctx.docs.read::<FleetDoc>(ALL_POOLS).await?;
+        let now = self.ctx.clock.now();
         let (holder, beat) = read.as_ref().map_or((String::new(), 0), |read| {
             (read.doc.holder.clone(), read.doc.beat)
         });
-        let is_ours = holder == self.others.run;
+        let is_ours = holder == self.ctx.replicas.run;
         if !is_ours && !holder.is_empty() {
             if (&seen.holder, seen.beat) != (&holder, beat) {
                 *seen = Seen {
@@ -110,11 +110,16 @@ impl Core {
 
     async fn count_on(&self, over: Option<Stored<FleetDoc>>, beat: u64) -> Result<bool, ItemError> {
         let doc = FleetDoc {
-            holder: self.others.run.clone(),
+            holder: self.ctx.replicas.run.clone(),
             beat: beat.saturating_add(1),
             ..FleetDoc::default()
         };
-        match self.docs.put(ALL_POOLS, over.as_ref(), Some(&doc)).await {
+        match self
+            .ctx
+            .docs
+            .put(ALL_POOLS, over.as_ref(), Some(&doc))
+            .await
+        {
             Ok(_) => Ok(true),
             // Perhaps it is in: the next look reads it.
             Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => Ok(false),
@@ -128,7 +133,7 @@ mod tests {
     use super::*;
     use crate::{
         Clock, Config, Pause,
-        testing::{core_beside, core_over, embedded},
+        testing::{embedded, flows_beside, flows_over},
     };
 
     #[tokio::test(start_paused = true)]
@@ -136,21 +141,21 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let config = Config::embedded(data.path().to_owned());
         let clock = Clock::simulated(1_000, Arc::new(Pause::default()));
-        let one = core_over(embedded(&data), config, clock);
-        let other = core_beside(&one);
+        let one = flows_over(embedded(&data), config, clock);
+        let other = flows_beside(&one);
         let (mut its, mut others) = (Seen::default(), Seen::default());
         for _ in 0..5 {
-            assert!(one.decides(&mut its).await.unwrap());
-            assert!(!other.decides(&mut others).await.unwrap());
-            one.clock.sleep(BEAT).await;
+            assert!(one.scaling.decides(&mut its).await.unwrap());
+            assert!(!other.scaling.decides(&mut others).await.unwrap());
+            one.ctx.clock.sleep(BEAT).await;
         }
         // It counts on no more.
         let mut waited = BEAT;
-        while !other.decides(&mut others).await.unwrap() {
-            other.clock.sleep(BEAT).await;
+        while !other.scaling.decides(&mut others).await.unwrap() {
+            other.ctx.clock.sleep(BEAT).await;
             waited += BEAT;
         }
         assert!(waited < EVERY, "{waited:?}");
-        assert!(!one.decides(&mut its).await.unwrap());
+        assert!(!one.scaling.decides(&mut its).await.unwrap());
     }
 }

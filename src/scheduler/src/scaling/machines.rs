@@ -8,8 +8,8 @@ use fairlead_scaler::{Activity, Machine, RUN_UNKNOWN_MS, Wear, left_ms};
 use fairlead_store::{JobState, StoreError};
 
 use crate::{
-    core::Core,
     placement::shapes::{Place, Shape},
+    scaling::ScalingFlow,
 };
 use fairlead_known::{
     hosts::Host,
@@ -79,11 +79,11 @@ pub(super) fn share(state: &JobState, memory_mb: u32, cpus: Option<u32>) -> u32 
     part(state.memory_mb, memory_mb).max(of_cpus)
 }
 
-impl Core {
+impl ScalingFlow {
     /// How long jobs take, as the engine knows it, in the order asked for.
     pub(super) async fn run_times_of(&self, kinds: Vec<Kind>) -> Vec<Times> {
         let many = kinds.len();
-        let asked = self.engine.ask(move |engine, _| {
+        let asked = self.ctx.engine.ask(move |engine, _| {
             let times = kinds.iter().map(|kind| {
                 let known = engine.run_times().of(JobKind {
                     suite: &kind.suite,
@@ -118,7 +118,7 @@ impl Core {
         let mut machines = Vec::new();
         for (name, one) in counts {
             if one.met_ms == 0 || tried.contains(name) {
-                let since_ms = one.boots_since(self.clock.wall_ms());
+                let since_ms = one.boots_since(self.ctx.clock.wall_ms());
                 machines.push(Machine::new(name, Activity::Boots { since_ms }));
                 continue;
             }
@@ -137,7 +137,7 @@ impl Core {
         fleets: &BTreeSet<String>,
     ) -> Vec<Machine> {
         let wanted: BTreeSet<&String> = look.shapes.iter().flat_map(Shape::keys).collect();
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let mut found: BTreeMap<String, Host> = BTreeMap::new();
         self.lab.hosts.each(|name, host| {
             let counts = !fleets.contains(name) && host.is_heard(now_ms);
@@ -181,7 +181,7 @@ impl Core {
         };
         let mut machine = Machine::new(name, activity);
         if !look.shapes.is_empty() {
-            let mut place = Place::empty(name, host, self.served_accounts(name));
+            let mut place = Place::empty(name, host, self.placement.served_accounts(name));
             for (state, left_ms) in states.iter().zip(left_ms) {
                 if left_ms > look.horizon_ms {
                     place = place.beside(state);
@@ -197,7 +197,7 @@ impl Core {
         if jobs.is_empty() {
             return Vec::new();
         }
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let kinds = jobs
             .iter()
             .map(|state| Kind::of(state, &state.host_group, now_ms));
@@ -213,7 +213,7 @@ impl Core {
 
     /// What tells whether a machine is replaced. `activity`: what it does.
     pub(super) fn wear_of(&self, name: &str, machine: &FleetMachine, activity: Activity) -> Wear {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let host = self.lab.hosts.get(name);
         let is_silent = host.is_some_and(|host| !host.is_heard(now_ms));
         let has_jobs = !self.jobs.live.of_host(name).is_empty();
@@ -236,7 +236,7 @@ mod tests {
     use fairlead_job::Stage;
 
     use super::*;
-    use crate::testing::{answer_questions, core, state, store_job};
+    use crate::testing::{answer_questions, flows, state, store_job};
 
     fn host() -> Host {
         Host {
@@ -268,28 +268,37 @@ mod tests {
 
     #[tokio::test]
     async fn hosts_of_no_pool_count_by_what_they_could_run() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let tags = vec!["special".to_owned()];
         let tagged = Host {
             tags: tags.clone(),
             ..host()
         };
         for (name, host) in [("plain", host()), ("tagged", tagged), ("kept", host())] {
-            core.lab.hosts.update(name, |known| *known = host).unwrap();
+            flows
+                .hosts
+                .lab
+                .hosts
+                .update(name, |known| *known = host)
+                .unwrap();
         }
         let asked = fairlead_api::HostReserve {
             accounts: vec!["ann".to_owned()],
             until: "+1h".to_owned(),
             reason: String::new(),
         };
-        core.reserve_host("kept", &asked, "root").await.unwrap();
+        flows
+            .hosts
+            .reserve_host("kept", &asked, "root")
+            .await
+            .unwrap();
         let shapes = [state(1), JobState { tags, ..state(2) }].map(|job| Shape::of(&job));
         let others = async |shapes: &[Shape]| {
             let look = Look {
                 shapes,
                 ..Look::default()
             };
-            let others = core.others_of(&look, &BTreeSet::new()).await;
+            let others = flows.scaling.others_of(&look, &BTreeSet::new()).await;
             let named = others.into_iter().map(|one| (one.name, one.unfit));
             named.collect::<Vec<_>>()
         };
@@ -302,16 +311,21 @@ mod tests {
 
     #[tokio::test]
     async fn a_busy_host_has_room_for_what_fits_beside_its_jobs() {
-        let (_data, core) = core().await;
-        answer_questions(&core);
-        core.lab.hosts.update("h", |known| *known = host()).unwrap();
+        let (_data, flows) = flows().await;
+        answer_questions(&flows);
+        flows
+            .hosts
+            .lab
+            .hosts
+            .update("h", |known| *known = host())
+            .unwrap();
         let job = JobState {
             stage: Stage::Running,
             host: "h".to_owned(),
-            dispatch_ms: core.clock.wall_ms(),
+            dispatch_ms: flows.ctx.clock.wall_ms(),
             ..state(1)
         };
-        core.observe(&store_job(&core, job).await);
+        flows.jobs.observe(&store_job(&flows, job).await);
         let mut whole = state(2);
         whole.memory_mb = 4_096;
         let shapes = [state(3), whole].map(|job| Shape::of(&job));
@@ -321,7 +335,9 @@ mod tests {
                 horizon_ms,
                 ..Look::default()
             };
-            core.others_of(&look, &BTreeSet::new())
+            flows
+                .scaling
+                .others_of(&look, &BTreeSet::new())
                 .await
                 .remove(0)
                 .unfit

@@ -15,3 +15,26 @@ mod people;
 mod round;
 mod trial;
 mod work;
+
+use std::sync::Arc;
+
+use crate::ctx::Ctx;
+use crate::ctx::Lab;
+use crate::hosts::HostFlow;
+use crate::jobs::JobFlow;
+use crate::placement::PlacementFlow;
+use crate::submission::SubmissionFlow;
+use fairlead_base::providers::Providers;
+
+/// Pools of machines that come and go.
+#[derive(Debug)]
+pub(crate) struct ScalingFlow {
+    pub(crate) ctx: Arc<Ctx>,
+    pub(crate) lab: Arc<Lab>,
+    pub(crate) placement: Arc<PlacementFlow>,
+    pub(crate) jobs: Arc<JobFlow>,
+    pub(crate) submission: Arc<SubmissionFlow>,
+    pub(crate) hosts: Arc<HostFlow>,
+    /// Programs that make and end the machines of pools.
+    pub(crate) providers: Arc<dyn Providers>,
+}

@@ -9,7 +9,7 @@ use fairlead_scaler::Activity;
 use fairlead_store::{DocFind, Version};
 
 use super::machines::Look;
-use crate::core::Core;
+use crate::scaling::ScalingFlow;
 use fairlead_base::{
     errors::{PoolError, Refusal, excerpt},
     names::check_name,
@@ -29,7 +29,7 @@ const ROUNDS_MAX: u32 = 1_000;
 /// Most tags, and most devices, of the machines of a pool.
 const WORDS_MAX: usize = 64;
 
-impl Core {
+impl ScalingFlow {
     /// Sets what is given of a pool. It acts in the next round.
     pub(crate) async fn set_pool(
         &self,
@@ -47,7 +47,7 @@ impl Core {
             }
             Ok(doc)
         };
-        let stored = self.docs.change(name, next).await?;
+        let stored = self.ctx.docs.change(name, next).await?;
         self.pool_is(name, stored.version, Some(stored.doc));
         self.pool_view(name).await
     }
@@ -55,17 +55,17 @@ impl Core {
     /// Deletes a pool without machines.
     pub(crate) async fn delete_pool(&self, name: &str) -> Result<(), Refusal> {
         check_name("pool", name)?;
-        let fleet = self.docs.read::<FleetDoc>(name).await?;
+        let fleet = self.ctx.docs.read::<FleetDoc>(name).await?;
         let machines = fleet.map_or(0, |fleet| fleet.doc.machines.len());
         if machines > 0 {
             let name = name.to_owned();
             return Err(PoolError::HasMachines { name, machines }.into());
         }
-        let Some(version) = self.docs.delete::<PoolDoc>(name).await? else {
+        let Some(version) = self.ctx.docs.delete::<PoolDoc>(name).await? else {
             return Err(PoolError::Unknown(name.to_owned()).into());
         };
         self.pool_is(name, version, None);
-        self.docs.delete::<FleetDoc>(name).await?;
+        self.ctx.docs.delete::<FleetDoc>(name).await?;
         Ok(())
     }
 
@@ -80,7 +80,7 @@ impl Core {
         if !self.providers.any() {
             return Ok(());
         }
-        let read = self.docs.list::<PoolDoc>().await?;
+        let read = self.ctx.docs.list::<PoolDoc>().await?;
         if self.lab.pools.with(|known| known.listed(read)) {
             self.lab.feasibility.with(std::collections::HashMap::clear);
         }
@@ -105,7 +105,7 @@ impl Core {
     }
 
     async fn view_of_pool(&self, name: String, pool: PoolDoc) -> Result<PoolView, Refusal> {
-        let fleet = self.docs.read::<FleetDoc>(&name).await?;
+        let fleet = self.ctx.docs.read::<FleetDoc>(&name).await?;
         let fleet = fleet.map(|read| read.doc).unwrap_or_default();
         let doing = self
             .machines_of(&Look::default(), &name, &pool, &fleet)
@@ -167,7 +167,7 @@ impl Core {
             after,
             limit,
         };
-        let page = self.docs.page::<DecisionDoc>(&find).await?;
+        let page = self.ctx.docs.page::<DecisionDoc>(&find).await?;
         Ok(page
             .into_iter()
             .map(|(_, stored)| stored.doc.decision)
@@ -176,8 +176,9 @@ impl Core {
 
     /// Forgets decisions that are a month old.
     pub(crate) async fn forget_old_decisions(&self) -> Result<(), fairlead_store::StoreError> {
-        self.docs
-            .forget_due::<DecisionDoc>(self.clock.wall_ms())
+        self.ctx
+            .docs
+            .forget_due::<DecisionDoc>(self.ctx.clock.wall_ms())
             .await
     }
 
@@ -202,7 +203,7 @@ impl Core {
             ..PoolDoc::default()
         };
         let next = async |_| -> Result<PoolDoc, Refusal> { Ok(doc.clone()) };
-        let stored = self.docs.change(ALL_POOLS, next).await?;
+        let stored = self.ctx.docs.change(ALL_POOLS, next).await?;
         self.pool_is(ALL_POOLS, stored.version, Some(stored.doc));
         Ok(self.scaling_settings())
     }

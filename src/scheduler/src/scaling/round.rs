@@ -14,7 +14,7 @@ use super::{
     memory::{Remembered, Scaler},
     work::Waiting,
 };
-use crate::core::Core;
+use crate::scaling::ScalingFlow;
 use fairlead_base::{errors::Refusal, providers::ProviderMachine, storage::small_doc::Stored};
 use fairlead_known::{
     ids::id_of_texts,
@@ -39,7 +39,7 @@ struct Looked {
     found: Reconciled,
 }
 
-impl Core {
+impl ScalingFlow {
     /// One round.
     pub(super) async fn scale(self: &Arc<Self>, scaler: &mut Scaler) -> Result<(), Refusal> {
         scaler.round = scaler.round.wrapping_add(1);
@@ -74,14 +74,14 @@ impl Core {
         mut pool: PoolDoc,
         listed: Result<Vec<ProviderMachine>, String>,
     ) -> Result<Looked, Refusal> {
-        let stored = self.docs.read::<FleetDoc>(&name).await?;
+        let stored = self.ctx.docs.read::<FleetDoc>(&name).await?;
         let mut fleet = stored
             .as_ref()
             .map(|read| read.doc.clone())
             .unwrap_or_default();
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         if fleet.word.is_empty() {
-            fleet.word = id_of_texts(&[&self.others.run, &now_ms.to_string(), &name]);
+            fleet.word = id_of_texts(&[&self.ctx.replicas.run, &now_ms.to_string(), &name]);
         }
         let boots = fleet.boot_times(&pool);
         let remembered = scaler.of(&name);
@@ -133,7 +133,7 @@ impl Core {
 
     /// Which machines asked for work for the first time, which passed their health check, and how many jobs each has run.
     fn note_news(&self, fleet: &mut FleetDoc, times: Boots, remembered: &mut Remembered) {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let mut boots = Vec::new();
         for (name, machine) in &mut fleet.machines {
             let host = self.lab.hosts.get(name);
@@ -170,7 +170,7 @@ impl Core {
 
     async fn plan(&self, scaler: &mut Scaler, looked: &[Looked]) -> Result<Vec<Plan>, StoreError> {
         let mut pictures = self.pictures(scaler, looked).await?;
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let plans = decide(&mut pictures, self.lab.pools.quota(), now_ms);
         for one in pictures {
             let remembered = scaler.of(&one.name);
@@ -238,7 +238,7 @@ impl Core {
             waiting,
             boots,
             retiring: u32::try_from(retiring.count()).unwrap_or(u32::MAX),
-            step_left: remembered.step_left(pool.max_step, self.clock.wall_ms()),
+            step_left: remembered.step_left(pool.max_step, self.ctx.clock.wall_ms()),
             lull: remembered.lull,
             lends: remembered.lends,
             is_minute,
@@ -252,7 +252,7 @@ impl Core {
         mut looked: Looked,
         mut plan: Plan,
     ) -> Result<(), Refusal> {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         if !looked.pool.paused {
             let hung = hung(&mut looked.fleet, &looked.pool, now_ms);
             plan.retire.extend(hung);
@@ -286,7 +286,8 @@ impl Core {
         let is_suspect = |machine: &str| self.leaves_a_trial(machine);
         apply(&mut fleet, &added, &plan.retire, is_suspect, now_ms);
         if stored.as_ref().map(|stored| &stored.doc) != Some(&fleet) {
-            match self.docs.put(&name, stored.as_ref(), Some(&fleet)).await {
+            let put = self.ctx.docs.put(&name, stored.as_ref(), Some(&fleet));
+            match put.await {
                 Ok(_) => {}
                 // Somebody else decides, or it is not known: nothing is done that is not stored.
                 Err(ItemError::Conflict { .. }) => return Ok(()),
@@ -296,13 +297,13 @@ impl Core {
         if plan.add > 0 {
             let remembered = scaler.of(&name);
             remembered.asked.push_back((now_ms, plan.add));
-            self.metrics.machines_asked.inc_by(u64::from(plan.add));
+            self.ctx.metrics.machines_asked.inc_by(u64::from(plan.add));
         }
         self.follow_list(&name, &fleet, &found).await?;
         let wanted = added.into_iter().map(|(machine, _)| machine);
         let wanted: Vec<String> = wanted.chain(found.again).collect();
-        self.put_on_trial(&fleet, wanted.iter().chain(&found.fresh))
-            .await?;
+        let on_trial = wanted.iter().chain(&found.fresh);
+        self.put_on_trial(&fleet, on_trial).await?;
         self.call_provider(scaler, &name, &pool, &fleet, &wanted);
         Ok(())
     }
@@ -318,7 +319,7 @@ impl Core {
             // A provider may give a name again. One that retired before it was listed stays so.
             let stays = fleet.machines.get(machine);
             if stays.is_some_and(|one| !one.retires()) {
-                self.welcome_host(machine).await?;
+                self.hosts.welcome_host(machine).await?;
             }
         }
         for machine in &found.gone {
@@ -340,7 +341,7 @@ impl Core {
             decision,
         };
         let id = decision_id(name, number);
-        match self.docs.put(&id, None, Some(&doc)).await {
+        match self.ctx.docs.put(&id, None, Some(&doc)).await {
             Ok(_) => Ok(true),
             Err(ItemError::Conflict { .. }) => {
                 let before = looked.stored.as_ref();
@@ -349,7 +350,7 @@ impl Core {
                     word: looked.fleet.word.clone(),
                     ..before.map(|stored| stored.doc.clone()).unwrap_or_default()
                 };
-                self.docs.put(name, before, Some(&fleet)).await?;
+                self.ctx.docs.put(name, before, Some(&fleet)).await?;
                 Ok(false)
             }
             Err(error) => Err(error.into()),
@@ -369,7 +370,7 @@ impl Core {
             pool: looked.name.clone(),
             number,
             at_ms: now_ms,
-            replica: self.config.replica.clone(),
+            replica: self.ctx.config.replica.clone(),
             law: looked.pool.law.clone(),
             added: added.iter().map(|(machine, _)| machine.clone()).collect(),
             retired: plan
@@ -423,7 +424,7 @@ fn hung(fleet: &mut FleetDoc, pool: &PoolDoc, now_ms: u64) -> Vec<(String, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::core;
+    use crate::testing::flows;
     use fairlead_known::hosts::Host;
     use fairlead_scaler::BOOT_UNKNOWN_MS;
 
@@ -463,13 +464,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_boot_ends_with_the_first_request_and_not_with_the_round() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let said = Host {
-            seen_ms: core.clock.wall_ms(),
+            seen_ms: flows.ctx.clock.wall_ms(),
             first_ms: 4_000,
             ..Host::default()
         };
-        core.lab.hosts.update("m", |host| *host = said).unwrap();
+        flows
+            .hosts
+            .lab
+            .hosts
+            .update("m", |host| *host = said)
+            .unwrap();
         let machine = FleetMachine {
             asked_ms: 1_000,
             ..FleetMachine::default()
@@ -484,10 +490,14 @@ mod tests {
             mean_ms: 1,
             deadline_ms,
         };
-        core.note_news(&mut fleet, times(3_000), &mut Remembered::default());
+        flows
+            .scaling
+            .note_news(&mut fleet, times(3_000), &mut Remembered::default());
         assert_eq!(fleet.boots, measured.boots);
         assert!(fleet.machines["m"].met_ms > 4_000);
-        core.note_news(&mut stepped, times(2_999), &mut Remembered::default());
+        flows
+            .scaling
+            .note_news(&mut stepped, times(2_999), &mut Remembered::default());
         assert_eq!(stepped.boots_measured(), 0);
         assert!(stepped.machines["m"].met_ms > 4_000);
     }

@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use fairlead_job::Health;
 use fairlead_store::StoreError;
 
-use crate::core::Core;
+use crate::scaling::ScalingFlow;
 use fairlead_base::errors::Refusal;
 use fairlead_known::{cordons::CordonKind, pools::FleetDoc};
 
 /// Why such a machine is suspect.
 const REASON: &str = "it takes the place of a suspect machine, and passes a health check first";
 
-impl Core {
+impl ScalingFlow {
     /// Whether the machine in the place of this one is to be tried out.
     pub(super) fn leaves_a_trial(&self, machine: &str) -> bool {
-        self.config.health_check.is_some() && self.lab.cordons.is_suspect(machine)
+        self.ctx.config.health_check.is_some() && self.lab.cordons.is_suspect(machine)
     }
 
     /// Those of these machines that are to be tried out are suspect from now on, before they boot.
@@ -28,8 +28,9 @@ impl Core {
             let machine = fleet.machines.get(name);
             let begins = machine.is_some_and(|one| one.is_tried && one.met_ms == 0);
             if begins && self.lab.cordons.of(name).is_none() {
-                let by = &self.config.replica;
-                self.close_host(name, CordonKind::Suspect, REASON, by)
+                let by = &self.ctx.config.replica;
+                self.hosts
+                    .close_host(name, CordonKind::Suspect, REASON, by)
                     .await?;
             }
         }
@@ -39,7 +40,7 @@ impl Core {
     /// The machines that are tried out, and have not failed.
     pub(super) async fn tried_of(&self, fleet: &FleetDoc) -> Result<BTreeSet<String>, StoreError> {
         let mut tried = BTreeSet::new();
-        if self.config.health_check.is_none() {
+        if self.ctx.config.health_check.is_none() {
             return Ok(tried);
         }
         let machines = fleet.machines.iter().filter(|(_, one)| one.is_tried);
@@ -47,7 +48,7 @@ impl Core {
             let closure = self.lab.cordons.of(name).filter(|one| !one.is_shut());
             let Some(closure) = closure else { continue };
             let job = match closure.check {
-                Some(check) => self.store.get(&[check.job_id]).await?.pop().flatten(),
+                Some(check) => self.ctx.store.get(&[check.job_id]).await?.pop().flatten(),
                 None => None,
             };
             // One that passed is opened within seconds.
@@ -72,10 +73,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::flows::Flows;
     use crate::{
         Config,
         scaling::machines::Look,
-        testing::{core_over, embedded, state, store_job},
+        testing::{embedded, flows_over, state, store_job},
     };
     use fairlead_base::health_check::HealthCheck;
     use fairlead_known::{
@@ -100,33 +102,40 @@ mod tests {
         }
     }
 
-    fn core(data: &tempfile::TempDir) -> Arc<Core> {
+    fn lab_in(data: &tempfile::TempDir) -> Arc<Flows> {
         let spec = serde_json::from_value(json!({"suite": "selftest", "script": "true"})).unwrap();
         let config = Config {
             health_check: Some(HealthCheck::of(spec, &SiteDefaults::default()).unwrap()),
             ..Config::embedded(data.path().to_owned())
         };
         let clock = crate::Clock::simulated(1_000, Arc::new(crate::Pause::default()));
-        core_over(embedded(data), config, clock)
+        flows_over(embedded(data), config, clock)
     }
 
-    fn closure(core: &Core) -> Cordon {
-        core.lab
+    fn closure(flows: &Flows) -> Cordon {
+        flows
+            .hosts
+            .lab
             .cordons
             .of("new")
-            .unwrap_or_else(|| panic!("{:?}", core.config.replica))
+            .unwrap_or_else(|| panic!("{:?}", flows.ctx.config.replica))
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_machine_in_the_place_of_a_suspect_one_boots_until_it_has_passed() {
         let data = tempfile::tempdir().unwrap();
-        let core = core(&data);
+        let flows = lab_in(&data);
         let names = ["new".to_owned(), "plain".to_owned()];
-        core.put_on_trial(&fleet(0), names.iter()).await.unwrap();
-        assert_eq!(core.lab.cordons.suspects(), ["new"]);
+        flows
+            .scaling
+            .put_on_trial(&fleet(0), names.iter())
+            .await
+            .unwrap();
+        assert_eq!(flows.hosts.lab.cordons.suspects(), ["new"]);
         let does = async || {
             let pool = PoolDoc::unsaid();
-            let machines = core
+            let machines = flows
+                .scaling
                 .machines_of(&Look::default(), "vms", &pool, &fleet(5))
                 .await;
             machines.unwrap().remove(0).activity
@@ -146,24 +155,30 @@ mod tests {
             (7, Health::Success, boots),
             (8, Health::Fail, Activity::Closed),
         ] {
-            let job = store_job(&core, checked(id, health)).await;
+            let job = store_job(&flows, checked(id, health)).await;
             let check = Some(Check {
                 job_id: job.state.job_id,
                 number: 1,
             });
-            let present = core.docs.read("new").await.unwrap();
+            let present = flows.ctx.docs.read("new").await.unwrap();
             let next = Cordon {
                 check,
-                ..closure(&core)
+                ..closure(&flows)
             };
-            let written = core.write_closure("new", present.as_ref(), Some(next));
+            let written = flows
+                .hosts
+                .write_closure("new", present.as_ref(), Some(next));
             assert!(written.await.unwrap());
             assert_eq!(does().await, then, "{health:?}");
         }
-        core.open_host("new").await.unwrap();
+        flows.hosts.open_host("new").await.unwrap();
         assert!(matches!(does().await, Activity::Idle { .. }));
         // It has asked: whoever opened it had a reason.
-        core.put_on_trial(&fleet(5), names.iter()).await.unwrap();
-        assert_eq!(core.lab.cordons.of("new"), None);
+        flows
+            .scaling
+            .put_on_trial(&fleet(5), names.iter())
+            .await
+            .unwrap();
+        assert_eq!(flows.hosts.lab.cordons.of("new"), None);
     }
 }

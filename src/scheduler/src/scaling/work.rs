@@ -10,8 +10,8 @@ use fairlead_store::{DocKind, Find, JobState, Page, StoreError, StoredJob};
 
 use super::machines::{Kind, share};
 use crate::{
-    core::Core,
     placement::shapes::{Place, Shape},
+    scaling::ScalingFlow,
 };
 use fairlead_known::{
     hosts::Host,
@@ -42,7 +42,7 @@ pub(super) struct Waiting {
     pub(super) mean_ms: Option<u64>,
 }
 
-impl Core {
+impl ScalingFlow {
     /// What waits for each pool, by name, and may begin: the engine would let it go to a host. `boot_ms`: how long a boot
     /// takes in each.
     pub(super) async fn waiting_for(
@@ -58,11 +58,11 @@ impl Core {
             .iter()
             .map(|(name, host)| find(name, host))
             .collect();
-        let pages = self.store.find(&finds).await?;
-        let now_ms = self.clock.wall_ms();
+        let pages = self.ctx.store.find(&finds).await?;
+        let now_ms = self.ctx.clock.wall_ms();
         let longest_ms = boot_ms.values().copied().max().unwrap_or(0);
         let soon_ms = now_ms.saturating_add(longest_ms);
-        let soon = self.store.alarms(soon_ms, SOON_MAX).await?;
+        let soon = self.ctx.store.alarms(soon_ms, SOON_MAX).await?;
         let runs = self.runs_until(soon_ms).await?;
         let mut admission = self.admission().await;
         let mut taken: BTreeSet<JobId> = BTreeSet::new();
@@ -95,7 +95,7 @@ impl Core {
 
     /// Which jobs the engine would let go to hosts now.
     pub(super) async fn admission(&self) -> Admission {
-        let asked = self.engine.ask(|engine, _| engine.admission());
+        let asked = self.ctx.engine.ask(|engine, _| engine.admission());
         asked.await.unwrap_or_default()
     }
 
@@ -113,7 +113,7 @@ impl Core {
                 break;
             }
             find.after = page.next.take();
-            let mut found = self.store.find(std::slice::from_ref(&find)).await?;
+            let mut found = self.ctx.store.find(std::slice::from_ref(&find)).await?;
             let next = found.pop().unwrap_or_default();
             page.jobs.extend(next.jobs);
             page.next = next.next;
@@ -123,7 +123,7 @@ impl Core {
 
     /// What these jobs are for machines of a pool.
     async fn work_of(&self, pool: &str, host: &Host, jobs: &[&JobState]) -> Waiting {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let kinds = jobs.iter().map(|state| Kind::of(state, pool, now_ms));
         let times = self.run_times_of(kinds.collect()).await;
         let known: Vec<u64> = times.iter().filter_map(|times| times.mean_ms).collect();
@@ -147,6 +147,7 @@ impl Core {
     /// for its runs do not run beside each other; none does while the last one has not ended.
     async fn runs_until(&self, until_ms: u64) -> Result<Vec<JobState>, StoreError> {
         let due = self
+            .ctx
             .store
             .due_docs(DocKind::Timer, until_ms, SOON_MAX)
             .await?;
@@ -154,14 +155,14 @@ impl Core {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let docs = self.store.get_docs(DocKind::Timer, &ids).await?;
+        let docs = self.ctx.store.get_docs(DocKind::Timer, &ids).await?;
         let timers = docs.into_iter().flatten().filter_map(Stored::of);
         let timers: Vec<Timer> = timers.map(|stored| stored.timer).collect();
         let open: Vec<JobId> = timers
             .iter()
             .flat_map(|timer| timer.open.iter().copied())
             .collect();
-        let found = self.store.get(&open).await?.into_iter().flatten();
+        let found = self.ctx.store.get(&open).await?.into_iter().flatten();
         let still: BTreeSet<JobId> = found
             .filter(|job| !job.state.stage.is_terminal())
             .map(|job| job.state.job_id)
@@ -180,7 +181,7 @@ impl Core {
                 open: Vec::new(),
                 ..timer
             };
-            let state = self.job_of_run(&alone, run).ok()?.state;
+            let state = self.submission.job_of_run(&alone, run).ok()?.state;
             Some(JobState {
                 start_ms: state.start_ms.max(run.due_ms),
                 ..state
@@ -255,7 +256,7 @@ mod tests {
     use super::*;
     use crate::{
         Clock, Config, Pause,
-        testing::{answer_questions, core, core_over, embedded, state, store_job},
+        testing::{answer_questions, embedded, flows, flows_over, state, store_job},
     };
     use fairlead_known::queues::Set;
 
@@ -285,9 +286,9 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let config = Config::embedded(data.path().to_owned());
         let clock = Clock::simulated(NOW_MS, Arc::new(Pause::default()));
-        let core = core_over(embedded(&data), config, clock);
+        let flows = flows_over(embedded(&data), config, clock);
         store_job(
-            &core,
+            &flows,
             JobState {
                 ready: false,
                 ..state(1)
@@ -301,7 +302,11 @@ mod tests {
             timer("ended", NOW_MS + 60_000, &[2]),
         ];
         let writes = timers.iter().map(|timer| timer.to_write(Expect::Absent));
-        let outcomes = core.store.put_docs(DocKind::Timer, writes.collect()).await;
+        let outcomes = flows
+            .ctx
+            .store
+            .put_docs(DocKind::Timer, writes.collect())
+            .await;
         assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
         let mut pool = PoolDoc::unsaid();
         pool.machine.kinds = vec!["dc".to_owned()];
@@ -309,7 +314,7 @@ mod tests {
         pool.machine.memory_mb = 2_048;
         let template = Place::empty("vms", &pool.template("vms"), Vec::new());
         let due = async |boot_ms: u64| -> Vec<u64> {
-            let runs = core.runs_until(NOW_MS + boot_ms).await.unwrap();
+            let runs = flows.scaling.runs_until(NOW_MS + boot_ms).await.unwrap();
             let fit = |state: &JobState| {
                 let is_free = state.stage == Stage::Submit && state.waits.is_none();
                 is_free && Shape::of(state).fits(&template)
@@ -349,8 +354,8 @@ mod tests {
 
     #[tokio::test]
     async fn jobs_that_may_not_begin_ask_for_no_machine() {
-        let (_data, core) = core().await;
-        core.people.queues.with(|known| {
+        let (_data, flows) = flows().await;
+        flows.people.queues.with(|known| {
             let version = |seq_no| Version {
                 primary_term: 1,
                 seq_no,
@@ -364,7 +369,7 @@ mod tests {
             one.limits.running.hard = Some(2);
             known.wrote("one", version(2), Some(one));
         });
-        answer_questions(&core);
+        answer_questions(&flows);
         // A fixed host has one of the two that may run.
         let held = JobState {
             stage: Stage::Running,
@@ -373,7 +378,7 @@ mod tests {
             ready: false,
             ..state(1)
         };
-        core.observe(&store_job(&core, held).await);
+        flows.jobs.observe(&store_job(&flows, held).await);
         // More pairs of queue and account than a find reads, and none of their jobs may begin.
         let paused = (10..).take(100).map(|id| ("later".to_owned(), id));
         let limited = (200..).take(5).map(|id| ("one".to_owned(), id));
@@ -384,14 +389,18 @@ mod tests {
                 arch: "x86_64".to_owned(),
                 ..state(id)
             };
-            store_job(&core, job).await;
+            store_job(&flows, job).await;
         }
         let mut pool = PoolDoc::unsaid();
         pool.machine.kinds = vec!["dc".to_owned()];
         pool.machine.arch = "x86_64".to_owned();
         pool.machine.memory_mb = 2_048;
         let pools = [("vms".to_owned(), pool)];
-        let waiting = core.waiting_for(&pools, &BTreeMap::new()).await.unwrap();
+        let waiting = flows
+            .scaling
+            .waiting_for(&pools, &BTreeMap::new())
+            .await
+            .unwrap();
         assert_eq!(waiting["vms"].work.len(), 1, "{waiting:?}");
     }
 }

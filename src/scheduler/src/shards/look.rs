@@ -12,7 +12,7 @@ use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{JobState, StoredJob};
 use futures_util::{StreamExt, stream};
 
-use crate::core::Core;
+use crate::shards::ShardFlow;
 use fairlead_base::errors::{JobError, Refusal};
 use fairlead_known::controllers::PARENTS;
 use fairlead_lifecycle::{
@@ -28,13 +28,13 @@ const ABREAST: usize = 64;
 /// How soon shards that were told to stop are looked at again, ms.
 const STOPPING_MS: u64 = 5_000;
 
-impl Core {
+impl ShardFlow {
     /// Looks again at parents of which nothing was heard for long and that this replica comes first for.
     pub(crate) fn sweep_parents(&self) {
-        let now = self.clock.now();
-        for id in self.waiting.parents.take_silent(now) {
-            if self.turn_for(id) == 0 {
-                self.waiting.parents.look_at(id, now);
+        let now = self.ctx.clock.now();
+        for id in self.jobs.parents.take_silent(now) {
+            if self.ctx.turn_for(id) == 0 {
+                self.jobs.parents.look_at(id, now);
             }
         }
     }
@@ -45,7 +45,7 @@ impl Core {
         due: Vec<(JobId, ())>,
     ) -> Result<(), Refusal> {
         for (id, ()) in due {
-            match self.waiting.parents.begin(id) {
+            match self.jobs.parents.begin(id) {
                 Some((_, Some(fresh))) => Box::pin(self.begin_shards(*fresh)).await?,
                 Some((count, None)) => Box::pin(self.look_at_parent(id, Some(count))).await?,
                 None => {}
@@ -69,6 +69,7 @@ impl Core {
         let numbers: Vec<u16> = (1..=sharding.count).collect();
         self.make_shards(&parent.state, &numbers).await?;
         let noted = self
+            .jobs
             .change_known(parent, |state| {
                 let is_open = state.stage == Stage::Submit && is_released(state);
                 Ok(is_open.then(|| made(state)))
@@ -88,15 +89,15 @@ impl Core {
     ) -> Result<(), Refusal> {
         let mut count = count.unwrap_or(0);
         for _ in 0..LOOKS_MAX {
-            self.metrics.shard_looks.inc();
-            let (parent, shards) = self.read_shards(id, count).await?;
+            self.ctx.metrics.shard_looks.inc();
+            let (parent, shards) = self.jobs.read_shards(id, count).await?;
             count = u16::try_from(shards.len()).unwrap_or(u16::MAX);
-            self.waiting.parents.shards_read(&shards);
-            let now_ms = self.clock.wall_ms();
+            self.jobs.parents.shards_read(&shards);
+            let now_ms = self.ctx.clock.wall_ms();
             let read = parent.state.clone();
             match next_step(&read, &shards, now_ms) {
                 Next::Over => {
-                    self.waiting.parents.seems_over(id, self.clock.now());
+                    self.jobs.parents.seems_over(id, self.ctx.clock.now());
                     return Ok(());
                 }
                 Next::Wait(until_ms) => {
@@ -105,7 +106,7 @@ impl Core {
                 }
                 Next::Make(numbers) => {
                     // What was only read may vanish, and what is made of it would stay.
-                    let (parent, is_same) = self.confirm(parent).await?;
+                    let (parent, is_same) = self.jobs.confirm(parent).await?;
                     if is_same {
                         Box::pin(self.make_missing(parent, &numbers, now_ms)).await?;
                     }
@@ -127,8 +128,8 @@ impl Core {
             }
         }
         // Others change it all the time.
-        let again = self.clock.now().0.saturating_add(PARENTS.again_ms);
-        self.waiting.parents.look_at(id, Millis(again));
+        let again = self.ctx.clock.now().0.saturating_add(PARENTS.again_ms);
+        self.jobs.parents.look_at(id, Millis(again));
         Ok(())
     }
 
@@ -155,10 +156,10 @@ impl Core {
             None if parent.stop_asked => STOPPING_MS,
             None => return,
         };
-        let rank = self.turn_for(parent.job_id);
+        let rank = self.ctx.turn_for(parent.job_id);
         let after_ms = after_ms.saturating_add(PARENTS.later_ms(rank));
-        let at = self.clock.now().0.saturating_add(after_ms);
-        self.waiting.parents.look_at(parent.job_id, Millis(at));
+        let at = self.ctx.clock.now().0.saturating_add(after_ms);
+        self.jobs.parents.look_at(parent.job_id, Millis(at));
     }
 
     async fn stop_shards(
@@ -167,7 +168,7 @@ impl Core {
         shards: Vec<Option<StoredJob>>,
         numbers: &[u16],
     ) -> Result<(), Refusal> {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let is_meant = |shard: &StoredJob| {
             let place = shard.state.shard;
             place.is_some_and(|place| numbers.contains(&place.n))
@@ -175,11 +176,12 @@ impl Core {
         let meant = shards.into_iter().flatten().filter(is_meant);
         let stopping = stream::iter(meant).map(|shard| async move {
             let stopped = self
+                .jobs
                 .change_known(shard, |state| Ok(stopped_shard(parent, state, now_ms)))
                 .await?;
             let state = &stopped.after.state;
             if state.stop_asked && state.stage.is_held() {
-                self.tell_to_stop(state);
+                self.jobs.tell_to_stop(state);
             }
             Ok::<(), Refusal>(())
         });

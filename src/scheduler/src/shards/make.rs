@@ -7,9 +7,9 @@ use fairlead_store::{JobState, NewJob};
 use serde_json::json;
 
 use crate::{
-    core::Core,
     jobs::specs::cut,
     reuse::look_up::{inputs_of, leaves_outputs},
+    shards::ShardFlow,
     submission::built_jobs::{BuiltJobs, Ids},
 };
 use fairlead_base::errors::Refusal;
@@ -18,7 +18,7 @@ use fairlead_lifecycle::{
     shards::{nobodys_shard, shard_state},
 };
 
-impl Core {
+impl ShardFlow {
     /// Creates these shards of a parent, by number.
     pub(super) async fn make_shards(
         self: &Arc<Self>,
@@ -32,10 +32,10 @@ impl Core {
             .as_ref()
             .is_some_and(|reuse| reuse.within_s > 0);
         let whole = if is_varied {
-            Some(self.parent_spec(id).await?)
+            Some(self.jobs.parent_spec(id).await?)
         } else if reuses {
             // Without it the submit was stored by half and never acknowledged, and nothing can be reused.
-            self.find_parent_spec(id).await?
+            self.jobs.find_parent_spec(id).await?
         } else {
             None
         };
@@ -56,15 +56,20 @@ impl Core {
                 let spec = cut(&whole, id, n).filter(|_| n > 0);
                 let kind = job.state.tbox_type;
                 let reuse = spec.map(|spec| {
-                    self.shard_reusing(parent.reuse.as_deref(), (&spec, kind), &inputs)
+                    self.reuse
+                        .shard_reusing(parent.reuse.as_deref(), (&spec, kind), &inputs)
                 });
                 job.state.reuse = reuse.flatten();
             }
             let outputs = leaves_outputs(&whole);
-            self.take_results(jobs.iter_mut().flatten().collect(), Some(outputs))
+            self.reuse
+                .take_results(jobs.iter_mut().flatten().collect(), Some(outputs))
                 .await;
         }
-        let made = self.create(BuiltJobs::from(jobs), Ids::WrittenDown).await;
+        let made = self
+            .submission
+            .create(BuiltJobs::from(jobs), Ids::WrittenDown)
+            .await;
         made.into_iter().try_for_each(|made| made.map(drop))
     }
 
@@ -88,7 +93,7 @@ impl Core {
 }
 
 fn shard_fields(
-    core: &Core,
+    flow: &ShardFlow,
     whole: &Spec,
     parent: JobId,
     n: u16,
@@ -97,5 +102,5 @@ fn shard_fields(
         return Ok(None);
     };
     let spec = shards.spec(whole, parent, n);
-    JobFields::parse(&spec, &core.config.site).map(Some)
+    JobFields::parse(&spec, &flow.ctx.config.site).map(Some)
 }

@@ -38,3 +38,26 @@ mod write;
 
 #[cfg(test)]
 mod tests;
+
+use std::sync::Arc;
+
+use crate::ctx::Ctx;
+use crate::files::FileFlow;
+use crate::jobs::JobFlow;
+use crate::peers::PeerFlow;
+use crate::reuse::ReuseFlow;
+use crate::submission::SubmissionFlow;
+use fairlead_known::test_times::PendingTimes;
+
+/// Jobs that run in parts.
+#[derive(Debug)]
+pub(crate) struct ShardFlow {
+    pub(crate) ctx: Arc<Ctx>,
+    pub(crate) jobs: Arc<JobFlow>,
+    pub(crate) peers: Arc<PeerFlow>,
+    pub(crate) files: Arc<FileFlow>,
+    pub(crate) reuse: Arc<ReuseFlow>,
+    pub(crate) submission: Arc<SubmissionFlow>,
+    /// Runs of tests that are not written yet.
+    pub(crate) test_times: PendingTimes,
+}

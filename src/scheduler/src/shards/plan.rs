@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use fairlead_job::{Health, JobId};
 use fairlead_store::{DocFind, DocKind, ItemError, StoreError, StoredJob};
 
-use crate::core::Core;
+use crate::shards::ShardFlow;
 use fairlead_base::errors::Refusal;
 use fairlead_known::{
     plans::{Plan, id_of, parent_of},
@@ -28,7 +28,7 @@ const SWEPT_MAX: u32 = 1_000;
 /// Most groups of hosts whose times are read.
 const GROUPS_MAX: u32 = 32;
 
-impl Core {
+impl ShardFlow {
     /// Packs the tests that `lister` printed. `false`: its output is not here yet, or it changed meanwhile.
     pub(super) async fn plan_tests(
         self: &Arc<Self>,
@@ -41,9 +41,9 @@ impl Core {
         if !self.are_sure(lister).await? {
             return Ok(false);
         }
-        let (id, now_ms) = (list.state.job_id, self.clock.wall_ms());
+        let (id, now_ms) = (list.state.job_id, self.ctx.clock.wall_ms());
         let attempt = list.state.attempt;
-        let output = self.read_log(id, attempt, 0, LIST_BYTES_MAX).await?;
+        let output = self.files.read_log(id, attempt, 0, LIST_BYTES_MAX).await?;
         if output.is_empty() && now_ms < list.state.end_ms.saturating_add(OUTPUT_COMES_MS) {
             return Ok(false);
         }
@@ -62,7 +62,7 @@ impl Core {
         };
         let digest = plan.digest();
         let plan_id = id_of(parent.state.job_id, &digest);
-        match self.docs.put(&plan_id, None, Some(&plan)).await {
+        match self.ctx.docs.put(&plan_id, None, Some(&plan)).await {
             // Another replica packed them in the same way.
             Ok(_) | Err(ItemError::Conflict { .. }) => {}
             Err(error) => return Err(error.into()),
@@ -97,7 +97,7 @@ impl Core {
             limit: GROUPS_MAX,
             ..DocFind::default()
         };
-        let found = self.store.page_docs(DocKind::TestTimes, &find).await?;
+        let found = self.ctx.store.page_docs(DocKind::TestTimes, &find).await?;
         let docs = found.docs.into_iter();
         let read = docs.filter_map(|doc| serde_json::from_value(doc.body).ok());
         Ok(read
@@ -107,23 +107,23 @@ impl Core {
 
     /// Forgets old plans of jobs that have ended, some at a time.
     pub(crate) async fn sweep_plans(&self) -> Result<(), StoreError> {
-        let before_s = (self.clock.wall_ms() / 1_000).saturating_sub(KEPT_S);
+        let before_s = (self.ctx.clock.wall_ms() / 1_000).saturating_sub(KEPT_S);
         let find = DocFind {
             limit: SWEPT_MAX,
             ..DocFind::default()
         };
-        let oldest = self.store.page_docs(DocKind::Plan, &find).await?.docs;
+        let oldest = self.ctx.store.page_docs(DocKind::Plan, &find).await?.docs;
         let parents = oldest
             .iter()
             .filter_map(|doc| Some((parent_of(&doc.id)?, doc)));
         let old = parents.filter(|(parent, _)| parent.born_s() < before_s);
         let (ids, docs): (Vec<JobId>, Vec<_>) = old.unzip();
-        let parents = self.store.get(&ids).await?;
+        let parents = self.ctx.store.get(&ids).await?;
         for (parent, doc) in parents.into_iter().zip(docs) {
             let is_needed = parent.is_some_and(|parent| !parent.state.stage.is_terminal());
             if !is_needed {
                 // Another replica may have been faster.
-                drop(self.docs.delete::<Plan>(&doc.id).await);
+                drop(self.ctx.docs.delete::<Plan>(&doc.id).await);
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use fairlead_store::{JobState, Parts, Search, SearchOrder, ShardPlace, StoredJob
 use serde_json::{Value, json};
 
 use crate::{
-    core::Core,
+    shards::ShardFlow,
     shards::again::{Old, keep_inputs, never_ran, new_names},
     submission::submit::{SubmitOptions, Submitted, refused_item},
 };
@@ -48,7 +48,7 @@ enum Prepared {
 /// Jobs as they run again, each with its old id, or why one does not.
 type AllPrepared = Vec<(JobId, Result<Prepared, Refusal>)>;
 
-impl Core {
+impl ShardFlow {
     /// Submits a job again. `only_failed`: of one with shards those that failed, or the tests that failed in them; and
     /// the jobs of its submit that never ran because it failed.
     pub(crate) async fn rerun(
@@ -105,7 +105,7 @@ impl Core {
             key,
             ..SubmitOptions::default()
         };
-        let submitted = self.submit(items, said, how).await?;
+        let submitted = self.submission.submit(items, said, how).await?;
         let mut submitted = submitted.again(&ids);
         for (n, state) in groups {
             let (status, whole) = match self.rerun_group(&state, again, said).await {
@@ -134,7 +134,7 @@ impl Core {
         let mut room = BODIES_BYTES_MAX;
         let mut olds = Vec::with_capacity(ids.len());
         for ids in ids.chunks(READ_JOBS) {
-            let found = self.store.get(ids).await?;
+            let found = self.ctx.store.get(ids).await?;
             let states = ids.iter().zip(found).map(|(id, found)| {
                 let state = found.ok_or(JobError::Unknown(*id))?.state;
                 may_rerun(&state, only_failed, who)?;
@@ -172,7 +172,7 @@ impl Core {
             return Ok(Prepared::Group(Box::new(state)));
         }
         if again.only_failed && state.shards.is_some() && !sharding.is_unplanned() {
-            let (_, shards) = self.read_shards(id, sharding.count).await?;
+            let (_, shards) = self.jobs.read_shards(id, sharding.count).await?;
             let failed: Vec<JobState> = shards
                 .into_iter()
                 .flatten()
@@ -201,12 +201,12 @@ impl Core {
         states: Vec<Result<JobState, Refusal>>,
     ) -> Result<Vec<Result<Old, Refusal>>, Refusal> {
         let ids: Vec<JobId> = states.iter().flatten().map(|state| state.job_id).collect();
-        let mut bodies = self.store.get_bodies(&ids).await?.into_iter();
+        let mut bodies = self.ctx.store.get_bodies(&ids).await?.into_iter();
         let olds = states.into_iter().map(|state| {
             let state = state?;
             let body = bodies.next().flatten();
             let mut spec = body.ok_or(JobError::Unknown(state.job_id))?;
-            self.sealer.open_secrets(&mut spec)?;
+            self.ctx.sealer.open_secrets(&mut spec)?;
             for field in fields(Use::OfSubmit) {
                 spec.shift_remove(field);
             }
@@ -228,7 +228,7 @@ impl Core {
         let submits: BTreeSet<&String> = again.iter().map(|old| &old.state.submit_id).collect();
         let submits: Vec<String> = submits.into_iter().cloned().collect();
         // What just ended is to be found, too.
-        self.store.refresh().await?;
+        self.ctx.store.refresh().await?;
         let mut others = Vec::new();
         for submit_ids in submits.chunks(READ_JOBS) {
             let mut search = Search {
@@ -240,7 +240,7 @@ impl Core {
                 ..Search::default()
             };
             loop {
-                let page = self.store.search(&search).await?;
+                let page = self.ctx.store.search(&search).await?;
                 search.after = page.jobs.last().map(|job| job.state.job_id);
                 let found = page.jobs.into_iter().map(|job| job.state);
                 let found = found.filter(|state| !ids.contains(&state.job_id));
@@ -267,7 +267,7 @@ impl Core {
         parent: JobId,
         failed: &[JobState],
     ) -> Result<Vec<String>, Refusal> {
-        let plan = self.plan_of(parent).await?;
+        let plan = self.jobs.plan_of(parent).await?;
         let plan = plan.ok_or(JobError::NoPlan(parent))?;
         let mut tests = Vec::new();
         for shard in failed {
@@ -275,7 +275,7 @@ impl Core {
             let Some(all) = plan.tests.get(n.saturating_sub(1)) else {
                 continue;
             };
-            let counted = self.count_cases(shard, None).await?;
+            let counted = self.files.count_cases(shard, None).await?;
             let runs = counted.map_or_else(Vec::new, |(_, runs)| runs);
             let failed = runs.into_iter().filter(|run| run.is_bad);
             let failed: BTreeSet<String> = failed.map(|run| run.name).collect();
@@ -295,7 +295,7 @@ impl Core {
         parent: JobId,
         only_failed: bool,
     ) -> Result<Vec<StoredJob>, Refusal> {
-        let (_, shards) = self.read_shards(parent, 0).await?;
+        let (_, shards) = self.jobs.read_shards(parent, 0).await?;
         let joined = shards.into_iter().flatten();
         let joined = joined.filter(|job| job.state.shard.is_some_and(ShardPlace::has_own_body));
         let mut again: Vec<StoredJob> = joined.collect();
@@ -320,7 +320,7 @@ impl Core {
         let again = self.again_of_group(id, how.only_failed).await?;
         let group = match &how.key {
             Some(key) => format!("rerun-{}", hash_of(&[&id.to_string(), key])),
-            None => format!("rerun-{}", self.next_ids(1)),
+            None => format!("rerun-{}", self.peers.next_ids(1)),
         };
         let states = std::iter::once(parent).chain(again.iter().map(|job| &job.state));
         let states = states.map(|state| Ok(state.clone())).collect();
@@ -346,9 +346,9 @@ impl Core {
             key: key.as_deref(),
             ..SubmitOptions::default()
         };
-        let mut submitted = self.submit(items, said, options).await?;
-        if let Some(new) = self.find_group(&parent.account, &group).await? {
-            self.end_joining(new).await?;
+        let mut submitted = self.submission.submit(items, said, options).await?;
+        if let Some(new) = self.submission.find_group(&parent.account, &group).await? {
+            self.submission.end_joining(new).await?;
             let item = submitted.items.iter().find(|item| item.code.is_empty());
             let item = item.cloned();
             submitted.items.retain(|item| !item.code.is_empty());

@@ -1,5 +1,6 @@
 //! Tests of sharded jobs over a real store: made, stopped and ended by several replicas.
 
+use crate::shards::ShardFlow;
 use std::sync::Arc;
 
 use fairlead_fault_store::{Fault, FaultStore, On, Step};
@@ -9,9 +10,9 @@ use serde_json::{Value, json};
 
 use crate::{
     Clock, Config,
-    core::Core,
+    flows::Flows,
     submission::submit::SubmitOptions,
-    testing::{core, core_beside, core_over, embedded},
+    testing::{embedded, flows, flows_beside, flows_over},
 };
 use fairlead_known::accounts::Credentials;
 use fairlead_lifecycle::attempt::{cancelled, ended};
@@ -20,15 +21,15 @@ mod again;
 mod groups;
 
 /// Submits a job with these shards; its id.
-async fn submit(core: &Arc<Core>, shards: &Value) -> JobId {
-    submit_job(core, &json!({"shards": shards})).await
+async fn submit(flows: &Arc<Flows>, shards: &Value) -> JobId {
+    submit_job(flows, &json!({"shards": shards})).await
 }
 
-async fn submit_job(core: &Arc<Core>, more: &Value) -> JobId {
-    submit_together(core, [more]).await[0]
+async fn submit_job(flows: &Arc<Flows>, more: &Value) -> JobId {
+    submit_together(flows, [more]).await[0]
 }
 
-async fn submit_together<const N: usize>(core: &Arc<Core>, more: [&Value; N]) -> [JobId; N] {
+async fn submit_together<const N: usize>(flows: &Arc<Flows>, more: [&Value; N]) -> [JobId; N] {
     let specs = more.map(|more| {
         let mut spec = Spec::from_iter([
             ("suite".to_owned(), json!("sleep")),
@@ -39,49 +40,52 @@ async fn submit_together<const N: usize>(core: &Arc<Core>, more: [&Value; N]) ->
         Ok(spec)
     });
     let said = Credentials::default();
-    let submitted = core.submit(specs.into(), &said, SubmitOptions::default());
+    let submitted = flows
+        .submission
+        .submit(specs.into(), &said, SubmitOptions::default());
     let items = submitted.await.unwrap().items;
     std::array::from_fn(|n| items[n].job_id.parse().unwrap())
 }
 
 /// Does what this replica has to do about its parents now.
-async fn go_on(core: &Arc<Core>) {
-    let looks = &core.waiting.parents.looks;
-    let looked = looks.look_at_due(looks.now_ms(), core, Core::look_at_parents);
+async fn go_on(flows: &Arc<Flows>) {
+    let looks = &flows.jobs.parents.looks;
+    let looked = looks.look_at_due(looks.now_ms(), &flows.shards, ShardFlow::look_at_parents);
     drop(looked.await);
 }
 
-async fn read(core: &Core, id: JobId) -> JobState {
-    core.stored_job(id).await.unwrap().state
+async fn read(flows: &Flows, id: JobId) -> JobState {
+    flows.jobs.stored_job(id).await.unwrap().state
 }
 
-async fn end_as(core: &Arc<Core>, id: JobId, health: Health) {
+async fn end_as(flows: &Arc<Flows>, id: JobId, health: Health) {
     let over = |state: &JobState| {
         Ok(Some(JobState {
             data_readiness: DataReadiness::Uploaded,
-            ..ended(state, Stage::Finish, health, core.clock.wall_ms(), "")
+            ..ended(state, Stage::Finish, health, flows.ctx.clock.wall_ms(), "")
         }))
     };
-    core.change(id, over).await.unwrap();
+    flows.jobs.change(id, over).await.unwrap();
 }
 
 /// What another replica is told of a job.
-async fn tell(from: &Core, to: &Core, id: JobId) {
-    to.observe(&from.stored_job(id).await.unwrap());
+async fn tell(from: &Flows, to: &Flows, id: JobId) {
+    to.jobs.observe(&from.jobs.stored_job(id).await.unwrap());
 }
 
 #[tokio::test]
 async fn a_job_runs_in_parts_and_has_one_result() {
-    let (_data, core) = core().await;
-    let id = submit(&core, &json!(3)).await;
-    let parent = read(&core, id).await;
+    let (_data, flows) = flows().await;
+    let id = submit(&flows, &json!(3)).await;
+    let parent = read(&flows, id).await;
     assert_eq!((parent.stage, parent.ready), (Stage::Submit, false));
-    go_on(&core).await;
-    assert!(read(&core, id).await.shards.unwrap().made);
+    go_on(&flows).await;
+    assert!(read(&flows, id).await.shards.unwrap().made);
     for n in 1..=3 {
-        let shard = read(&core, id.behind(n)).await;
+        let shard = read(&flows, id.behind(n)).await;
         assert_eq!((shard.ready, shard.shard.unwrap().of), (true, id));
-        let spec = core
+        let spec = flows
+            .jobs
             .specs(&[&shard])
             .await
             .unwrap()
@@ -94,16 +98,16 @@ async fn a_job_runs_in_parts_and_has_one_result() {
         );
     }
     for n in [2, 1] {
-        end_as(&core, id.behind(n), Health::Success).await;
-        go_on(&core).await;
-        assert_eq!(read(&core, id).await.stage, Stage::Submit);
+        end_as(&flows, id.behind(n), Health::Success).await;
+        go_on(&flows).await;
+        assert_eq!(read(&flows, id).await.stage, Stage::Submit);
     }
-    end_as(&core, id.behind(3), Health::Fail).await;
-    go_on(&core).await;
-    let over = read(&core, id).await;
+    end_as(&flows, id.behind(3), Health::Fail).await;
+    go_on(&flows).await;
+    let over = read(&flows, id).await;
     assert_eq!((over.stage, over.health), (Stage::Finish, Health::Fail));
     assert_eq!(over.reason, "1 of 3 shards failed: 3 (fail)");
-    assert_eq!(core.waiting.parents.progress(id), None);
+    assert_eq!(flows.jobs.parents.progress(id), None);
 }
 
 #[tokio::test]
@@ -111,11 +115,11 @@ async fn whoever_sees_shards_missing_makes_them() {
     let data = tempfile::tempdir().unwrap();
     let store = Arc::new(FaultStore::new(embedded(&data), []));
     let config = Config::embedded(data.path().to_owned());
-    let a = core_over(Arc::clone(&store) as _, config, Clock::system());
+    let a = flows_over(Arc::clone(&store) as _, config, Clock::system());
     let id = submit(&a, &json!(4)).await;
     // This replica dies before it made any. Another one begins and finds the parent.
-    let b = core_beside(&a);
-    b.restore().await.unwrap();
+    let b = flows_beside(&a);
+    b.upkeep.restore().await.unwrap();
     go_on(&b).await;
     assert!(read(&b, id).await.shards.unwrap().made);
     // The first one was only slow: it makes none twice.
@@ -133,41 +137,43 @@ async fn whoever_sees_shards_missing_makes_them() {
         times: 1,
     });
     go_on(&a).await;
-    Box::pin(a.look_at_parent(id, None)).await.unwrap();
+    Box::pin(a.shards.look_at_parent(id, None)).await.unwrap();
     assert!(read(&a, id).await.shards.unwrap().made);
 }
 
-async fn read_all(core: &Core, id: JobId, count: u16) -> Vec<StoredJob> {
-    let (_, shards) = core.read_shards(id, count).await.unwrap();
+async fn read_all(flows: &Flows, id: JobId, count: u16) -> Vec<StoredJob> {
+    let (_, shards) = flows.jobs.read_shards(id, count).await.unwrap();
     shards.into_iter().flatten().collect()
 }
 
 #[tokio::test]
 async fn a_cancel_stops_all_of_it_and_a_late_shard_never_runs() {
-    let (_data, core) = core().await;
-    let id = submit(&core, &json!(3)).await;
+    let (_data, flows) = flows().await;
+    let id = submit(&flows, &json!(3)).await;
     let cancel = |state: &JobState| Ok(Some(cancelled(state, 9, "cancelled by ann")));
     // Before the shards are made, and after.
-    core.change(id, cancel).await.unwrap();
-    go_on(&core).await;
-    Box::pin(core.look_at_parent(id, None)).await.unwrap();
-    let parent = read(&core, id).await;
+    flows.jobs.change(id, cancel).await.unwrap();
+    go_on(&flows).await;
+    Box::pin(flows.shards.look_at_parent(id, None))
+        .await
+        .unwrap();
+    let parent = read(&flows, id).await;
     assert_eq!(
         (parent.stage, parent.health),
         (Stage::Cancel, Health::Cancel)
     );
-    let all = read_all(&core, id, 3).await;
+    let all = read_all(&flows, id, 3).await;
     assert!(
         all.iter().all(|job| job.state.stage == Stage::Cancel),
         "{all:?}"
     );
     assert_eq!(all.len(), 3);
-    let id = submit(&core, &json!(3)).await;
-    go_on(&core).await;
-    end_as(&core, id.behind(1), Health::Success).await;
-    core.change(id, cancel).await.unwrap();
-    go_on(&core).await;
-    let parent = read(&core, id).await;
+    let id = submit(&flows, &json!(3)).await;
+    go_on(&flows).await;
+    end_as(&flows, id.behind(1), Health::Success).await;
+    flows.jobs.change(id, cancel).await.unwrap();
+    go_on(&flows).await;
+    let parent = read(&flows, id).await;
     assert_eq!(
         (parent.stage, parent.reason.as_str()),
         (Stage::Cancel, "cancelled by ann")
@@ -177,41 +183,41 @@ async fn a_cancel_stops_all_of_it_and_a_late_shard_never_runs() {
 
 #[tokio::test]
 async fn one_that_waits_for_another_job_releases_its_shards_after_it() {
-    let (_data, core) = core().await;
-    let first = submit_job(&core, &json!({})).await;
+    let (_data, flows) = flows().await;
+    let first = submit_job(&flows, &json!({})).await;
     let waits = json!({"shards": 2, "wait_on": {first.to_string(): {"job_health": "success"}}});
-    let id = submit_job(&core, &waits).await;
-    go_on(&core).await;
-    assert_eq!(read(&core, id).await.shards.unwrap().released_ms, 0);
-    assert!(core.stored_job(id.behind(1)).await.is_err());
-    end_as(&core, first, Health::Success).await;
-    core.look_at_dependant(id).await.unwrap();
-    go_on(&core).await;
-    assert!(read(&core, id.behind(2)).await.ready);
+    let id = submit_job(&flows, &waits).await;
+    go_on(&flows).await;
+    assert_eq!(read(&flows, id).await.shards.unwrap().released_ms, 0);
+    assert!(flows.jobs.stored_job(id.behind(1)).await.is_err());
+    end_as(&flows, first, Health::Success).await;
+    flows.waiting.look_at_dependant(id).await.unwrap();
+    go_on(&flows).await;
+    assert!(read(&flows, id.behind(2)).await.ready);
     // One whose condition never holds ends without any.
-    let never = submit_job(&core, &waits).await;
-    assert!(read(&core, never).await.stage == Stage::Submit);
+    let never = submit_job(&flows, &waits).await;
+    assert!(read(&flows, never).await.stage == Stage::Submit);
 }
 
 #[tokio::test]
 async fn the_shards_of_one_that_needs_a_job_of_its_submit_come_after_that() {
-    let (_data, core) = core().await;
+    let (_data, flows) = flows().await;
     let needs = json!({"shards": 2, "needs": ["build"]});
-    let [build, id] = submit_together(&core, [&json!({"name": "build"}), &needs]).await;
-    go_on(&core).await;
-    assert!(core.stored_job(id.behind(1)).await.is_err());
-    end_as(&core, build, Health::Success).await;
-    core.look_at_dependant(id).await.unwrap();
-    go_on(&core).await;
-    assert!(read(&core, id.behind(2)).await.ready);
+    let [build, id] = submit_together(&flows, [&json!({"name": "build"}), &needs]).await;
+    go_on(&flows).await;
+    assert!(flows.jobs.stored_job(id.behind(1)).await.is_err());
+    end_as(&flows, build, Health::Success).await;
+    flows.waiting.look_at_dependant(id).await.unwrap();
+    go_on(&flows).await;
+    assert!(read(&flows, id.behind(2)).await.ready);
 }
 
 #[tokio::test]
 async fn ends_that_were_only_read_are_made_sure_of() {
-    let (_data, a) = core().await;
+    let (_data, a) = flows().await;
     let id = submit(&a, &json!(2)).await;
     go_on(&a).await;
-    let b = core_beside(&a);
+    let b = flows_beside(&a);
     for n in [0, 1, 2] {
         tell(&a, &b, id.behind(n)).await;
     }
@@ -233,13 +239,13 @@ async fn ends_that_were_only_read_are_made_sure_of() {
 
 #[tokio::test]
 async fn shards_differ_where_the_job_says_so() {
-    let (_data, core) = core().await;
+    let (_data, flows) = flows().await;
     let shards = json!({"by": {"testbox": ["dc", "vm-2p8g"]}});
-    let id = submit(&core, &shards).await;
-    go_on(&core).await;
+    let id = submit(&flows, &shards).await;
+    go_on(&flows).await;
     let keys = |state: &JobState| state.host_keys.clone();
     let [first, second] = [1, 2].map(|n| id.behind(n));
-    let (first, second) = (read(&core, first).await, read(&core, second).await);
+    let (first, second) = (read(&flows, first).await, read(&flows, second).await);
     assert_ne!(keys(&first), keys(&second));
     assert!(second.memory_mb > 8_000, "{}", second.memory_mb);
 }

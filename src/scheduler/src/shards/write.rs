@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use fairlead_store::{JobState, StoredJob};
 
-use crate::core::Core;
+use crate::shards::ShardFlow;
 use fairlead_base::errors::Refusal;
 
-impl Core {
+impl ShardFlow {
     /// The parent goes on as this, if it is still as it was read.
     pub(super) async fn set_parent(
         self: &Arc<Self>,
@@ -15,10 +15,11 @@ impl Core {
         wanted: JobState,
     ) -> Result<(), Refusal> {
         let before = parent.state.clone();
-        self.change_known(parent, |state| {
-            Ok((*state == before).then(|| wanted.clone()))
-        })
-        .await?;
+        self.jobs
+            .change_known(parent, |state| {
+                Ok((*state == before).then(|| wanted.clone()))
+            })
+            .await?;
         Ok(())
     }
 
@@ -29,7 +30,7 @@ impl Core {
         shards: Vec<Option<StoredJob>>,
     ) -> Result<bool, Refusal> {
         let read = shards.into_iter().flatten();
-        let unsure = read.filter(|shard| !self.waiting.parents.is_sure(shard));
-        self.are_proven(unsure.collect()).await
+        let unsure = read.filter(|shard| !self.jobs.parents.is_sure(shard));
+        self.jobs.are_proven(unsure.collect()).await
     }
 }

@@ -10,7 +10,7 @@ use fairlead_job::{
 use fairlead_store::{JobState, NewJob, Otherwise, ShardPlace, Sharding};
 use serde_json::{Value, json};
 
-use crate::{core::Core, submission::built_jobs::Joining};
+use crate::{submission::SubmissionFlow, submission::built_jobs::Joining};
 use fairlead_base::{
     errors::{PeopleError, Refusal, SubmitError},
     names::check_name,
@@ -25,10 +25,10 @@ const PARAMS_MAX: usize = 200;
 /// What is never stored of who submits.
 pub(crate) const SENSITIVE: [&str; 4] = ["my_email", "my_name", "my_token", "job_token"];
 
-impl Core {
+impl SubmissionFlow {
     /// A job that is submitted by itself, of this submitter and with this id.
     pub(crate) fn make_job_of(&self, spec: Spec, who: Who, id: JobId) -> Result<NewJob, Refusal> {
-        let fields = JobFields::parse(&spec, &self.config.site)?;
+        let fields = JobFields::parse(&spec, &self.ctx.config.site)?;
         fields.needs.check_alone()?;
         self.build(spec, fields, who, id)
     }
@@ -58,7 +58,7 @@ impl Core {
             return Err(SubmitError::ForOthers { asker, account }.into());
         }
         let place = self.place_in_queue(&fields.queue, &account, &who)?;
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let told = self.events_told(&fields, &account)?;
         let times = fields.times(now_ms)?;
         let within_s = match (&fields.shards, &fields.group) {
@@ -70,7 +70,7 @@ impl Core {
         let finish_by_ms = finish_by_ms.into_iter().flatten().min();
         spec.insert("my_account".to_owned(), json!(account));
         let shards = cut(&fields);
-        let reuse = self.reusing(&spec, &fields, &account)?;
+        let reuse = self.reuse.reusing(&spec, &fields, &account)?;
         let state = new_state(id, fields, &spec, now_ms);
         let principal = Some(who.name).filter(|name| *name != account);
         let state = JobState {
@@ -89,7 +89,7 @@ impl Core {
             ..state
         };
         let state = parent_or_whole(state, now_ms).set_alarm();
-        self.sealer.seal(&mut spec);
+        self.ctx.sealer.seal(&mut spec);
         let body = Arc::new(spec);
         Ok(NewJob { state, body })
     }
@@ -102,12 +102,12 @@ impl Core {
         who: Who,
     ) -> Result<(NewJob, Joining), Refusal> {
         let parent = group.parent_spec(&spec);
-        let fields = JobFields::parse(&parent, &self.config.site)?;
+        let fields = JobFields::parse(&parent, &self.ctx.config.site)?;
         let parent = self.build(parent, fields, who.clone(), JobId::default())?;
         let spec = Group::shard_spec(spec);
-        let mut fields = JobFields::parse(&spec, &self.config.site)?;
+        let mut fields = JobFields::parse(&spec, &self.ctx.config.site)?;
         fields.group = None;
-        let mut job = self.build(spec, fields, who, self.next_ids(1))?;
+        let mut job = self.build(spec, fields, who, self.peers.next_ids(1))?;
         job.state.shard = Some(ShardPlace::default());
         // Whoever is told by the account is told of the whole.
         job.state.notify = None;

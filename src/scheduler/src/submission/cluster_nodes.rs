@@ -7,7 +7,7 @@ use fairlead_store::{ClusterPlace, ItemError, NewJob, StoredJob};
 use serde_json::json;
 
 use crate::{
-    core::Core,
+    submission::SubmissionFlow,
     submission::{
         built_jobs::{Asks, BuiltJobs, Ids},
         intake::Item,
@@ -26,7 +26,7 @@ pub(crate) fn only_one_node(spec: &Spec, what: &'static str) -> Result<(), Refus
     Err(SubmitError::SeveralNodes { nodes, what }.into())
 }
 
-impl Core {
+impl SubmissionFlow {
     /// Makes the jobs of one item of a submit.
     pub(crate) fn make_item(&self, built: &mut BuiltJobs, item: Item, said: &Credentials) {
         let mut spec = match item {
@@ -38,7 +38,7 @@ impl Core {
             .as_ref()
             .ok()
             .and_then(|who| self.apply_rules(&mut spec, who));
-        let Submitted { name, count, jobs } = Submitted::of(spec, &self.config.site);
+        let Submitted { name, count, jobs } = Submitted::of(spec, &self.ctx.config.site);
         let jobs = who.map_err(Refusal::from).and_then(|_| Ok(jobs?));
         match jobs.and_then(|jobs| self.make_jobs(jobs, said)) {
             Ok(jobs) => built.add(jobs),
@@ -74,7 +74,7 @@ impl Core {
                 made.push((shard, asks));
                 continue;
             }
-            let id = self.next_ids(many);
+            let id = self.peers.next_ids(many);
             made.push((self.build(job.spec, job.fields, who, id)?, asks));
         }
         let jobs: Vec<JobId> = made.iter().map(|(job, _)| job.state.job_id).collect();
@@ -102,7 +102,7 @@ impl Core {
         let Some(shards) = &job.fields.shards else {
             return Ok(1);
         };
-        job.check_shards(&self.config.site)?;
+        job.check_shards(&self.ctx.config.site)?;
         Ok(shards.id_count())
     }
 
@@ -116,7 +116,7 @@ impl Core {
         for range in &made.clusters {
             let nodes = made.jobs.get_mut(range.clone()).unwrap_or_default();
             let states = nodes.iter().flatten().map(|job| &job.state);
-            let Some(few) = self.too_few(states) else {
+            let Some(few) = self.placement.too_few(states) else {
                 continue;
             };
             if strict {
@@ -166,9 +166,10 @@ impl Core {
     /// Cancels a node's job that was stored without its peers; `false`: it stays. One that runs already waits for
     /// them, and ends when they do not come.
     async fn take_back(self: &Arc<Self>, stored: StoredJob) -> bool {
-        let (id, now_ms) = (stored.state.job_id, self.clock.wall_ms());
+        let (id, now_ms) = (stored.state.job_id, self.ctx.clock.wall_ms());
         let reason = "another node of its cluster could not be stored";
         let taken = self
+            .jobs
             .change_known(stored, |state| {
                 let waits = state.stage == Stage::Submit;
                 Ok(waits.then(|| cancelled(state, now_ms, reason)))

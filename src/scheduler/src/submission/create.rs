@@ -6,7 +6,7 @@ use fairlead_job::{JobId, Stage};
 use fairlead_store::{ItemError, JobState, NewJob, StoreError, StoredJob, Version};
 
 use crate::{
-    core::Core,
+    submission::SubmissionFlow,
     submission::built_jobs::{BuiltJobs, Ids, rename},
 };
 use fairlead_base::errors::Refusal;
@@ -63,7 +63,7 @@ impl Creation {
     }
 }
 
-impl Core {
+impl SubmissionFlow {
     /// Creates jobs, all or none of a cluster, and tells whoever must know.
     pub(crate) async fn create(
         self: &Arc<Self>,
@@ -73,7 +73,7 @@ impl Core {
         let BuiltJobs {
             mut jobs, clusters, ..
         } = built;
-        self.note_runs(&mut jobs).await;
+        self.reuse.note_runs(&mut jobs).await;
         let (mut outcomes, bodies) = self.store_jobs(jobs, ids).await;
         self.all_or_none(&mut outcomes, &clusters, ids).await;
         let stored: Vec<&StoredJob> = outcomes.iter().flatten().collect();
@@ -86,7 +86,7 @@ impl Core {
             }
         }
         let created: Vec<&StoredJob> = outcomes.iter().flatten().collect();
-        self.created(&created, &bodies);
+        self.jobs.created(&created, &bodies);
         self.look_at_new_dependants(&created).await;
         outcomes
     }
@@ -100,16 +100,16 @@ impl Core {
     ) -> (Vec<Result<StoredJob, Refusal>>, BTreeMap<JobId, Version>) {
         let creations = made.into_iter().map(|made| made.map(Creation::of));
         let mut creations: Vec<_> = creations.collect();
-        let deadline = self.clock.now().0.saturating_add(TRY_MS);
+        let deadline = self.ctx.clock.now().0.saturating_add(TRY_MS);
         for n in 0..TRIES_MAX {
             let open = creations.iter_mut().flatten();
             let open: Vec<&mut Creation> = open.filter(|creation| creation.is_open(ids)).collect();
-            let is_late = n > 0 && self.clock.now().0 >= deadline;
+            let is_late = n > 0 && self.ctx.clock.now().0 >= deadline;
             if open.is_empty() || is_late {
                 break;
             }
             let jobs = open.iter().map(|creation| creation.job.clone()).collect();
-            let results = self.writer.submit(jobs).await;
+            let results = self.jobs.writer.submit(jobs).await;
             for (creation, result) in open.into_iter().zip(results) {
                 creation.body = result.as_ref().ok().and_then(|created| created.body);
                 let result = result.map(|created| created.version);
@@ -147,7 +147,10 @@ impl Core {
         }
         let shards = job.state.shards.as_ref();
         let behind = shards.map_or(0, |shards| shards.count.max(shards.lister));
-        let (old, new) = (job.state.job_id, self.next_ids(behind.saturating_add(1)));
+        let (old, new) = (
+            job.state.job_id,
+            self.peers.next_ids(behind.saturating_add(1)),
+        );
         tracing::error!(job_id = %old, "an id was made twice");
         if job.state.cluster.is_some() {
             // Its peers name it.
@@ -168,7 +171,7 @@ impl Core {
         let id = [job.state.job_id];
         let unknown = |reason: String| ItemError::Unknown { reason };
         let not_read = |error: StoreError| unknown(error.to_string());
-        let stored = self.store.get(&id).await.map_err(not_read)?.pop();
+        let stored = self.ctx.store.get(&id).await.map_err(not_read)?.pop();
         let Some(stored) = stored.flatten() else {
             return Err(unknown(
                 "it is said to be in, and cannot be read".to_owned(),
@@ -187,7 +190,13 @@ impl Core {
         if !is_ours && (ids == Ids::OfGroup || !is_same_submit(&stored.state, &job.state)) {
             return Ok(None);
         }
-        let body = self.store.get_bodies(&id).await.map_err(not_read)?.pop();
+        let body = self
+            .ctx
+            .store
+            .get_bodies(&id)
+            .await
+            .map_err(not_read)?
+            .pop();
         match body.flatten() {
             None => return Err(unknown("only half of it is in".to_owned())),
             Some(body) if !is_ours && body != *job.body => return Ok(None),
@@ -195,7 +204,7 @@ impl Core {
         }
         let mut present = stored;
         for _ in 0..CONFIRMS_MAX {
-            match self.confirm(present).await {
+            match self.jobs.confirm(present).await {
                 Ok((confirmed, true)) => return Ok(Some(confirmed)),
                 // Others repeat the same submit, or the job goes on.
                 Ok((changed, false)) => present = changed,
@@ -209,7 +218,7 @@ impl Core {
     async fn look_at_new_dependants(self: &Arc<Self>, jobs: &[&StoredJob]) {
         let waits = |state: &JobState| state.stage == Stage::Submit && state.waits.is_some();
         for job in jobs.iter().filter(|job| waits(&job.state)) {
-            if let Err(refusal) = self.look_at_dependant(job.state.job_id).await {
+            if let Err(refusal) = self.waiting.look_at_dependant(job.state.job_id).await {
                 tracing::warn!(job_id = %job.state.job_id, error = %refusal, "a waiting job could not be checked; it is checked later");
             }
         }
@@ -230,17 +239,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::{core, state};
+    use crate::testing::{flows, state};
 
     /// What becomes of a job that was written by a try whose answer was lost, when it is submitted once more.
     async fn tried_again(since: impl Fn(&mut JobState)) -> (JobState, Vec<StoredJob>) {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let body = Spec::from_iter([("suite".to_owned(), json!("sleep"))]);
         let job = NewJob {
             state: state(5),
             body: body.into(),
         };
-        let stored = core.store.submit(vec![job.clone()]).await.remove(0);
+        let stored = flows.ctx.store.submit(vec![job.clone()]).await.remove(0);
         let mut wanted = job.state.clone();
         since(&mut wanted);
         let patch = Patch {
@@ -248,16 +257,18 @@ mod tests {
             expect: stored.expect("it is in").version,
             set: StatePatch::between(&job.state, &wanted),
         };
-        core.store
+        flows
+            .ctx
+            .store
             .patch(vec![patch])
             .await
             .remove(0)
             .expect("it moves on");
         let built = BuiltJobs::from(vec![Ok(job)]);
-        let outcome = core.create(built, Ids::New).await.remove(0);
+        let outcome = flows.submission.create(built, Ids::New).await.remove(0);
         let made = outcome.unwrap_or_else(|refusal| panic!("{refusal:?}"));
         let ids = [JobId::new(5), made.state.job_id];
-        let stored = core.store.get(&ids).await.expect("a read");
+        let stored = flows.ctx.store.get(&ids).await.expect("a read");
         (wanted, stored.into_iter().flatten().collect())
     }
 

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use fairlead_store::{NewJob, StoreError};
 
-use crate::core::Core;
+use crate::submission::SubmissionFlow;
 use fairlead_base::errors::{Refusal, SubmitError};
 
-impl Core {
+impl SubmissionFlow {
     /// Refuses jobs with a device that no known host has, unless the site lets them wait for it.
     pub(crate) async fn check_devices(
         &self,
         made: &mut [Result<NewJob, Refusal>],
     ) -> Result<(), StoreError> {
-        if self.config.devices_later {
+        if self.ctx.config.devices_later {
             return Ok(());
         }
         let asked = made.iter().flatten().flat_map(|job| &job.state.devices);
@@ -23,7 +23,7 @@ impl Core {
             return Ok(());
         }
         // Another replica may have heard of the host a moment ago.
-        self.load_hosts().await?;
+        self.placement.load_hosts().await?;
         self.leave_missing(&mut missing);
         for outcome in made.iter_mut() {
             let Ok(job) = outcome else { continue };

@@ -9,7 +9,7 @@ use fairlead_job::{Field, JobFields, JobId, Spec, Use, set_fields};
 use fairlead_store::JobState;
 use serde_json::{Value, json};
 
-use crate::{core::Core, placement::feasibility::Infeasible};
+use crate::{placement::feasibility::Infeasible, submission::SubmissionFlow};
 use fairlead_base::errors::{JobError, Refusal};
 use fairlead_known::accounts::Who;
 use fairlead_lifecycle::hold::{check_changeable, held, let_go};
@@ -50,7 +50,7 @@ impl Edit {
     }
 }
 
-impl Core {
+impl SubmissionFlow {
     /// Changes a waiting job, and returns what is to be said of it: that no host could run it.
     pub(crate) async fn edit_job(
         self: &Arc<Self>,
@@ -58,16 +58,17 @@ impl Core {
         id: JobId,
         edit: &Edit,
     ) -> Result<String, Refusal> {
-        let known = self.stored_job(id).await?.state;
+        let known = self.jobs.stored_job(id).await?.state;
         who.check_owns(&known)?;
         check_changeable(&known)?;
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let worked_out = if edit.set.is_empty() {
             None
         } else {
             Some(self.work_out(who, &known, &edit.set).await?)
         };
         let changed = self
+            .jobs
             .change(id, |state| {
                 who.check_owns(state)?;
                 check_changeable(state)?;
@@ -94,24 +95,27 @@ impl Core {
             } else {
                 json!(edit.set)
             };
-            self.audit(&who.name, edit.name(), &id.to_string(), detail);
+            self.ctx
+                .audit(&who.name, edit.name(), &id.to_string(), detail);
         }
-        let never = self.never_runs(&changed.after.state, &mut Infeasible::default());
+        let never = self
+            .placement
+            .never_runs(&changed.after.state, &mut Infeasible::default());
         Ok(never.unwrap_or_default())
     }
 
     /// The state that a submit would give the job with these values.
     async fn work_out(&self, who: &Who, known: &JobState, set: &Spec) -> Result<JobState, Refusal> {
         let id = known.job_id;
-        let body = self.store.get_bodies(&[id]).await?.pop().flatten();
+        let body = self.ctx.store.get_bodies(&[id]).await?.pop().flatten();
         let mut spec = body.ok_or(JobError::Unknown(id))?;
         if let Some(before) = &known.edits {
             set_fields(&mut spec, before);
         }
         set_fields(&mut spec, set);
-        let fields = JobFields::parse(&spec, &self.config.site)?;
+        let fields = JobFields::parse(&spec, &self.ctx.config.site)?;
         let place = self.place_in_queue(&fields.queue, &known.account, who)?;
-        let times = fields.times(self.clock.wall_ms())?;
+        let times = fields.times(self.ctx.clock.wall_ms())?;
         let count = |list: &[String]| u16::try_from(list.len()).unwrap_or(u16::MAX);
         Ok(JobState {
             class: self.people.queues.class(&place.queue),

@@ -15,7 +15,7 @@ use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
 use crate::{
-    core::Core,
+    submission::SubmissionFlow,
     submission::{
         built_jobs::{BuiltJobs, Ids, Joining, rename},
         records::Record,
@@ -50,7 +50,7 @@ fn doc_id(account: &str, group: &str, shard: Option<&str>) -> String {
         .to_string()
 }
 
-impl Core {
+impl SubmissionFlow {
     /// Lets jobs of one submit join their groups. `key`: the idempotency key of the submit, which names shards that have
     /// no name. Answers each outcome with the place of its job.
     pub(super) async fn join_groups(
@@ -101,7 +101,7 @@ impl Core {
                 shard: Some(ShardPlace { of, ..place }),
                 ..job.state.clone()
             };
-            let others = Box::pin(self.circle_of(&member)).await?;
+            let others = Box::pin(self.waiting.circle_of(&member)).await?;
             if !others.is_empty() {
                 let ids = others.iter().map(|job| job.state.job_id);
                 *outcome = Err(circle(&joining.group, words_of_circle("this job", ids)).into());
@@ -117,7 +117,7 @@ impl Core {
     ) -> Result<StoredJob, Refusal> {
         let parent = self.open_group(joining).await?;
         let id = parent.state.job_id;
-        self.note_shards(&parent.state);
+        self.jobs.note_shards(&parent.state);
         let account = &parent.state.account;
         let doc = joining.shard.as_deref();
         let doc = doc.map(|shard| doc_id(account, &joining.group, Some(shard)));
@@ -145,7 +145,7 @@ impl Core {
                 let is_ours = self.write_shard(doc, id, n, written.as_ref()).await?;
                 if !is_ours {
                     if known.is_none() {
-                        self.waiting.parents.give_number_back(id, n);
+                        self.jobs.parents.give_number_back(id, n);
                     }
                     continue;
                 }
@@ -159,7 +159,7 @@ impl Core {
                 // Another job has this number.
                 Err(Refusal::Store(StoreFault::Conflict)) => {}
                 Err(refusal) => {
-                    self.waiting.parents.give_number_back(id, n);
+                    self.jobs.parents.give_number_back(id, n);
                     return Err(refusal);
                 }
             }
@@ -173,13 +173,13 @@ impl Core {
         let (account, group) = (&joining.parent.state.account, &joining.group);
         let mut id = self.find_group(account, group).await?;
         if id.is_none() {
-            let new = self.next_ids(SHARDS_MAX.saturating_add(1));
+            let new = self.peers.next_ids(SHARDS_MAX.saturating_add(1));
             let doc = doc_id(account, group, None);
             let before = self.write_down(&doc, &self.record(new)).await?;
             id = before.map_or(Some(new), |record| record.first());
         }
         let id = id.ok_or(Refusal::Bug)?;
-        if let Some(parent) = self.store.get(&[id]).await?.pop().flatten() {
+        if let Some(parent) = self.ctx.store.get(&[id]).await?.pop().flatten() {
             return Ok(parent);
         }
         let mut parent = joining.parent.clone();
@@ -193,20 +193,20 @@ impl Core {
         Record {
             ids: vec![Some(id)],
             print: NO_PRINT.to_owned(),
-            at_ms: self.clock.wall_ms(),
+            at_ms: self.ctx.clock.wall_ms(),
         }
     }
 
     /// A number of the group that no job has, as far as is known here.
     async fn next_number(&self, id: JobId, joining: &Joining) -> Result<u16, Refusal> {
-        let mut n = self.waiting.parents.take_number(id);
+        let mut n = self.jobs.parents.take_number(id);
         if n.is_none() {
-            let (parent, shards) = self.read_shards(id, 0).await?;
-            self.note_shards(&parent.state);
+            let (parent, shards) = self.jobs.read_shards(id, 0).await?;
+            self.jobs.note_shards(&parent.state);
             let last = u16::try_from(shards.len()).unwrap_or(u16::MAX);
-            self.waiting.parents.numbers_taken(id, last);
+            self.jobs.parents.numbers_taken(id, last);
             n = self
-                .waiting
+                .jobs
                 .parents
                 .take_number(id)
                 .or(Some(last.saturating_add(1)));
@@ -235,7 +235,7 @@ impl Core {
             expect: Expect::Version(*version),
             body: Some(json!(own)),
         };
-        match only(self.store.put_docs(DocKind::Submit, vec![write]).await) {
+        match only(self.ctx.store.put_docs(DocKind::Submit, vec![write]).await) {
             Ok(_) => Ok(true),
             Err(ItemError::Conflict { .. } | ItemError::Missing) => Ok(false),
             Err(error) => Err(error.into()),
@@ -253,7 +253,13 @@ impl Core {
         let Some(n) = written.and_then(|(_, record)| number(record, parent)) else {
             return Ok(None);
         };
-        let stored = self.store.get(&[parent.behind(n)]).await?.pop().flatten();
+        let stored = self
+            .ctx
+            .store
+            .get(&[parent.behind(n)])
+            .await?
+            .pop()
+            .flatten();
         let is_own = stored.is_none_or(|job| job.state.fingerprint == mark);
         Ok(is_own.then_some(n))
     }
@@ -267,11 +273,11 @@ impl Core {
         let Some(place) = stored.state.shard else {
             return Ok(stored);
         };
-        if is_open(&self.stored_job(place.of).await?) {
+        if is_open(&self.jobs.stored_job(place.of).await?) {
             return Ok(stored);
         }
         for _ in 0..TRIES_MAX {
-            let (parent, shards) = self.read_shards(place.of, 0).await?;
+            let (parent, shards) = self.jobs.read_shards(place.of, 0).await?;
             let sharding = parent.state.shards.as_deref().cloned().unwrap_or_default();
             if place.n <= sharding.count {
                 return Ok(stored);
@@ -282,18 +288,20 @@ impl Core {
             }
             // Somebody closes it at this moment.
             let count = u16::try_from(shards.len()).unwrap_or(SHARDS_MAX);
-            self.change_known(parent, |state| {
-                let is_counted = state.shards.as_ref().is_none_or(|it| !it.is_uncounted());
-                Ok((!is_counted && !state.stage.is_terminal()).then(|| counted(state, count)))
-            })
-            .await?;
+            self.jobs
+                .change_known(parent, |state| {
+                    let is_counted = state.shards.as_ref().is_none_or(|it| !it.is_uncounted());
+                    Ok((!is_counted && !state.stage.is_terminal()).then(|| counted(state, count)))
+                })
+                .await?;
         }
         let refusal = closed_group(joining, place.of);
-        let (now_ms, reason) = (self.clock.wall_ms(), refusal.to_string());
-        self.change(stored.state.job_id, |state| {
-            Ok(taken_out(state, now_ms, &reason))
-        })
-        .await?;
+        let (now_ms, reason) = (self.ctx.clock.wall_ms(), refusal.to_string());
+        self.jobs
+            .change(stored.state.job_id, |state| {
+                Ok(taken_out(state, now_ms, &reason))
+            })
+            .await?;
         Err(refusal.into())
     }
 
@@ -310,19 +318,21 @@ impl Core {
     /// Lets no job join a group any more.
     pub(crate) async fn close_group(self: &Arc<Self>, who: &Who, id: JobId) -> Result<(), Refusal> {
         self.end_joining(id).await?;
-        self.audit(&who.name, "group.close", &id.to_string(), Value::Null);
+        self.ctx
+            .audit(&who.name, "group.close", &id.to_string(), Value::Null);
         Ok(())
     }
 
     /// The same, without a word about who asked for it.
     pub(crate) async fn end_joining(self: &Arc<Self>, id: JobId) -> Result<(), Refusal> {
-        let now_ms = self.clock.wall_ms();
-        self.change(id, |state| {
-            let is_open = state.shards.as_ref().is_some_and(|it| it.is_open());
-            let is_over = state.stage.is_terminal();
-            Ok((is_open && !is_over).then(|| closed(state, now_ms)))
-        })
-        .await?;
+        let now_ms = self.ctx.clock.wall_ms();
+        self.jobs
+            .change(id, |state| {
+                let is_open = state.shards.as_ref().is_some_and(|it| it.is_open());
+                let is_over = state.stage.is_terminal();
+                Ok((is_open && !is_over).then(|| closed(state, now_ms)))
+            })
+            .await?;
         Ok(())
     }
 }
@@ -362,20 +372,23 @@ fn number(record: &Record, parent: JobId) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flows::Flows;
     use crate::{
         submission::submit::SubmitOptions,
-        testing::{core, core_beside},
+        testing::{flows, flows_beside},
     };
     use fairlead_known::accounts::Credentials;
 
-    async fn join(core: &Arc<Core>, shard: &str) -> (String, String) {
+    async fn join(flows: &Arc<Flows>, shard: &str) -> (String, String) {
         let spec = json!({
             "suite": "sleep", "testbox": "dc", "my_account": "user1",
             "group": {"id": "g", "shard": shard},
         });
         let spec = spec.as_object().cloned().unwrap();
         let said = Credentials::default();
-        let submitted = core.submit(vec![Ok(spec)], &said, SubmitOptions::default());
+        let submitted = flows
+            .submission
+            .submit(vec![Ok(spec)], &said, SubmitOptions::default());
         let item = submitted.await.unwrap().items.remove(0);
         (item.job_id, item.code)
     }
@@ -384,13 +397,18 @@ mod tests {
     #[tokio::test]
     async fn a_shard_whose_number_another_job_has_gets_one_at_many_replicas_at_once() {
         for together in 2..32 {
-            let (_data, a) = core().await;
-            let b = core_beside(&a);
+            let (_data, a) = flows().await;
+            let b = flows_beside(&a);
             join(&a, "first").await;
-            let parent = a.find_group("user1", "g").await.unwrap().unwrap();
-            let taken = a.record(parent.behind(1));
+            let parent = a
+                .submission
+                .find_group("user1", "g")
+                .await
+                .unwrap()
+                .unwrap();
+            let taken = a.submission.record(parent.behind(1));
             let doc = doc_id("user1", "g", Some("second"));
-            assert_eq!(a.write_down(&doc, &taken).await.unwrap(), None);
+            assert_eq!(a.submission.write_down(&doc, &taken).await.unwrap(), None);
             let joins = (0..together).map(|n| join(if n % 2 == 0 { &a } else { &b }, "second"));
             let mut joined = futures_util::future::join_all(joins).await;
             assert!(

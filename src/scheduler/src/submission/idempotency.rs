@@ -12,7 +12,7 @@ use fairlead_store::{DocKind, JobState, NewJob, StoreError, StoredJob};
 use serde_json::json;
 
 use crate::{
-    core::Core,
+    submission::SubmissionFlow,
     submission::{
         built_jobs::{BuiltJobs, Ids, rename},
         cluster_nodes::say_cluster,
@@ -72,7 +72,7 @@ impl Keyed {
     }
 }
 
-impl Core {
+impl SubmissionFlow {
     /// Creates jobs, once for their key if they have one: then they get the ids of the first submit.
     pub(crate) async fn create_once(
         self: &Arc<Self>,
@@ -114,7 +114,12 @@ impl Core {
             return Ok(false);
         };
         let id = keyed.id(submitter(&first.state));
-        Ok(self.store.get_doc(DocKind::Submit, &id).await?.is_some())
+        Ok(self
+            .ctx
+            .store
+            .get_doc(DocKind::Submit, &id)
+            .await?
+            .is_some())
     }
 
     /// Writes down which ids the jobs of this key have, or takes those that somebody wrote down before.
@@ -133,7 +138,7 @@ impl Core {
                 .map(|job| Some(job.as_ref().ok()?.state.job_id))
                 .collect(),
             print: keyed.print.clone(),
-            at_ms: self.clock.wall_ms(),
+            at_ms: self.ctx.clock.wall_ms(),
         };
         match self.write_down(&id, &own).await? {
             None => Ok(()),
@@ -212,7 +217,8 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::testing::{core, core_beside, state, waits};
+    use crate::flows::Flows;
+    use crate::testing::{flows, flows_beside, state, waits};
 
     fn spec(fields: &Value) -> Spec {
         fields.as_object().cloned().unwrap_or_default()
@@ -262,19 +268,23 @@ mod tests {
         Keyed::of(Some("k"), &items).unwrap().unwrap()
     }
 
-    async fn submitted(core: &Arc<Core>, n: u64, keyed: &Keyed) -> Result<JobId, Refusal> {
+    async fn submitted(flows: &Arc<Flows>, n: u64, keyed: &Keyed) -> Result<JobId, Refusal> {
         let built = BuiltJobs::from(vec![Ok(job(n))]);
-        let outcome = core.create_once(built, Some(keyed)).await.remove(0);
+        let outcome = flows
+            .submission
+            .create_once(built, Some(keyed))
+            .await
+            .remove(0);
         outcome.map(|stored| stored.state.job_id)
     }
 
     #[tokio::test]
     async fn a_repeated_submit_has_the_first_one_s_ids_at_any_replica() {
-        let (_data, a) = core().await;
-        let b = core_beside(&a);
+        let (_data, a) = flows().await;
+        let b = flows_beside(&a);
         assert_eq!(submitted(&a, 5, &keyed("x")).await, Ok(JobId::new(5)));
         assert_eq!(submitted(&b, 6, &keyed("x")).await, Ok(JobId::new(5)));
-        let found = a.store.get(&[JobId::new(6)]).await.unwrap();
+        let found = a.ctx.store.get(&[JobId::new(6)]).await.unwrap();
         assert_eq!(found, [None], "nothing was made twice");
         let other = submitted(&b, 7, &keyed("y")).await.unwrap_err();
         assert_eq!(other.body().code, ErrorCode::Conflict);
@@ -282,21 +292,31 @@ mod tests {
 
     #[tokio::test]
     async fn what_the_first_left_undone_the_second_does() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let mut made = vec![Ok(job(5))];
-        core.take_ids(&mut made, &keyed("x")).await.unwrap();
-        assert_eq!(submitted(&core, 6, &keyed("x")).await, Ok(JobId::new(5)));
-        let found = core.store.get(&[JobId::new(5)]).await.unwrap();
+        flows
+            .submission
+            .take_ids(&mut made, &keyed("x"))
+            .await
+            .unwrap();
+        assert_eq!(submitted(&flows, 6, &keyed("x")).await, Ok(JobId::new(5)));
+        let found = flows.ctx.store.get(&[JobId::new(5)]).await.unwrap();
         assert!(found[0].is_some());
     }
 
     #[tokio::test]
     async fn keys_are_forgotten_after_a_day_and_not_before() {
-        let (_data, core) = core().await;
-        submitted(&core, 5, &keyed("x")).await.unwrap();
-        core.sweep_submits().await.unwrap();
+        let (_data, flows) = flows().await;
+        submitted(&flows, 5, &keyed("x")).await.unwrap();
+        flows.submission.sweep_submits().await.unwrap();
         assert_eq!(
-            core.store.list_docs(DocKind::Submit).await.unwrap().len(),
+            flows
+                .ctx
+                .store
+                .list_docs(DocKind::Submit)
+                .await
+                .unwrap()
+                .len(),
             1
         );
         let old = Record {
@@ -309,10 +329,16 @@ mod tests {
             expect: Expect::Any,
             body: Some(json!(old)),
         };
-        core.store.put_docs(DocKind::Submit, vec![write]).await;
-        core.sweep_submits().await.unwrap();
+        flows.ctx.store.put_docs(DocKind::Submit, vec![write]).await;
+        flows.submission.sweep_submits().await.unwrap();
         assert_eq!(
-            core.store.list_docs(DocKind::Submit).await.unwrap().len(),
+            flows
+                .ctx
+                .store
+                .list_docs(DocKind::Submit)
+                .await
+                .unwrap()
+                .len(),
             1
         );
     }

@@ -6,7 +6,7 @@ use fairlead_content::{Digest, PIN_CHUNKS_MAX, Pin, SKETCH_MAX};
 use fairlead_store::{JobState, NewJob};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use crate::core::Core;
+use crate::submission::SubmissionFlow;
 use fairlead_base::errors::{Refusal, SubmitError};
 use fairlead_known::content::{FOUND_MS, FoundInput};
 
@@ -18,7 +18,7 @@ const ABREAST: usize = 16;
 /// An input, and for which account it must be there.
 type Wanted = (Digest, String);
 
-impl Core {
+impl SubmissionFlow {
     /// Refuses jobs with inputs that are not there or not their account's; the others stay until the jobs are stored.
     /// `only_look`: nothing is kept.
     pub(crate) async fn check_inputs(
@@ -58,7 +58,7 @@ impl Core {
         all: BTreeSet<Wanted>,
         only_look: bool,
     ) -> Result<BTreeMap<Wanted, FoundInput>, Refusal> {
-        let now = self.clock.now();
+        let now = self.ctx.clock.now();
         let mut found = BTreeMap::new();
         let mut rest = Vec::new();
         {
@@ -97,10 +97,10 @@ impl Core {
 
     async fn look_up_input(&self, (id, account): &Wanted) -> Result<Option<FoundInput>, Refusal> {
         let is_checked = self.people.accounts.tokens_needed();
-        if is_checked && self.content.owned(account, *id).await?.is_none() {
+        if is_checked && self.ctx.content.owned(account, *id).await?.is_none() {
             return Ok(None);
         }
-        let about = self.content.about(*id).await?;
+        let about = self.ctx.content.about(*id).await?;
         Ok(about.map(|about| FoundInput {
             bytes: about.bytes,
             words: about.sketch.into(),
@@ -108,14 +108,14 @@ impl Core {
     }
 
     async fn pin_inputs(&self, inputs: &[Wanted]) -> Result<(), Refusal> {
-        let until_ms = self.clock.wall_ms().saturating_add(PIN_MS);
+        let until_ms = self.ctx.clock.wall_ms().saturating_add(PIN_MS);
         for some in inputs.chunks(PIN_CHUNKS_MAX) {
             let pin = Pin {
                 put: format!("submit-{}", uuid::Uuid::new_v4().simple()),
                 until_ms,
                 digests: some.iter().map(|(id, _)| *id).collect(),
             };
-            self.content.pin(&pin).await?;
+            self.ctx.content.pin(&pin).await?;
         }
         Ok(())
     }

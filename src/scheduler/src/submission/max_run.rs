@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, iter::once};
 use fairlead_job::Stage;
 use fairlead_store::{Search, StoreError};
 
-use crate::{core::Core, submission::built_jobs::BuiltJobs};
+use crate::{submission::SubmissionFlow, submission::built_jobs::BuiltJobs};
 use fairlead_base::errors::SubmitError;
 use fairlead_lifecycle::stages::HELD;
 
@@ -18,7 +18,7 @@ fn counted_stages() -> impl Iterator<Item = Stage> {
     once(Stage::Submit).chain(HELD).chain(once(Stage::Finish))
 }
 
-impl Core {
+impl SubmissionFlow {
     /// Refuses of new jobs those of whose kind there are as many as they say, in their order.
     pub(crate) async fn enforce_max_run(&self, built: &mut BuiltJobs) -> Result<(), StoreError> {
         let mut there: BTreeMap<(String, String), u64> = BTreeMap::new();
@@ -53,7 +53,7 @@ impl Core {
             fingerprints: vec![print.clone()],
             ..Search::default()
         };
-        Ok(self.store.search(&search).await?.total)
+        Ok(self.ctx.store.search(&search).await?.total)
     }
 }
 
@@ -65,24 +65,24 @@ mod tests {
     use super::*;
     use crate::{
         submission::built_jobs::Asks,
-        testing::{core, state, store_job},
+        testing::{flows, state, store_job},
     };
 
     #[tokio::test]
     async fn what_was_run_often_enough_is_refused() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let alike = |n, stage| JobState {
             stage,
             fingerprint: "p".to_owned(),
             ..state(n)
         };
-        store_job(&core, alike(1, Stage::Finish)).await;
-        store_job(&core, alike(2, Stage::Cancel)).await;
+        store_job(&flows, alike(1, Stage::Finish)).await;
+        store_job(&flows, alike(2, Stage::Cancel)).await;
         let others = JobState {
             account: "user2".to_owned(),
             ..alike(3, Stage::Finish)
         };
-        store_job(&core, others).await;
+        store_job(&flows, others).await;
         let mut built = BuiltJobs::default();
         for (n, print, most) in [(10, "p", 2), (11, "p", 2), (12, "q", 1), (13, "p", 9)] {
             let job = NewJob {
@@ -98,7 +98,7 @@ mod tests {
             };
             built.add(vec![(job, asks)]);
         }
-        core.enforce_max_run(&mut built).await.unwrap();
+        flows.submission.enforce_max_run(&mut built).await.unwrap();
         let made = built.jobs;
         let refused: Vec<bool> = made.iter().map(Result::is_err).collect();
         assert_eq!(refused, [false, true, false, false]);

@@ -24,3 +24,35 @@ mod webhooks;
 
 #[cfg(test)]
 mod tests;
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use crate::ctx::Ctx;
+use crate::ctx::Lab;
+use crate::jobs::JobFlow;
+use crate::peers::PeerFlow;
+use crate::people::PeopleFlow;
+use crate::placement::PlacementFlow;
+use crate::reuse::ReuseFlow;
+use crate::waiting::WaitingFlow;
+use fairlead_known::content::KnownContent;
+
+/// From the body of a submit to stored jobs.
+#[derive(Debug)]
+pub(crate) struct SubmissionFlow {
+    pub(crate) ctx: Arc<Ctx>,
+    pub(crate) lab: Arc<Lab>,
+    pub(crate) people: Arc<PeopleFlow>,
+    pub(crate) placement: Arc<PlacementFlow>,
+    pub(crate) jobs: Arc<JobFlow>,
+    pub(crate) peers: Arc<PeerFlow>,
+    pub(crate) reuse: Arc<ReuseFlow>,
+    pub(crate) waiting: Arc<WaitingFlow>,
+    pub(crate) known_content: Arc<KnownContent>,
+    /// Submits that are worked on at one time.
+    pub(crate) submits: Semaphore,
+    /// Large submits and previews that are read at one time: half of the cores are left to everything else.
+    pub(crate) readers: Arc<Semaphore>,
+}

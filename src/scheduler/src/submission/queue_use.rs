@@ -8,7 +8,7 @@
 use fairlead_dispatch::labels;
 use fairlead_store::{NewJob, Search};
 
-use crate::core::Core;
+use crate::submission::SubmissionFlow;
 use fairlead_base::{
     errors::{Refusal, SubmitError},
     names::VIP,
@@ -55,7 +55,7 @@ pub(crate) fn search_in(search: &mut Search, names: &[String]) {
     search.queue_labels = names.to_vec();
 }
 
-impl Core {
+impl SubmissionFlow {
     /// Where a job of this account waits that names this queue, or none.
     pub(crate) fn place_in_queue(
         &self,
@@ -87,7 +87,7 @@ impl Core {
     /// Whether this is a queue that the account may use; `false`: it is no shared one.
     fn may_use(&self, queue: &str, account: &str, who: &Who) -> Result<bool, SubmitError> {
         let meaning = self.people.queues.meaning(queue, account);
-        let has_right = who.may_use_vip() || self.config.vip_for_all;
+        let has_right = who.may_use_vip() || self.ctx.config.vip_for_all;
         match meaning {
             Meaning::BuiltIn | Meaning::Named(false) if queue == VIP => {
                 if has_right {

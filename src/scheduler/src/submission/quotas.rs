@@ -11,7 +11,7 @@ use fairlead_dispatch::{Limited, labels};
 use fairlead_job::{Stage, units::counted};
 use fairlead_store::{Counts, JobState, NewJob, Parts, Search, StoreError};
 
-use crate::{core::Core, submission::queue_use::stored_of};
+use crate::{submission::SubmissionFlow, submission::queue_use::stored_of};
 use fairlead_base::errors::{Refusal, SubmitError};
 use fairlead_known::usage::{DAY_MS, HOUR_MS, Whose};
 use fairlead_lifecycle::stages::HELD;
@@ -25,7 +25,7 @@ enum Counted {
     Shards,
 }
 
-impl Core {
+impl SubmissionFlow {
     /// Sums up for how long testboxes had jobs of those that have a limit of hours: what ended within a day, and what
     /// runs.
     pub(crate) async fn sum_up_hours(&self) -> Result<(), StoreError> {
@@ -35,7 +35,7 @@ impl Core {
                 .filter(|(_, limits)| !limits.hours.is_none());
             limited.map(|(name, _)| name).collect()
         };
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let usage = fairlead_store::Usage {
             since_ms: now_ms.saturating_sub(DAY_MS),
             accounts: limited(self.people.accounts.limits()),
@@ -58,7 +58,7 @@ impl Core {
             self.people.usage.with(|used| used.spent_ms.clear());
             return Ok(());
         }
-        let sums = self.store.usage(&usage).await?;
+        let sums = self.ctx.store.usage(&usage).await?;
         let mut used_ms: BTreeMap<Whose, u64> = BTreeMap::new();
         for (whose, sum) in whose.into_iter().zip(sums) {
             let used = used_ms.entry(whose).or_default();
@@ -80,7 +80,7 @@ impl Core {
             }
         }
         self.people.usage.with(|used| used.spent_ms = used_ms);
-        self.tell_policy();
+        self.people.tell_policy();
         Ok(())
     }
 
@@ -107,7 +107,7 @@ impl Core {
         });
         let waiting = accounts.chain(queues).collect();
         self.people.usage.with(|used| used.waiting = waiting);
-        self.tell_policy();
+        self.people.tell_policy();
     }
 
     /// Whether there are limits that the submit of a job must keep.
@@ -122,7 +122,7 @@ impl Core {
             Whose::Queue(labels::queue_of(&state.queue).to_owned()),
         ];
         let limits = both.into_iter().map(|whose| {
-            let limits = self.limits_of(&whose);
+            let limits = self.people.limits_of(&whose);
             (whose, limits)
         });
         limits.filter(|(_, limits)| !limits.is_none()).collect()
@@ -139,10 +139,10 @@ impl Core {
                 continue;
             };
             let limits = self.limits_for(&job.state);
-            let spent = |(whose, limits): &&(Whose, Limits)| self.is_spent(whose, *limits);
+            let spent = |(whose, limits): &&(Whose, Limits)| self.people.is_spent(whose, *limits);
             if let Some((whose, limits)) = limits.iter().find(spent) {
                 let most = limits.hours.hard.unwrap_or(0);
-                let words = hours_words(whose, self.used_ms(whose), most);
+                let words = hours_words(whose, self.people.used_ms(whose), most);
                 *outcome = Err(SubmitError::HoursSpent(words).into());
                 continue;
             }
@@ -194,20 +194,20 @@ impl Core {
             Whose::Account(name) => search.accounts.push(name.clone()),
             Whose::Queue(name) => search.queues.extend(stored_of(name)),
         }
-        Ok(self.store.search(&search).await?.total)
+        Ok(self.ctx.store.search(&search).await?.total)
     }
 
     /// Why jobs of an account or a queue wait or go behind others although not too many run, with the numbers.
     pub(crate) fn words_of_spent(&self, of: &Limited) -> String {
         let whose = Whose::from(of);
-        let limits = self.limits_of(&whose);
+        let limits = self.people.limits_of(&whose);
         let hours = limits.hours.hard.or(limits.hours.soft);
-        let used_ms = self.used_ms(&whose);
+        let used_ms = self.people.used_ms(&whose);
         let over = limits.hours.soft.or(limits.hours.hard);
         if over.is_some_and(|most| used_ms >= most.saturating_mul(HOUR_MS)) {
             return hours_words(&whose, used_ms, hours.unwrap_or(0));
         }
-        let waiting = self.waiting(&whose);
+        let waiting = self.people.waiting(&whose);
         let most = limits.waiting.soft.unwrap_or(0);
         let jobs = counted(waiting, "job", "jobs");
         format!(
@@ -281,7 +281,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::{core, core_beside, state, store_job};
+    use crate::testing::{flows, flows_beside, state, store_job};
     use fairlead_known::limits::{LIMIT_MAX, changed};
 
     fn hard(most: u64) -> Bounds {
@@ -311,7 +311,7 @@ mod tests {
 
     #[tokio::test]
     async fn more_jobs_than_may_wait_are_refused_with_the_numbers() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let limits = LimitsChange {
             waiting: Some(hard(2)),
             ..LimitsChange::default()
@@ -320,11 +320,11 @@ mod tests {
             limits: limits.clone(),
             ..AccountChange::default()
         };
-        core.set_account("ann", &change).await.unwrap();
+        flows.people.set_account("ann", &change).await.unwrap();
         for (n, account) in [(1, "ann"), (2, "bob")] {
             let account = account.to_owned();
             store_job(
-                &core,
+                &flows,
                 JobState {
                     account,
                     ..state(n)
@@ -333,10 +333,10 @@ mod tests {
             .await;
         }
         // Another replica reads them.
-        let other = core_beside(&core);
-        other.people.accounts.reload(&other.docs).await.unwrap();
+        let other = flows_beside(&flows);
+        other.people.accounts.reload(&other.ctx.docs).await.unwrap();
         let mut made = new_jobs(&["bob", "ann", "ann", "bob"]);
-        other.enforce_quotas(&mut made).await.unwrap();
+        other.submission.enforce_quotas(&mut made).await.unwrap();
         let said = refused(&made);
         assert_eq!((&said[0], &said[1], &said[3]), (&None, &None, &None));
         assert_eq!(
@@ -350,11 +350,11 @@ mod tests {
             expect: Expect::Absent,
             body: Some(limits),
         };
-        let written = core.store.put_docs(DocKind::Queue, vec![write]);
+        let written = flows.ctx.store.put_docs(DocKind::Queue, vec![write]);
         written.await.remove(0).unwrap();
-        core.people.queues.reload(&core.docs).await.unwrap();
+        flows.people.queues.reload(&flows.ctx.docs).await.unwrap();
         let mut made = new_jobs(&["bob"]);
-        core.enforce_quotas(&mut made).await.unwrap();
+        flows.submission.enforce_quotas(&mut made).await.unwrap();
         assert_eq!(
             refused(&made)[0].as_deref(),
             Some("queue 'user1' has 2 jobs waiting; its limit is 2")
@@ -395,7 +395,7 @@ mod tests {
 
     #[tokio::test]
     async fn hours_of_testboxes_are_summed_up_over_restarts() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let hours = Some(Bounds {
             soft: Some(1),
             hard: Some(3),
@@ -407,21 +407,21 @@ mod tests {
             },
             ..AccountChange::default()
         };
-        core.set_account("user1", &change).await.unwrap();
-        let now_ms = core.clock.wall_ms();
+        flows.people.set_account("user1", &change).await.unwrap();
+        let now_ms = flows.ctx.clock.wall_ms();
         let over = |n, ago_ms: u64, used_ms| JobState {
             stage: Stage::Finish,
             used_at_ms: now_ms - ago_ms,
             used_ms,
             ..state(n)
         };
-        store_job(&core, over(1, HOUR_MS, HOUR_MS)).await;
-        store_job(&core, over(2, 2 * DAY_MS, 50 * HOUR_MS)).await;
-        let other = core_beside(&core);
-        other.people.accounts.reload(&other.docs).await.unwrap();
-        let allowance = || other.policy().account_limits["user1"];
+        store_job(&flows, over(1, HOUR_MS, HOUR_MS)).await;
+        store_job(&flows, over(2, 2 * DAY_MS, 50 * HOUR_MS)).await;
+        let other = flows_beside(&flows);
+        other.people.accounts.reload(&other.ctx.docs).await.unwrap();
+        let allowance = || other.people.policy().account_limits["user1"];
         assert!(!allowance().behind);
-        other.sum_up_hours().await.unwrap();
+        other.submission.sum_up_hours().await.unwrap();
         assert!(allowance().behind && !allowance().spent);
         // One that runs.
         let runs = JobState {
@@ -430,22 +430,22 @@ mod tests {
             dispatch_ms: now_ms - 2 * HOUR_MS,
             ..state(3)
         };
-        let runs = store_job(&core, runs).await;
-        other.jobs.live.put(runs, other.sight());
-        other.sum_up_hours().await.unwrap();
+        let runs = store_job(&flows, runs).await;
+        other.jobs.live.put(runs, other.jobs.sight());
+        other.submission.sum_up_hours().await.unwrap();
         assert!(allowance().spent);
         let mut made = new_jobs(&["user1", "bob"]);
-        other.enforce_quotas(&mut made).await.unwrap();
+        other.submission.enforce_quotas(&mut made).await.unwrap();
         let said = refused(&made);
         let words = "account 'user1' had 3.0 testbox hours within 24 hours; its limit is 3";
         assert_eq!((said[0].as_deref(), &said[1]), (Some(words), &None));
         let of = Limited::Account("user1".to_owned());
-        assert_eq!(other.words_of_spent(&of), words);
+        assert_eq!(other.submission.words_of_spent(&of), words);
     }
 
     #[tokio::test]
     async fn who_has_more_waiting_than_the_soft_limit_goes_behind() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let change = AccountChange {
             limits: LimitsChange {
                 waiting: Some(Bounds {
@@ -456,14 +456,21 @@ mod tests {
             },
             ..AccountChange::default()
         };
-        core.set_account("user1", &change).await.unwrap();
-        let is_behind = || core.policy().account_limits["user1"].behind;
+        flows.people.set_account("user1", &change).await.unwrap();
+        let is_behind = || flows.people.policy().account_limits["user1"].behind;
         for n in 1..=2 {
-            store_job(&core, state(n)).await;
-            core.note_waiting(&core.store.counts().await.unwrap());
+            store_job(&flows, state(n)).await;
+            flows
+                .submission
+                .note_waiting(&flows.ctx.store.counts().await.unwrap());
             assert_eq!(is_behind(), n == 2);
         }
         let of = Limited::Account("user1".to_owned());
-        assert!(core.words_of_spent(&of).contains("2 jobs waiting"));
+        assert!(
+            flows
+                .submission
+                .words_of_spent(&of)
+                .contains("2 jobs waiting")
+        );
     }
 }

@@ -6,7 +6,7 @@ use fairlead_store::{DocKind, DocWrite, Expect, ItemError, StoreError, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::core::Core;
+use crate::submission::SubmissionFlow;
 use fairlead_base::{errors::Refusal, storage::group_commit::only};
 
 /// How often a write is tried that nobody acknowledges.
@@ -31,7 +31,7 @@ impl Record {
     }
 }
 
-impl Core {
+impl SubmissionFlow {
     /// Writes down which ids the jobs under this key have. Answers what somebody wrote down before; `None`: nobody did.
     pub(super) async fn write_down(
         &self,
@@ -45,7 +45,7 @@ impl Core {
                 expect,
                 body: Some(json!(own)),
             };
-            match only(self.store.put_docs(DocKind::Submit, vec![write]).await) {
+            match only(self.ctx.store.put_docs(DocKind::Submit, vec![write]).await) {
                 Ok(_) => return Ok(None),
                 Err(error @ ItemError::NotTaken { .. }) => return Err(error.into()),
                 Err(_) => {}
@@ -71,7 +71,7 @@ impl Core {
         &self,
         id: &str,
     ) -> Result<Option<(Version, Record)>, Refusal> {
-        let Some(doc) = self.store.get_doc(DocKind::Submit, id).await? else {
+        let Some(doc) = self.ctx.store.get_doc(DocKind::Submit, id).await? else {
             return Ok(None);
         };
         let record: Record = serde_json::from_value(doc.body).map_err(|error| {
@@ -83,8 +83,8 @@ impl Core {
 
     /// Forgets keys that are older than a day.
     pub(crate) async fn sweep_submits(&self) -> Result<(), StoreError> {
-        let before_ms = self.clock.wall_ms().saturating_sub(KEPT_MS);
-        let docs = self.store.list_docs(DocKind::Submit).await?;
+        let before_ms = self.ctx.clock.wall_ms().saturating_sub(KEPT_MS);
+        let docs = self.ctx.store.list_docs(DocKind::Submit).await?;
         let old = docs.into_iter().filter(|doc| {
             let at_ms = doc.body.get("at_ms").and_then(Value::as_u64);
             at_ms.is_none_or(|at_ms| at_ms < before_ms)
@@ -97,7 +97,7 @@ impl Core {
         let deletes: Vec<DocWrite> = deletes.collect();
         if !deletes.is_empty() {
             // Another replica may have been faster.
-            drop(self.store.put_docs(DocKind::Submit, deletes).await);
+            drop(self.ctx.store.put_docs(DocKind::Submit, deletes).await);
         }
         Ok(())
     }

@@ -8,10 +8,10 @@ use fairlead_job::{JobFields, Ruled, SUBMIT_RULE, Spec};
 use fairlead_store::NewJob;
 use serde_json::{Value, json};
 
-use crate::core::Core;
+use crate::submission::SubmissionFlow;
 use fairlead_known::accounts::Who;
 
-impl Core {
+impl SubmissionFlow {
     /// Changes a job as the rules say. A job that cannot be read stays as it is: it is refused for that.
     pub(crate) fn apply_rules(&self, spec: &mut Spec, who: &Who) -> Option<Ruled> {
         // Of a job that runs again: it meets the rules anew.
@@ -20,7 +20,7 @@ impl Core {
         if rules.is_empty() {
             return None;
         }
-        let fields = JobFields::parse(spec, &self.config.site).ok()?;
+        let fields = JobFields::parse(spec, &self.ctx.config.site).ok()?;
         let account = Some(&fields.account).filter(|account| !account.is_empty());
         let account = account.unwrap_or(&who.name);
         rules

@@ -7,8 +7,8 @@ use fairlead_job::{JobId, Ruled, Stage, Together, misspelt};
 use fairlead_store::{ClusterPlace, ItemError, JobState, NewJob, StoreError, StoredJob, Version};
 
 use crate::{
-    core::Core,
     placement::feasibility::Infeasible,
+    submission::SubmissionFlow,
     submission::{
         built_jobs::BuiltJobs,
         idempotency::Keyed,
@@ -123,7 +123,7 @@ impl Submitted {
     }
 }
 
-impl Core {
+impl SubmissionFlow {
     /// Submits jobs; each has its own outcome, in order.
     pub(crate) async fn submit(
         self: &Arc<Self>,
@@ -131,11 +131,11 @@ impl Core {
         said: &Credentials,
         how: SubmitOptions<'_>,
     ) -> Result<Submitted, Refusal> {
-        let Ok(_permit) = self.requests.submits.acquire().await else {
+        let Ok(_permit) = self.submits.acquire().await else {
             return Err(Refusal::Stopping);
         };
         self.check_writes()?;
-        self.sure_of_number().await?;
+        self.peers.sure_of_number().await?;
         let keyed = Keyed::of(how.key, &items)?;
         let mut built = self.make_items(items, said).await;
         self.check_submit_ids(&mut built.jobs).await?;
@@ -151,7 +151,9 @@ impl Core {
             .asking()
             .filter(|(_, asks)| asks.needs.names.is_empty())
             .filter_map(|(job, _)| job.as_mut().ok());
-        self.take_results(waiting_for_none.collect(), None).await;
+        self.reuse
+            .take_results(waiting_for_none.collect(), None)
+            .await;
         self.enforce_limits(&mut built, keyed.as_ref()).await?;
         link_jobs(&mut built);
         built.refuse_together();
@@ -159,10 +161,11 @@ impl Core {
             return Ok(Submitted::of_none(built.jobs, remarks));
         }
         // In a task of its own: a client that hangs up must not leave jobs stored that nobody knows of.
-        let core = Arc::clone(self);
+        let flow = Arc::clone(self);
         let creating = self
+            .ctx
             .tasks
-            .spawn(async move { core.create_once(built, keyed.as_ref()).await });
+            .spawn(async move { flow.create_once(built, keyed.as_ref()).await });
         let outcomes = creating.await.map_err(|error| {
             tracing::error!(%error, "a submit failed in its task");
             Refusal::from(ItemError::Unknown {
@@ -174,7 +177,7 @@ impl Core {
 
     /// Refuses a submit while the store is not well. Each second a look at the store finds out whether it is back.
     fn check_writes(&self) -> Result<(), SubmitError> {
-        if self.store.health().is_well() {
+        if self.ctx.store.health().is_well() {
             return Ok(());
         }
         Err(SubmitError::NoWrites)
@@ -196,7 +199,7 @@ impl Core {
 
     /// Refuses jobs from the one on with which the jobs of a submit and their shards are too many.
     fn check_many_shards(&self, made: &mut [Result<NewJob, Refusal>]) {
-        let limits = self.config.limits.of_submits();
+        let limits = self.ctx.config.limits.of_submits();
         let mut together = Together::default();
         for outcome in made {
             let Ok(job) = outcome else { continue };
@@ -214,7 +217,9 @@ impl Core {
         let mut hints = self.warn(&mut made.jobs, strict);
         self.warn_of_clusters(made, &mut hints, strict);
         self.warn_of_queues(&mut made.jobs, &mut hints, strict);
-        self.warn_of_boot(&mut made.jobs, &mut hints, strict).await;
+        self.placement
+            .warn_of_boot(&mut made.jobs, &mut hints, strict)
+            .await;
         let slips = warn_of_keys(&mut made.jobs, strict);
         let ruled = made.ruled();
         Remarks {
@@ -249,8 +254,8 @@ impl Core {
         let mut asked = Infeasible::default();
         let mut warn = |outcome: &mut Result<NewJob, Refusal>| {
             let state = &outcome.as_ref().ok()?.state;
-            let Some(never) = self.never_runs(state, &mut asked) else {
-                return self.kept_from(state, &mut asked);
+            let Some(never) = self.placement.never_runs(state, &mut asked) else {
+                return self.placement.kept_from(state, &mut asked);
             };
             if strict {
                 *outcome = Err(SubmitError::NoHost(never.clone()).into());
@@ -269,7 +274,7 @@ impl Core {
             let waits = outcome.as_ref().ok().and_then(|job| waits_for(&job.state));
             let Some(on) = waits else { continue };
             let ids = on.jobs();
-            let found = self.store.get(&ids).await?;
+            let found = self.ctx.store.get(&ids).await?;
             if let Some((missing, _)) = ids.iter().zip(found).find(|(_, job)| job.is_none()) {
                 *outcome = Err(SubmitError::UnknownParent(*missing).into());
             }

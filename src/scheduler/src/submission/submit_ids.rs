@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use fairlead_job::JobId;
 use fairlead_store::{JobState, NewJob, Search, SearchOrder, StoreError};
 
-use crate::core::Core;
+use crate::submission::SubmissionFlow;
 use fairlead_base::errors::{Refusal, SubmitError, excerpt};
 
 /// Names of one search.
 const NAMES_MAX: usize = 1_000;
 
-impl Core {
+impl SubmissionFlow {
     /// Refuses jobs that name a submit of another account.
     pub(super) async fn check_submit_ids(
         &self,
@@ -63,7 +63,7 @@ impl Core {
             limit: 1,
             ..Search::default()
         };
-        Ok(self.store.search(&search).await?.total)
+        Ok(self.ctx.store.search(&search).await?.total)
     }
 
     async fn first_named(&self, name: &str) -> Result<Option<JobState>, StoreError> {
@@ -73,7 +73,14 @@ impl Core {
             limit: 1,
             ..Search::default()
         };
-        let found = self.store.search(&search).await?.jobs.into_iter().next();
+        let found = self
+            .ctx
+            .store
+            .search(&search)
+            .await?
+            .jobs
+            .into_iter()
+            .next();
         Ok(found.map(|job| job.state))
     }
 }
@@ -96,11 +103,11 @@ mod tests {
     use fairlead_job::Spec;
 
     use super::*;
-    use crate::testing::{core, state, store_job};
+    use crate::testing::{flows, state, store_job};
 
     #[tokio::test]
     async fn a_submit_belongs_to_the_account_of_its_first_job() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let of = |n: u64, account: &str, principal: &str, submit: &str| JobState {
             account: account.to_owned(),
             principal: principal.to_owned(),
@@ -108,8 +115,8 @@ mod tests {
             ..state(n)
         };
         let (first, later) = (JobId::new(1).to_string(), JobId::new(99).to_string());
-        store_job(&core, of(1, "alice", "", &first)).await;
-        store_job(&core, of(2, "alice", "root", "push-1")).await;
+        store_job(&flows, of(1, "alice", "", &first)).await;
+        store_job(&flows, of(2, "alice", "root", "push-1")).await;
         for (account, principal, submit, is_taken) in [
             ("alice", "", first.as_str(), true),
             ("mallory", "", first.as_str(), false),
@@ -124,7 +131,7 @@ mod tests {
                 body: Spec::new().into(),
             };
             let mut jobs = [Ok(job)];
-            core.check_submit_ids(&mut jobs).await.unwrap();
+            flows.submission.check_submit_ids(&mut jobs).await.unwrap();
             assert_eq!(jobs[0].is_ok(), is_taken, "{account} {principal} {submit}");
         }
         let own = JobId::new(10).to_string();
@@ -133,7 +140,7 @@ mod tests {
             body: Spec::new().into(),
         };
         let mut jobs = [Ok(job)];
-        core.check_submit_ids(&mut jobs).await.unwrap();
+        flows.submission.check_submit_ids(&mut jobs).await.unwrap();
         assert!(jobs[0].is_ok());
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     submission::{intake::read_submit, submit::SubmitOptions},
-    testing::core,
+    testing::flows,
 };
 use fairlead_known::accounts::Credentials;
 
@@ -102,7 +102,7 @@ type Words = (String, String, String);
 
 /// What a submit of these specs refuses: nothing of a job that is accepted.
 async fn submitted(specs: &[Spec], key: &str) -> Vec<Option<Words>> {
-    let (_data, core) = core().await;
+    let (_data, flows) = flows().await;
     let said = Credentials {
         account: Some("ann".to_owned()),
         ..Credentials::default()
@@ -112,8 +112,8 @@ async fn submitted(specs: &[Spec], key: &str) -> Vec<Option<Words>> {
         ..SubmitOptions::default()
     };
     let body = json!(specs).to_string();
-    let items = read_submit(None, body.as_bytes(), &core.config.limits).unwrap();
-    let submitted = core.submit(items, &said, how).await.unwrap();
+    let items = read_submit(None, body.as_bytes(), &flows.ctx.config.limits).unwrap();
+    let submitted = flows.submission.submit(items, &said, how).await.unwrap();
     let refused = submitted.items.into_iter().map(|item| {
         let words = (item.code, item.message, item.hint);
         (item.job_id == "0").then_some(words)
@@ -123,13 +123,13 @@ async fn submitted(specs: &[Spec], key: &str) -> Vec<Option<Words>> {
 
 /// The same of a dry run: as many as a submit answers.
 async fn dry(specs: &[Spec]) -> Vec<Option<Words>> {
-    let (_data, core) = core().await;
-    let site = &core.config.site;
+    let (_data, flows) = flows().await;
+    let site = &flows.ctx.config.site;
     let outcomes = dry_run(
         specs.to_vec(),
         site,
-        &core.config.limits.of_submits(),
-        core.clock.wall_ms(),
+        &flows.ctx.config.limits.of_submits(),
+        flows.ctx.clock.wall_ms(),
     );
     let each = specs.iter().zip(outcomes).flat_map(|(spec, outcome)| {
         let words = outcome.err().map(|error| {

@@ -4,14 +4,14 @@ use fairlead_job::Spec;
 use fairlead_store::NewJob;
 use serde_json::{Map, Value, json};
 
-use crate::{core::Core, submission::rules::say_rule};
+use crate::{submission::SubmissionFlow, submission::rules::say_rule};
 use fairlead_base::{
     clock::utc_text,
     errors::{Refusal, TimerError},
 };
 use fairlead_known::timers::{Run, Timer};
 
-impl Core {
+impl SubmissionFlow {
     /// The job of a run: what a submit of its owner would make now.
     pub(crate) fn job_of_run(&self, timer: &Timer, run: Run) -> Result<NewJob, Refusal> {
         let who = self
@@ -20,7 +20,7 @@ impl Core {
             .named(&timer.submitter)
             .ok_or_else(|| TimerError::NoSubmitter(timer.submitter.clone()))?;
         let mut spec = timer.job.clone();
-        self.sealer.open_secrets(&mut spec)?;
+        self.ctx.sealer.open_secrets(&mut spec)?;
         spec.insert("timer".to_owned(), json!(timer.name));
         spec.insert("timer_due".to_owned(), json!(utc_text(run.due_ms)));
         wait_for_the_last(&mut spec, timer);

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{JobState, NewJob};
 
-use crate::core::Core;
+use crate::submission::SubmissionFlow;
 use fairlead_base::{budget::Identity, errors::Refusal};
 
 /// What one host key takes in the engine beside its text, bytes.
@@ -19,7 +19,7 @@ const YOUNG_MS: u64 = 60_000;
 /// Jobs that are looked up together.
 const LOOKED_UP: usize = 1_000;
 
-impl Core {
+impl SubmissionFlow {
     /// Refuses jobs that name more unknown machines than is fair.
     pub(crate) async fn check_machines(
         &self,
@@ -38,8 +38,8 @@ impl Core {
                 continue;
             }
             let of = Identity::Account(job.state.account.clone());
-            let (id, now) = (job.state.job_id.to_string(), self.clock.now());
-            let machines = &self.requests.budget.machines;
+            let (id, now) = (job.state.job_id.to_string(), self.ctx.clock.now());
+            let machines = &self.ctx.budget.machines;
             let mut added = machines.add(&of, &id, bytes, now.0);
             if added.is_err() && looked_up.insert(of.clone()) {
                 self.forget_machines(&of).await?;
@@ -54,12 +54,12 @@ impl Core {
 
     /// Ends the charges of jobs of this identity that wait no more.
     async fn forget_machines(&self, of: &Identity) -> Result<(), Refusal> {
-        let machines = &self.requests.budget.machines;
+        let machines = &self.ctx.budget.machines;
         // Younger ones may not be stored yet.
-        let names = machines.names(of, self.clock.now().0.saturating_sub(YOUNG_MS));
+        let names = machines.names(of, self.ctx.clock.now().0.saturating_sub(YOUNG_MS));
         let ids: Vec<JobId> = names.iter().filter_map(|name| name.parse().ok()).collect();
         for ids in ids.chunks(LOOKED_UP) {
-            let found = self.store.get(ids).await?;
+            let found = self.ctx.store.get(ids).await?;
             for (id, job) in ids.iter().zip(found) {
                 if job.is_none_or(|job| job.state.stage != Stage::Submit) {
                     machines.end(of, &id.to_string());
@@ -82,7 +82,7 @@ mod tests {
     use fairlead_job::Spec;
 
     use super::*;
-    use crate::testing::{core, state, store_job};
+    use crate::testing::{flows, state, store_job};
 
     fn named(n: u64, account: &str, machines: usize) -> JobState {
         JobState {
@@ -94,17 +94,17 @@ mod tests {
 
     #[tokio::test]
     async fn an_account_names_so_many_unknown_machines_in_jobs_that_wait() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let mut submitted = 0;
         let mut refused = async |account: &str| {
             submitted += 1;
             let state = named(submitted, account, 256);
             let body = Spec::new().into();
             let mut jobs = [Ok(NewJob { state, body })];
-            core.check_machines(&mut jobs).await.unwrap();
+            flows.submission.check_machines(&mut jobs).await.unwrap();
             let is_refused = jobs[0].is_err();
             if !is_refused {
-                store_job(&core, named(submitted, account, 1)).await;
+                store_job(&flows, named(submitted, account, 1)).await;
             }
             is_refused
         };
@@ -112,13 +112,14 @@ mod tests {
         while !refused("mallory").await {
             taken += 1;
         }
-        let share = core.config.limits.unknown_machines_bytes_max / 2;
+        let share = flows.ctx.config.limits.unknown_machines_bytes_max / 2;
         assert_eq!(taken, share / (255 * 2_500) - 1, "{taken}");
         assert!(!refused("alice").await);
         // One that waits no more makes room.
         let of = Identity::Account("mallory".to_owned());
-        assert!(core.requests.budget.machines.names(&of, u64::MAX).len() > 100);
-        core.requests
+        assert!(flows.ctx.budget.machines.names(&of, u64::MAX).len() > 100);
+        flows
+            .ctx
             .budget
             .machines
             .end(&of, &JobId::new(1).to_string());

@@ -3,15 +3,15 @@
 use fairlead_job::{CALLBACK, CallbackEvents, JobFields, JobId, NOTIFY, Notify};
 use fairlead_store::{DocKind, DocWrite, Expect, ItemError, StoredJob};
 
-use crate::core::Core;
+use crate::submission::SubmissionFlow;
 use fairlead_base::{errors::SubmitError, text::without_path};
 use fairlead_known::webhooks::{Event, Key, Webhook, id_of};
 
-impl Core {
+impl SubmissionFlow {
     /// Writes down for new jobs who is told of their ends, before anybody hears that they are in. Answers those for which
     /// that failed.
     pub(super) async fn make_webhooks(&self, jobs: &[&StoredJob]) -> Vec<JobId> {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let ends = jobs.iter().flat_map(|job| {
             let keys = Key::each(job.state.job_id, Event::Ended);
             keys.map(move |key| (key, &job.state))
@@ -35,7 +35,7 @@ impl Core {
             return Vec::new();
         }
         let (ids, writes): (Vec<JobId>, Vec<DocWrite>) = writes.into_iter().unzip();
-        let written = self.store.put_docs(DocKind::Webhook, writes).await;
+        let written = self.ctx.store.put_docs(DocKind::Webhook, writes).await;
         // One that is there is of the same job, made by an earlier try.
         let failed = |outcome: &Result<_, ItemError>| {
             !matches!(outcome, Ok(_) | Err(ItemError::Conflict { .. }))
@@ -62,7 +62,7 @@ impl Core {
         for (field, receiver) in named {
             // The address among sealed secrets is checked when it is sent to.
             let url = receiver.map_or("", |receiver| receiver.url.as_str());
-            if !url.is_empty() && self.config.webhooks_to.refuse(url) {
+            if !url.is_empty() && self.ctx.config.webhooks_to.refuse(url) {
                 let receiver = without_path(url);
                 return Err(SubmitError::NoReceiver { field, receiver });
             }

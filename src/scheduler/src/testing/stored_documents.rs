@@ -6,7 +6,7 @@ use fairlead_api::{ErrorCode, QueueUsers};
 use fairlead_store::{DocWrite, Expect};
 use serde_json::{Value, json};
 
-use crate::{core::Core, testing::core};
+use crate::{flows::Flows, testing::flows};
 use fairlead_base::{
     errors::Refusal,
     storage::{
@@ -42,17 +42,17 @@ const SEQUENCE: &str = r#"{"holder":"2611242328437900001","host":"host-1","at_ms
 /// The id of the documents here.
 const ID: &str = "host-1";
 
-async fn store_body<T: SmallDoc>(core: &Core, body: &Value) {
+async fn store_body<T: SmallDoc>(flows: &Flows, body: &Value) {
     let write = DocWrite {
         id: ID.to_owned(),
         expect: Expect::Any,
         body: Some(body.clone()),
     };
-    only(core.store.put_docs(T::KIND, vec![write]).await).unwrap();
+    only(flows.ctx.store.put_docs(T::KIND, vec![write]).await).unwrap();
 }
 
-async fn body_of<T: SmallDoc>(core: &Core) -> Value {
-    let doc = core.store.get_doc(T::KIND, ID).await.unwrap();
+async fn body_of<T: SmallDoc>(flows: &Flows) -> Value {
+    let doc = flows.ctx.store.get_doc(T::KIND, ID).await.unwrap();
     doc.unwrap().body
 }
 
@@ -70,42 +70,42 @@ fn has_all(whole: &Value, part: &Value) {
 }
 
 /// Rewrites the document as it is; whether that is done.
-async fn rewrite<T: SmallDoc + Clone>(core: &Core) -> bool {
+async fn rewrite<T: SmallDoc + Clone>(flows: &Flows) -> bool {
     let same = |present: Option<T>| ready(present.ok_or(None::<DocError>));
-    core.docs.change(ID, same).await.is_ok()
+    flows.ctx.docs.change(ID, same).await.is_ok()
 }
 
-async fn is_unreadable<T: SmallDoc + Clone + Debug>(core: &Core, body: &Value) -> DocError {
-    store_body::<T>(core, body).await;
-    let error = core.docs.read::<T>(ID).await.unwrap_err();
-    assert!(core.docs.list::<T>().await.is_ok());
-    assert!(!rewrite::<T>(core).await);
-    assert_eq!(&body_of::<T>(core).await, body);
+async fn is_unreadable<T: SmallDoc + Clone + Debug>(flows: &Flows, body: &Value) -> DocError {
+    store_body::<T>(flows, body).await;
+    let error = flows.ctx.docs.read::<T>(ID).await.unwrap_err();
+    assert!(flows.ctx.docs.list::<T>().await.is_ok());
+    assert!(!rewrite::<T>(flows).await);
+    assert_eq!(&body_of::<T>(flows).await, body);
     let told = format!(
         "fairlead_unreadable_documents_total{{kind=\"{}\"}}",
         T::KIND.as_str()
     );
-    let text = core.metrics.text(None, true);
+    let text = flows.ctx.metrics.text(None, true);
     assert!(text.contains(&told), "{told}");
     error
 }
 
 /// `wrong`: a field with a value that no version writes.
 async fn check<T: SmallDoc + Clone + Debug>(recorded: &str, wrong: &str) {
-    let (_data, core) = core().await;
+    let (_data, flows) = flows().await;
     let recorded: Value = serde_json::from_str(recorded).unwrap();
-    store_body::<T>(&core, &recorded).await;
-    assert!(rewrite::<T>(&core).await);
-    let body = body_of::<T>(&core).await;
+    store_body::<T>(&flows, &recorded).await;
+    assert!(rewrite::<T>(&flows).await);
+    let body = body_of::<T>(&flows).await;
     has_all(&body, &recorded);
     assert_eq!(body["format"], T::FORMAT);
 
     let newer = with(&recorded, "of_tomorrow", json!({"new": [1, "two"]}));
-    store_body::<T>(&core, &newer).await;
-    assert!(rewrite::<T>(&core).await && rewrite::<T>(&core).await);
-    has_all(&body_of::<T>(&core).await, &newer);
+    store_body::<T>(&flows, &newer).await;
+    assert!(rewrite::<T>(&flows).await && rewrite::<T>(&flows).await);
+    has_all(&body_of::<T>(&flows).await, &newer);
 
-    let error = is_unreadable::<T>(&core, &with(&newer, "format", json!(T::FORMAT + 1))).await;
+    let error = is_unreadable::<T>(&flows, &with(&newer, "format", json!(T::FORMAT + 1))).await;
     let body = Refusal::from(error).body();
     assert_eq!(body.code, ErrorCode::UnreadableDocument);
     for word in [ID, T::KIND.as_str(), &format!("format {}", T::FORMAT + 1)] {
@@ -113,7 +113,7 @@ async fn check<T: SmallDoc + Clone + Debug>(recorded: &str, wrong: &str) {
     }
     assert_eq!(body.hint, "upgrade this replica");
 
-    let error = is_unreadable::<T>(&core, &with(&recorded, wrong, json!({"x": 1}))).await;
+    let error = is_unreadable::<T>(&flows, &with(&recorded, wrong, json!({"x": 1}))).await;
     assert!(matches!(error, DocError::Malformed { .. }), "{error}");
 }
 
@@ -132,30 +132,30 @@ async fn documents_of_older_and_newer_versions_are_rewritten_whole_or_refused() 
 /// It was given jobs, as if nobody had closed it.
 #[tokio::test]
 async fn a_host_whose_closure_cannot_be_read_stays_closed_until_somebody_opens_it() {
-    let (_data, core) = core().await;
-    store_body::<Cordon>(&core, &json!({"how": "nobody knows"})).await;
-    core.reload_closures().await.unwrap();
-    assert!(core.lab.cordons.is_shut(ID));
-    core.open_host(ID).await.unwrap();
-    assert!(!core.lab.cordons.is_shut(ID));
+    let (_data, flows) = flows().await;
+    store_body::<Cordon>(&flows, &json!({"how": "nobody knows"})).await;
+    flows.hosts.reload_closures().await.unwrap();
+    assert!(flows.hosts.lab.cordons.is_shut(ID));
+    flows.hosts.open_host(ID).await.unwrap();
+    assert!(!flows.hosts.lab.cordons.is_shut(ID));
 }
 
 /// It was open to all, with the default weight.
 #[tokio::test]
 async fn a_queue_whose_document_cannot_be_read_is_paused_and_open_to_nobody_else() {
-    let (_data, core) = core().await;
-    store_body::<Set>(&core, &json!({"users": ["alice"], "weight": "much"})).await;
-    core.reload_queues().await.unwrap();
-    let set = core.people.queues.set_of(ID);
+    let (_data, flows) = flows().await;
+    store_body::<Set>(&flows, &json!({"users": ["alice"], "weight": "much"})).await;
+    flows.people.reload_queues().await.unwrap();
+    let set = flows.people.queues.set_of(ID);
     assert_eq!((set.paused, set.users), (true, Some(QueueUsers::Own)));
     let change = serde_json::from_value(json!({"weight": 2})).unwrap();
-    let refused = core.change_queue(ID, &change).await.unwrap_err();
+    let refused = flows.people.change_queue(ID, &change).await.unwrap_err();
     assert!(
         refused
             .body()
             .hint
             .contains("fairlead queues delete host-1")
     );
-    core.delete_queue(ID).await.unwrap();
-    core.change_queue(ID, &change).await.unwrap();
+    flows.people.delete_queue(ID).await.unwrap();
+    flows.people.change_queue(ID, &change).await.unwrap();
 }

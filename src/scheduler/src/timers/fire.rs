@@ -13,8 +13,8 @@ use fairlead_store::{
 use futures_util::{StreamExt, stream};
 
 use crate::{
-    core::Core,
     submission::built_jobs::{BuiltJobs, Ids},
+    timers::TimerFlow,
 };
 use fairlead_base::errors::Refusal;
 use fairlead_known::{
@@ -35,16 +35,16 @@ pub(super) struct Begun {
     pub(super) run: Run,
 }
 
-impl Core {
+impl TimerFlow {
     /// Asks the store which timers are due in the next seconds: only which and when, for each is read by the one
     /// replica that begins its run.
     pub(crate) async fn read_timers(&self) -> Result<(), StoreError> {
-        let now_ms = self.clock.wall_ms();
-        self.waiting.timers.sweep(now_ms);
+        let now_ms = self.ctx.clock.wall_ms();
+        self.known.sweep(now_ms);
         let before_ms = now_ms.saturating_add(AHEAD_MS);
-        let due = self.store.due_docs(DocKind::Timer, before_ms, LOOK_MAX);
+        let due = self.ctx.store.due_docs(DocKind::Timer, before_ms, LOOK_MAX);
         for due in due.await? {
-            if !self.waiting.timers.was_seen_to(&due.id, due.version) {
+            if !self.known.was_seen_to(&due.id, due.version) {
                 self.see_timer(due, now_ms);
             }
         }
@@ -64,10 +64,7 @@ impl Core {
             version: due.version,
             is_first: turn == 0,
         };
-        self.waiting
-            .timers
-            .book
-            .set(due.id, due.version, at_ms, known);
+        self.known.book.set(due.id, due.version, at_ms, known);
     }
 
     /// How many replicas come before this one for a timer.
@@ -78,7 +75,7 @@ impl Core {
             .split_first_chunk()
             .unwrap_or((&[0; 8], &[]));
         let key = JobId::new(u64::from_le_bytes(*number));
-        self.turn_for(key)
+        self.ctx.turn_for(key)
     }
 
     /// Looks at it once more, a little later: whatever has become of it, or only if it is still the same.
@@ -91,9 +88,9 @@ impl Core {
     }
 
     fn retry_known(&self, known: Known) {
-        let at_ms = self.clock.wall_ms().saturating_add(TIMERS.again_ms);
+        let at_ms = self.ctx.clock.wall_ms().saturating_add(TIMERS.again_ms);
         let (id, version) = (known.id(), known.version());
-        self.waiting.timers.book.set(id, version, at_ms, known);
+        self.known.book.set(id, version, at_ms, known);
     }
 
     /// This machine's clock was set back, or it may have been: timers that would wait for a time by the old clock are due
@@ -102,12 +99,12 @@ impl Core {
     /// # Errors
     /// The store cannot be read.
     pub(crate) async fn follow_clock(self: &Arc<Self>, is_step: bool) -> Result<(), StoreError> {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         if is_step {
             // What was begun just before must be in the list. Clocks step seldom.
-            self.store.refresh().await?;
+            self.ctx.store.refresh().await?;
         }
-        let docs = self.store.list_docs(DocKind::Timer).await?;
+        let docs = self.ctx.store.list_docs(DocKind::Timer).await?;
         // A run that was begun must not wait until its old time comes again.
         let is_begun = |stored: &Stored| {
             let pending = stored.timer.pending;
@@ -152,9 +149,9 @@ impl Core {
         self: Arc<Self>,
         due: Vec<(String, Known)>,
     ) -> Result<(), Refusal> {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         for (id, known) in &due {
-            self.waiting.timers.see_to(id, known.version(), now_ms);
+            self.known.see_to(id, known.version(), now_ms);
         }
         self.fire(due.into_iter().map(|(_, known)| known).collect())
             .await;
@@ -163,7 +160,7 @@ impl Core {
 
     /// Begins the runs of timers that are due.
     pub(super) async fn fire(self: &Arc<Self>, due: Vec<Known>) {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let (mut batch, mut seen) = (Vec::new(), Vec::new());
         for known in due {
             match known {
@@ -177,12 +174,11 @@ impl Core {
             return;
         }
         for stored in &batch {
-            self.waiting
-                .timers
+            self.known
                 .see_to(&stored.timer.id(), stored.version, now_ms);
         }
         let ended = async {
-            self.sure_of_number().await?;
+            self.peers.sure_of_number().await?;
             Box::pin(self.ended_runs(&batch)).await
         };
         let ended = ended.await.unwrap_or_else(|error| {
@@ -212,7 +208,7 @@ impl Core {
             let mut ids: Vec<String> = first.into_iter().map(Known::id).collect();
             let others: Vec<String> = later.iter().map(|known| known.id()).collect();
             if !others.is_empty() {
-                let versions = self.store.doc_versions(DocKind::Timer, &others).await?;
+                let versions = self.ctx.store.doc_versions(DocKind::Timer, &others).await?;
                 let same = later.iter().zip(others).zip(versions);
                 let same = same.filter(|((known, _), version)| *version == Some(known.version()));
                 ids.extend(same.map(|((_, id), _)| id));
@@ -220,7 +216,7 @@ impl Core {
             if ids.is_empty() {
                 return Ok(Vec::new());
             }
-            self.store.get_docs(DocKind::Timer, &ids).await
+            self.ctx.store.get_docs(DocKind::Timer, &ids).await
         };
         match read.await {
             Ok(docs) => docs.into_iter().flatten().filter_map(Stored::of).collect(),
@@ -244,7 +240,7 @@ impl Core {
         if ids.is_empty() {
             return Ok(Some(BTreeMap::new()));
         }
-        let found = self.store.get(&ids).await?;
+        let found = self.ctx.store.get(&ids).await?;
         let is_over = |job: &StoredJob| job.state.stage.is_terminal();
         // One that is not there any more is over.
         let ended: BTreeMap<JobId, bool> = ids
@@ -252,7 +248,7 @@ impl Core {
             .zip(found.iter().map(|job| job.as_ref().is_none_or(is_over)))
             .collect();
         let over = found.into_iter().flatten().filter(is_over).collect();
-        Ok(self.are_proven(over).await?.then_some(ended))
+        Ok(self.jobs.are_proven(over).await?.then_some(ended))
     }
 
     /// What becomes of a timer now.
@@ -266,7 +262,7 @@ impl Core {
         let open = open.filter(|id| !ended.get(id).copied().unwrap_or(false));
         match timer.schedule() {
             Ok(schedule) => {
-                let (open, id) = (open.collect(), self.next_ids(Shards::ids(&timer.job)));
+                let (open, id) = (open.collect(), self.peers.next_ids(Shards::ids(&timer.job)));
                 timer.clone().advance(&schedule, open, now_ms, id)
             }
             // It was checked when it was submitted: perhaps by another release.
@@ -281,7 +277,7 @@ impl Core {
     /// The first write: each run gets its id. A run whose id was read, and not written by this replica, is written
     /// once more, too: what is only read may vanish.
     pub(super) async fn begin(&self, batch: Vec<Stored>, next: Vec<Timer>) -> Vec<Begun> {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let expected = batch.iter().zip(&next);
         let writes = expected.map(|(stored, next)| next.to_write(Expect::Version(stored.version)));
         let outcomes = self.write_timers(writes.collect()).await;
@@ -290,7 +286,7 @@ impl Core {
             match (outcome, timer.pending) {
                 (Ok(version), Some(run)) => {
                     // It stays due until its job is there, and this replica is at it.
-                    self.waiting.timers.see_to(&timer.id(), version, now_ms);
+                    self.known.see_to(&timer.id(), version, now_ms);
                     begun.push(Begun {
                         version,
                         timer,
@@ -312,20 +308,21 @@ impl Core {
     /// Makes the jobs, and writes that they are there.
     pub(super) async fn run_begun(self: &Arc<Self>, begun: Vec<Begun>) {
         self.stop_replaced(&begun).await;
-        let job_of = |begun: &Begun| self.job_of_run(&begun.timer, begun.run);
+        let job_of = |begun: &Begun| self.submission.job_of_run(&begun.timer, begun.run);
         let mut made: Vec<_> = begun.iter().map(job_of).collect();
-        if let Err(refusal) = self.check_inputs(&mut made, false).await {
+        if let Err(refusal) = self.submission.check_inputs(&mut made, false).await {
             tracing::warn!(error = %refusal, "the inputs of timers could not be looked up");
             made.iter_mut()
                 .filter(|made| made.as_ref().is_ok_and(|job| !job.state.inputs.is_empty()))
                 .for_each(|made| *made = Err(refusal.clone()));
         }
-        if let Err(error) = self.check_machines(&mut made).await {
+        if let Err(error) = self.submission.check_machines(&mut made).await {
             tracing::warn!(%error, "jobs that name machines could not be looked up");
         }
-        self.take_results(made.iter_mut().flatten().collect(), None)
-            .await;
-        let outcomes = self.create(BuiltJobs::from(made), Ids::WrittenDown).await;
+        let jobs = made.iter_mut().flatten().collect();
+        self.reuse.take_results(jobs, None).await;
+        let built = BuiltJobs::from(made);
+        let outcomes = self.submission.create(built, Ids::WrittenDown).await;
         let mut done = Vec::new();
         for (begun, outcome) in begun.into_iter().zip(outcomes) {
             let Begun {
@@ -335,8 +332,8 @@ impl Core {
             } = begun;
             match outcome {
                 Ok(_) => {
-                    let late_ms = self.clock.wall_ms().saturating_sub(run.due_ms);
-                    self.metrics.timer_ran(late_ms);
+                    let late_ms = self.ctx.clock.wall_ms().saturating_sub(run.due_ms);
+                    self.ctx.metrics.timer_ran(late_ms);
                     done.push((version, timer.started()));
                 }
                 Err(refusal) if refusal.may_pass() => {
@@ -374,19 +371,19 @@ impl Core {
         if writes.is_empty() {
             return Vec::new();
         }
-        self.store.put_docs(DocKind::Timer, writes).await
+        self.ctx.store.put_docs(DocKind::Timer, writes).await
     }
 
     /// This replica wrote a timer: it comes first for it, for the others may not have seen it yet.
     pub(super) fn timer_written(&self, version: Version, mut timer: Timer) {
         timer.at_ms = timer.pending.map_or(timer.next_ms, |run| run.due_ms);
         let (id, at_ms) = (timer.id(), timer.at_ms);
-        let soon_ms = self.clock.wall_ms().saturating_add(AHEAD_MS);
+        let soon_ms = self.ctx.clock.wall_ms().saturating_add(AHEAD_MS);
         if (1..soon_ms).contains(&at_ms) {
             let known = Known::Written(Box::new(Stored { version, timer }));
-            self.waiting.timers.book.set(id, version, at_ms, known);
+            self.known.book.set(id, version, at_ms, known);
         } else {
-            self.waiting.timers.book.forget(&id, version);
+            self.known.book.forget(&id, version);
         }
     }
 
@@ -413,7 +410,7 @@ impl Core {
     }
 
     async fn stop_run(self: &Arc<Self>, id: JobId, reason: String) {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let stop = |state: &JobState| {
             Ok(match state.stage {
                 Stage::Submit => Some(cancelled(state, now_ms, &reason)),
@@ -421,9 +418,9 @@ impl Core {
                 _ => None,
             })
         };
-        match self.change(id, stop).await {
+        match self.jobs.change(id, stop).await {
             Ok(changed) if changed.after.state.stage.is_held() => {
-                self.tell_to_stop(&changed.after.state);
+                self.jobs.tell_to_stop(&changed.after.state);
             }
             Ok(_) => {}
             Err(refusal) => {

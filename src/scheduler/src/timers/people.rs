@@ -11,8 +11,8 @@ use fairlead_store::{DocFind, DocKind, Expect, ItemError, NewJob};
 use serde_json::{Value, json};
 
 use crate::{
-    core::Core,
     submission::{build::SENSITIVE, cluster_nodes::only_one_node, idempotency::KEY},
+    timers::TimerFlow,
     views::job as view,
 };
 use fairlead_base::{
@@ -71,19 +71,19 @@ impl Parts {
     }
 }
 
-impl Core {
+impl TimerFlow {
     /// Submits a timer: a job with `timer`, its name, and `every` or `cron`.
     pub(crate) async fn submit_timer(
         self: &Arc<Self>,
         spec: Spec,
         said: &Credentials,
     ) -> Result<TimerView, Refusal> {
-        let who = self.submitter(&spec, said)?;
+        let who = self.submission.submitter(&spec, said)?;
         let Some(name) = text_of(&spec, NAME).map(str::to_owned) else {
             return Err(TimerError::NoName.into());
         };
         check_name(NAME, &name)?;
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let Parts { when, job } = Parts::of(spec);
         let (job, account, warning) = self.check_timer_job(job, &who).await?;
         let mut timer = Timer {
@@ -104,7 +104,8 @@ impl Core {
             other => other.into(),
         })?;
         let id = stored.timer.id();
-        self.audit(&who.name, "timer.submit", &id, json!(stored.timer.when));
+        self.ctx
+            .audit(&who.name, "timer.submit", &id, json!(stored.timer.when));
         let mut view = view_of(&stored.timer);
         view.warning = warning.unwrap_or_default();
         Ok(view)
@@ -118,23 +119,26 @@ impl Core {
     ) -> Result<(Spec, String, Option<String>), Refusal> {
         only_one_node(&job, "a timer makes one job at a time")?;
         let mut made: [Result<NewJob, Refusal>; 1] =
-            [self.make_job_of(job.clone(), who.clone(), self.next_id())];
-        let mut warnings = self.warn(&mut made, false);
-        self.warn_of_queues(&mut made, &mut warnings, false);
+            [self
+                .submission
+                .make_job_of(job.clone(), who.clone(), self.peers.next_id())];
+        let mut warnings = self.submission.warn(&mut made, false);
+        self.submission
+            .warn_of_queues(&mut made, &mut warnings, false);
         let warning = warnings.pop().flatten();
-        self.check_parents(&mut made).await?;
-        self.check_inputs(&mut made, false).await?;
+        self.submission.check_parents(&mut made).await?;
+        self.submission.check_inputs(&mut made, false).await?;
         let [made] = made;
         let account = made?.state.account;
         job.insert("my_account".to_owned(), json!(account));
-        self.sealer.seal(&mut job);
+        self.ctx.sealer.seal(&mut job);
         Ok((job, account, warning))
     }
 
     fn check_schedule(&self, timer: &Timer) -> Result<Schedule, Refusal> {
         let schedule = timer.schedule()?;
-        let least_s = self.config.limits.timer_period_min_s;
-        let shortest_s = schedule.shortest_ms(self.clock.wall_ms()) / 1_000;
+        let least_s = self.ctx.config.limits.timer_period_min_s;
+        let shortest_s = schedule.shortest_ms(self.ctx.clock.wall_ms()) / 1_000;
         if shortest_s < least_s {
             let field = if timer.when.contains_key(EVERY) {
                 EVERY
@@ -157,8 +161,8 @@ impl Core {
             limit: 1,
             ..DocFind::default()
         };
-        let there = self.store.page_docs(DocKind::Timer, &find).await?.total;
-        let max = self.config.limits.timers_max;
+        let there = self.ctx.store.page_docs(DocKind::Timer, &find).await?.total;
+        let max = self.ctx.config.limits.timers_max;
         if there < max {
             return Ok(());
         }
@@ -173,7 +177,7 @@ impl Core {
 
     async fn write_timer(&self, expect: Expect, timer: Timer) -> Result<Stored, ItemError> {
         let write = timer.to_write(expect);
-        let version = only(self.store.put_docs(DocKind::Timer, vec![write]).await)?;
+        let version = only(self.ctx.store.put_docs(DocKind::Timer, vec![write]).await)?;
         self.timer_written(version, timer.clone());
         Ok(Stored { version, timer })
     }
@@ -182,7 +186,7 @@ impl Core {
         check_name("account", account)?;
         check_name(NAME, name)?;
         let id = id_of(account, name);
-        let doc = self.store.get_doc(DocKind::Timer, &id).await?;
+        let doc = self.ctx.store.get_doc(DocKind::Timer, &id).await?;
         let stored = doc.and_then(Stored::of);
         Ok(stored.ok_or_else(|| TimerError::Unknown {
             account: account.to_owned(),
@@ -214,7 +218,7 @@ impl Core {
             after: after.to_owned(),
             limit,
         };
-        let page = self.store.page_docs(DocKind::Timer, &find).await?;
+        let page = self.ctx.store.page_docs(DocKind::Timer, &find).await?;
         let is_full = page.docs.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
         let next = page.docs.last().filter(|_| is_full);
         let next = next.map(|doc| doc.id.clone());
@@ -247,10 +251,10 @@ impl Core {
             let (job, _, warning) = self.check_timer_job(job, who).await?;
             (Some(job), warning)
         };
-        let change = |core: &Self, timer: &mut Timer| {
-            let now_ms = core.clock.wall_ms();
+        let change = |flow: &Self, timer: &mut Timer| {
+            let now_ms = flow.ctx.clock.wall_ms();
             timer.when = parts.over(&timer.when);
-            let schedule = core.check_schedule(timer)?;
+            let schedule = flow.check_schedule(timer)?;
             let other_times = [EVERY, CRON, TIMEZONE];
             if other_times
                 .iter()
@@ -266,7 +270,8 @@ impl Core {
             Ok(())
         };
         let timer = self.change_timer(who, (account, name), change).await?;
-        self.audit(&who.name, "timer.update", &timer.id(), json!(timer.when));
+        self.ctx
+            .audit(&who.name, "timer.update", &timer.id(), json!(timer.when));
         let mut view = view_of(&timer);
         view.warning = warning.unwrap_or_default();
         Ok(view)
@@ -279,11 +284,11 @@ impl Core {
         (account, name): (&str, &str),
         paused: bool,
     ) -> Result<TimerView, Refusal> {
-        let change = |core: &Self, timer: &mut Timer| {
+        let change = |flow: &Self, timer: &mut Timer| {
             if timer.paused != paused {
                 timer.paused = paused;
                 let schedule = timer.schedule()?;
-                timer.next_ms = timer.next_from(&schedule, core.clock.wall_ms());
+                timer.next_ms = timer.next_from(&schedule, flow.ctx.clock.wall_ms());
             }
             Ok(())
         };
@@ -293,7 +298,7 @@ impl Core {
         } else {
             "timer.resume"
         };
-        self.audit(&who.name, what, &timer.id(), Value::Null);
+        self.ctx.audit(&who.name, what, &timer.id(), Value::Null);
         Ok(view_of(&timer))
     }
 
@@ -307,11 +312,11 @@ impl Core {
             let stored = self.timer_to_change(who, account, name).await?;
             let mut write = stored.timer.to_write(Expect::Version(stored.version));
             write.body = None;
-            match only(self.store.put_docs(DocKind::Timer, vec![write]).await) {
+            match only(self.ctx.store.put_docs(DocKind::Timer, vec![write]).await) {
                 Ok(version) => {
                     let id = stored.timer.id();
-                    self.waiting.timers.book.forget(&id, version);
-                    self.audit(&who.name, "timer.delete", &id, Value::Null);
+                    self.known.book.forget(&id, version);
+                    self.ctx.audit(&who.name, "timer.delete", &id, Value::Null);
                     return Ok(());
                 }
                 Err(ItemError::Conflict { .. }) => {}
@@ -360,7 +365,7 @@ impl Core {
         }
         for _ in 0..TRIES_MAX {
             let stored = self.stored_timer(account, name).await?;
-            if !stored.timer.is_due(self.clock.wall_ms()) {
+            if !stored.timer.is_due(self.ctx.clock.wall_ms()) {
                 return Ok(stored);
             }
             self.fire(vec![Known::Written(Box::new(stored))]).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::core::Core;
+use crate::upkeep::UpkeepFlow;
 use fairlead_base::{clock::utc_text, start_error::StartError};
 
 /// How often a replica that starts looks at clocks until they agree, ms.
@@ -10,26 +10,29 @@ const START_LOOK_MS: u64 = 500;
 /// How long it looks at most, ms: others hear of it within two beats and tell so in the next.
 const START_MS: u64 = 10_000;
 
-impl Core {
+impl UpkeepFlow {
     /// Makes sure that the clock of a replica that has just joined is not off; it leaves otherwise. This takes no time where
     /// the last beats of most others are fresh, and [`START_MS`] at most.
     pub(crate) async fn start_with_good_clock(&self) -> Result<(), StartError> {
-        let until = self.clock.now().0.saturating_add(START_MS);
+        let until = self.ctx.clock.now().0.saturating_add(START_MS);
         loop {
-            if let Some(by_ms) = self.clock.off_ms() {
-                self.leave().await;
-                let own_ms = self.clock.wall_ms();
+            if let Some(by_ms) = self.ctx.clock.off_ms() {
+                self.peers.leave().await;
+                let own_ms = self.ctx.clock.wall_ms();
                 return Err(StartError::ClockOff {
                     own: utc_text(own_ms),
                     others: utc_text(own_ms.saturating_add_signed(by_ms.saturating_neg())),
                     apart_s: by_ms.unsigned_abs() / 1000,
                 });
             }
-            if !self.may_be_off().await || self.clock.now().0 >= until {
+            if !self.peers.may_be_off().await || self.ctx.clock.now().0 >= until {
                 return Ok(());
             }
-            self.clock.sleep(Duration::from_millis(START_LOOK_MS)).await;
-            self.be_known().await?;
+            self.ctx
+                .clock
+                .sleep(Duration::from_millis(START_LOOK_MS))
+                .await;
+            self.peers.be_known().await?;
         }
     }
 }
@@ -47,9 +50,10 @@ mod tests {
     use hyper_util::service::TowerToHyperService;
 
     use super::*;
+    use crate::flows::Flows;
     use crate::{
         Clock, Config, Pause, http,
-        testing::{core_over, embedded, state, store_job},
+        testing::{embedded, flows_over, state, store_job},
     };
     use fairlead_lifecycle::alarm::at_alarm;
 
@@ -61,7 +65,7 @@ mod tests {
         _data: tempfile::TempDir,
         store: Arc<FaultStore>,
         began: tokio::time::Instant,
-        replicas: Vec<(Arc<Core>, Arc<Pause>)>,
+        replicas: Vec<(Arc<Flows>, Arc<Pause>)>,
     }
 
     impl Lab {
@@ -82,7 +86,7 @@ mod tests {
             lab
         }
 
-        async fn joins(&mut self, by_ms: i64) -> Arc<Core> {
+        async fn joins(&mut self, by_ms: i64) -> Arc<Flows> {
             let pause = Arc::new(Pause::default());
             let now_ms = START_MS + u64::try_from(self.began.elapsed().as_millis()).unwrap();
             let clock = Clock::simulated(now_ms.saturating_add_signed(by_ms), Arc::clone(&pause));
@@ -90,17 +94,17 @@ mod tests {
                 replica: format!("r{}", self.replicas.len()),
                 ..Config::embedded("nowhere".into())
             };
-            let core = core_over(Arc::clone(&self.store) as _, config, clock);
-            core.join().await.unwrap();
-            self.replicas.push((Arc::clone(&core), pause));
-            core
+            let flows = flows_over(Arc::clone(&self.store) as _, config, clock);
+            flows.peers.join().await.unwrap();
+            self.replicas.push((Arc::clone(&flows), pause));
+            flows
         }
 
         /// All beat so often, two seconds apart.
         async fn beats(&self, times: u32) {
             for _ in 0..times {
-                for (core, _) in &self.replicas {
-                    core.be_known().await.unwrap();
+                for (flows, _) in &self.replicas {
+                    flows.peers.be_known().await.unwrap();
                 }
                 tokio::time::advance(Duration::from_secs(2)).await;
             }
@@ -108,7 +112,7 @@ mod tests {
 
         /// How far the clock of each is off, in whole hours; 0: it is not.
         fn off_h(&self) -> Vec<i64> {
-            let clocks = self.replicas.iter().map(|(core, _)| &core.clock);
+            let clocks = self.replicas.iter().map(|(flows, _)| &flows.ctx.clock);
             let half_ms = |by_ms: i64| by_ms.signum() * HOUR_MS / 2;
             let hours = |by_ms: i64| (by_ms + half_ms(by_ms)) / HOUR_MS;
             clocks
@@ -117,8 +121,8 @@ mod tests {
         }
     }
 
-    async fn status(core: &Arc<Core>, path: &str) -> u16 {
-        let service = TowerToHyperService::new(warp::service(http::filter(Arc::clone(core))));
+    async fn status(flows: &Arc<Flows>, path: &str) -> u16 {
+        let service = TowerToHyperService::new(warp::service(http::filter(Arc::clone(flows))));
         let request = hyper::Request::get(path).body(Full::new(Bytes::new()));
         let answer = service.call(request.unwrap()).await;
         answer.unwrap().status().as_u16()
@@ -138,19 +142,20 @@ mod tests {
         let job = store_job(bad, waits).await;
         pause.step_wall(HOUR_MS);
         assert_eq!(lab.off_h(), [0, 0, 1]);
-        let now_ms = bad.clock.wall_ms();
+        let now_ms = bad.ctx.clock.wall_ms();
         let rings = |state: &JobState| Ok(at_alarm(state, now_ms));
         assert!(at_alarm(&job.state, now_ms).is_some());
-        assert!(bad.change(job.state.job_id, rings).await.is_err());
+        assert!(bad.jobs.change(job.state.job_id, rings).await.is_err());
         let new = NewJob {
             state: state(2),
             body: fairlead_job::Spec::new().into(),
         };
-        let refused = bad.store.submit(vec![new]).await;
+        let refused = bad.ctx.store.submit(vec![new]).await;
         assert!(matches!(&refused[..], [Err(ItemError::NotTaken { .. })]));
-        assert!(bad.store.drop_oldest(job.state.job_id).await.is_err());
+        assert!(bad.ctx.store.drop_oldest(job.state.job_id).await.is_err());
         let stored = lab.replicas[0]
             .0
+            .jobs
             .stored_job(job.state.job_id)
             .await
             .unwrap();
@@ -168,7 +173,7 @@ mod tests {
         pause.step_wall(-HOUR_MS);
         assert_eq!(lab.off_h(), [0, 0, 0]);
         assert_eq!(status(bad, "/scheduler/v1/health").await, 200);
-        bad.change(job.state.job_id, rings).await.unwrap();
+        bad.jobs.change(job.state.job_id, rings).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
@@ -184,7 +189,7 @@ mod tests {
     async fn a_replica_gives_up_after_a_minute_and_not_if_its_clock_was_corrected() {
         let lab = Lab::of(&[0, 0, 0]).await;
         let (bad, pause) = &lab.replicas[2];
-        let gave_up = || bad.gave_up.is_cancelled();
+        let gave_up = || bad.upkeep.gave_up.is_cancelled();
         for (is_off, looks) in [(true, 59), (false, 1), (true, 60)] {
             if is_off {
                 pause.step_wall(HOUR_MS);
@@ -193,13 +198,13 @@ mod tests {
             }
             let mut since = None;
             for _ in 0..looks {
-                since = bad.look_whether_off(since).await;
+                since = bad.upkeep.look_whether_off(since).await;
                 tokio::time::advance(Duration::from_secs(1)).await;
             }
             assert_eq!(since.is_some(), is_off);
             assert!(!gave_up());
             if looks == 60 {
-                bad.look_whether_off(since).await;
+                bad.upkeep.look_whether_off(since).await;
             }
         }
         assert!(gave_up());
@@ -226,13 +231,14 @@ mod tests {
         let lab = Lab::of(&[0, HOUR_MS]).await;
         assert_eq!(lab.off_h(), [0, 0]);
         // Nobody knows who is right, and all see that they differ.
-        let differs = |at: usize| lab.replicas[at].0.clock.offset_ms().unwrap().abs() > 3_500_000;
+        let differs =
+            |at: usize| lab.replicas[at].0.ctx.clock.offset_ms().unwrap().abs() > 3_500_000;
         assert!(differs(0) && differs(1));
         for _ in 0..2 {
-            let good = &lab.replicas[0].0.clock;
+            let good = &lab.replicas[0].0.ctx.clock;
             lab.store.tells_time(good.wall_ms());
-            for (core, _) in &lab.replicas {
-                core.be_known().await.unwrap();
+            for (flows, _) in &lab.replicas {
+                flows.peers.be_known().await.unwrap();
             }
         }
         assert_eq!(lab.off_h(), [0, 1]);
@@ -244,16 +250,16 @@ mod tests {
             let mut lab = Lab::of(&[0, 0]).await;
             let new = lab.joins(by_ms).await;
             // The others have not heard of it yet.
-            assert!(new.may_be_off().await);
+            assert!(new.peers.may_be_off().await);
             lab.beats(3).await;
-            let refused = new.start_with_good_clock().await.unwrap_err();
+            let refused = new.upkeep.start_with_good_clock().await.unwrap_err();
             let text = refused.to_string();
             assert!(text.contains("apart; expected at most 5 s"), "{text}");
             assert!(text.contains("2026-11-21T"), "{text}");
             // Nothing of it is left.
             lab.replicas.truncate(2);
             lab.beats(1).await;
-            let runs = new.store.list_docs(DocKind::Replica).await;
+            let runs = new.ctx.store.list_docs(DocKind::Replica).await;
             assert_eq!(runs.unwrap().len(), 4, "two replicas and their numbers");
         }
     }
@@ -265,23 +271,23 @@ mod tests {
         lab.joins(HOUR_MS).await;
         lab.replicas.truncate(2);
         let again = lab.joins(HOUR_MS).await;
-        assert!(again.may_be_off().await);
+        assert!(again.peers.may_be_off().await);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_start_waits_for_nobody_whose_beat_is_fresh_and_not_for_the_dead() {
         let mut lab = Lab::of(&[0, 0]).await;
-        let began = lab.replicas[0].0.clock.now();
+        let began = lab.replicas[0].0.ctx.clock.now();
         let new = lab.joins(1_000).await;
-        new.start_with_good_clock().await.unwrap();
-        assert_eq!(lab.replicas[0].0.clock.now(), began);
+        new.upkeep.start_with_good_clock().await.unwrap();
+        assert_eq!(lab.replicas[0].0.ctx.clock.now(), began);
         // All are killed, and one comes back ten seconds later.
         lab.replicas.clear();
         tokio::time::advance(Duration::from_secs(10)).await;
         let new = lab.joins(0).await;
-        assert!(new.may_be_off().await);
+        assert!(new.peers.may_be_off().await);
         lab.beats(3).await;
-        assert!(!new.may_be_off().await);
-        new.start_with_good_clock().await.unwrap();
+        assert!(!new.peers.may_be_off().await);
+        new.upkeep.start_with_good_clock().await.unwrap();
     }
 }

@@ -30,7 +30,7 @@ use std::{sync::Arc, time::Duration};
 use fairlead_dispatch::Millis;
 use serde_json::json;
 
-use crate::core::Core;
+use crate::upkeep::UpkeepFlow;
 use fairlead_base::lab_clock::OFF_MS;
 
 /// How often the two clocks are compared, ms.
@@ -40,17 +40,17 @@ const STOPS_AFTER_MS: u64 = 60_000;
 /// A change of the wall clock between two looks beyond this is a step, ms. Less is what a time service may slew.
 const STEP_MS: u64 = 5_000;
 
-impl Core {
+impl UpkeepFlow {
     /// Looks for steps until the replica stops.
     pub(crate) async fn watch_clock(self: Arc<Self>) {
-        let mut ahead_ms = self.clock.ahead_ms();
+        let mut ahead_ms = self.ctx.clock.ahead_ms();
         let mut off_since = None;
         // It may have been set back while no replica was there.
-        if let Err(error) = self.follow_clock(false).await {
+        if let Err(error) = self.timers.follow_clock(false).await {
             tracing::warn!(%error, "timers cannot follow the clock and keep their old times");
         }
         let look = Duration::from_millis(LOOK_MS);
-        let pause = || self.tasks.until_draining(self.clock.sleep(look));
+        let pause = || self.ctx.tasks.until_draining(self.ctx.clock.sleep(look));
         while pause().await.is_some() {
             ahead_ms = self.look_at_clock(ahead_ms).await;
             off_since = self.look_whether_off(off_since).await;
@@ -59,7 +59,7 @@ impl Core {
 
     /// Compares the clocks with what they were. Answers what the wall clock is ahead now.
     pub(crate) async fn look_at_clock(self: &Arc<Self>, before_ms: i64) -> i64 {
-        let ahead_ms = self.clock.ahead_ms();
+        let ahead_ms = self.ctx.clock.ahead_ms();
         let by_ms = ahead_ms.saturating_sub(before_ms);
         if by_ms.unsigned_abs() > STEP_MS {
             self.clock_stepped(by_ms).await;
@@ -73,7 +73,7 @@ impl Core {
         self: &Arc<Self>,
         since: Option<Millis>,
     ) -> Option<Millis> {
-        let (off, now) = (self.clock.off_ms(), self.clock.now());
+        let (off, now) = (self.ctx.clock.off_ms(), self.ctx.clock.now());
         match (off, since) {
             (None, None) => return None,
             (None, Some(_)) => {
@@ -88,10 +88,11 @@ impl Core {
                     most_ms = OFF_MS,
                     "the clock of this machine is off from those of the other replicas: this replica does nothing until it agrees, and stops in a minute (hint: chronyc tracking, timedatectl)"
                 );
-                let name = &self.config.replica;
-                self.audit(name, "clock.off", name, json!({ "by_ms": by_ms }));
+                let name = &self.ctx.config.replica;
+                self.ctx
+                    .audit(name, "clock.off", name, json!({ "by_ms": by_ms }));
                 // Hosts that wait here go to another replica.
-                self.requests.waiters.hurry(|_| true);
+                self.jobs.waiters.hurry(|_| true);
             }
             (Some(by_ms), Some(since)) => {
                 if now.0.saturating_sub(since.0) >= STOPS_AFTER_MS && !self.gave_up.is_cancelled() {
@@ -111,25 +112,25 @@ impl Core {
             by_ms,
             "the wall clock of this machine stepped: timers follow it, time limits of running jobs do not"
         );
-        self.metrics.clock_stepped(by_ms);
+        self.ctx.metrics.clock_stepped(by_ms);
         let detail = json!({ "by_ms": by_ms });
-        self.audit(
-            &self.config.replica,
+        self.ctx.audit(
+            &self.ctx.config.replica,
             "clock.step",
-            &self.config.replica,
+            &self.ctx.config.replica,
             detail,
         );
         // A clock that is off is followed once it agrees with the others.
-        if self.clock.off_ms().is_none() {
+        if self.ctx.clock.off_ms().is_none() {
             self.follow_new_clock(by_ms < 0).await;
         }
     }
 
     /// Reads again what was to be looked at by the old clock. Timers follow a clock that was set back, or that may have been.
     async fn follow_new_clock(self: &Arc<Self>, is_back: bool) {
-        self.waiting.alarms.clear();
-        self.waiting.timers.clear();
-        if is_back && let Err(error) = self.follow_clock(true).await {
+        self.jobs.alarms.clear();
+        self.timers.known.clear();
+        if is_back && let Err(error) = self.timers.follow_clock(true).await {
             tracing::warn!(%error, "timers do not follow the clock yet and keep their old times");
         }
     }
@@ -141,9 +142,10 @@ mod tests {
     use fairlead_store::JobState;
 
     use super::*;
+    use crate::flows::Flows;
     use crate::{
         Clock, Config, Pause,
-        testing::{core_over, embedded, held, store_job},
+        testing::{embedded, flows_over, held, store_job},
     };
 
     const START_MS: u64 = 1_795_228_560_000;
@@ -154,18 +156,18 @@ mod tests {
     }
 
     /// A replica, what steps its clock, and a job that runs there since now for a minute at most.
-    async fn running(more: JobState) -> (tempfile::TempDir, Arc<Core>, Arc<Pause>, JobState) {
+    async fn running(more: JobState) -> (tempfile::TempDir, Arc<Flows>, Arc<Pause>, JobState) {
         let data = tempfile::tempdir().unwrap();
         let pause = Arc::new(Pause::default());
         let clock = Clock::simulated(START_MS, Arc::clone(&pause));
-        let core = core_over(
+        let flows = flows_over(
             embedded(&data),
             Config::embedded(data.path().to_owned()),
             clock,
         );
-        let job = store_job(&core, more).await;
-        core.observe(&job);
-        (data, core, pause, job.state)
+        let job = store_job(&flows, more).await;
+        flows.jobs.observe(&job);
+        (data, flows, pause, job.state)
     }
 
     fn runs() -> JobState {
@@ -178,22 +180,22 @@ mod tests {
         }
     }
 
-    async fn look(core: &Arc<Core>, job: &JobState) -> JobState {
-        core.look_after(job.job_id).await;
-        core.stored_job(job.job_id).await.unwrap().state
+    async fn look(flows: &Arc<Flows>, job: &JobState) -> JobState {
+        flows.hosts.look_after(job.job_id).await;
+        flows.jobs.stored_job(job.job_id).await.unwrap().state
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_clock_that_jumps_ends_no_running_job() {
         for by_ms in [24 * HOUR_MS, -24 * HOUR_MS] {
-            let (_data, core, pause, job) = running(runs()).await;
+            let (_data, flows, pause, job) = running(runs()).await;
             step(30_000).await;
             pause.step_wall(by_ms);
-            assert!(!look(&core, &job).await.stop_asked, "{by_ms}");
+            assert!(!look(&flows, &job).await.stop_asked, "{by_ms}");
             // Its own limit and the slack are over on the clock that counts.
             step(160_000).await;
-            core.jobs.live.renew(job.job_id, core.clock.now());
-            let over = look(&core, &job).await;
+            flows.jobs.live.renew(job.job_id, flows.ctx.clock.now());
+            let over = look(&flows, &job).await;
             assert_eq!(
                 (over.stop_asked, over.stop_health),
                 (true, Some(Health::TimeoutRunning)),
@@ -210,12 +212,12 @@ mod tests {
                 stop_ms: START_MS,
                 ..runs()
             };
-            let (_data, core, pause, job) = running(told).await;
+            let (_data, flows, pause, job) = running(told).await;
             pause.step_wall(by_ms);
-            assert_eq!(look(&core, &job).await.stage, Stage::Running, "{by_ms}");
+            assert_eq!(look(&flows, &job).await.stage, Stage::Running, "{by_ms}");
             step(121_000).await;
-            core.jobs.live.renew(job.job_id, core.clock.now());
-            assert_eq!(look(&core, &job).await.stage, Stage::Finish, "{by_ms}");
+            flows.jobs.live.renew(job.job_id, flows.ctx.clock.now());
+            assert_eq!(look(&flows, &job).await.stage, Stage::Finish, "{by_ms}");
         }
     }
 
@@ -226,11 +228,11 @@ mod tests {
             timeout_s: 3_600,
             ..runs()
         };
-        let (_data, core, pause, job) = running(by).await;
+        let (_data, flows, pause, job) = running(by).await;
         pause.step_wall(HOUR_MS);
-        assert!(!look(&core, &job).await.stop_asked);
+        assert!(!look(&flows, &job).await.stop_asked);
         step(41_000).await;
-        assert!(look(&core, &job).await.stop_asked);
+        assert!(look(&flows, &job).await.stop_asked);
     }
 
     #[tokio::test(start_paused = true)]
@@ -239,7 +241,7 @@ mod tests {
             deadline_ms: START_MS + 600_000,
             ..runs()
         };
-        let (_data, core, pause, job) = running(put_off).await;
+        let (_data, flows, pause, job) = running(put_off).await;
         step(100_000).await;
         pause.step_wall(HOUR_MS);
         let beat = fairlead_api::HeldJob {
@@ -247,23 +249,26 @@ mod tests {
             attempt: job.attempt,
             claim_token: job.claim_token.clone(),
         };
-        let renewed = core.renewed(&[beat]);
+        let renewed = flows.hosts.renewed(&[beat]);
         assert_eq!(renewed[0].left_s, 500);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_step_is_told_and_a_slew_is_not() {
-        let (_data, core, pause, _) = running(runs()).await;
+        let (_data, flows, pause, _) = running(runs()).await;
         let told = |times: u32| {
-            let text = core.metrics.text(None, true);
+            let text = flows.ctx.metrics.text(None, true);
             text.contains(&format!("fairlead_clock_steps_total {times}\n"))
         };
-        let before_ms = core.clock.ahead_ms();
+        let before_ms = flows.ctx.clock.ahead_ms();
         pause.step_wall(4_000);
-        let ahead_ms = core.look_at_clock(before_ms).await;
+        let ahead_ms = flows.upkeep.look_at_clock(before_ms).await;
         assert!(told(0));
         pause.step_wall(-HOUR_MS);
-        assert_eq!(core.look_at_clock(ahead_ms).await, ahead_ms - HOUR_MS);
+        assert_eq!(
+            flows.upkeep.look_at_clock(ahead_ms).await,
+            ahead_ms - HOUR_MS
+        );
         assert!(told(1));
     }
 }

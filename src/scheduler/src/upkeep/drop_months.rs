@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use fairlead_job::JobId;
 use serde_json::json;
 
-use crate::core::Core;
+use crate::upkeep::UpkeepFlow;
 use fairlead_base::storage::small_doc::DocError;
 
 /// How often a month is looked for.
@@ -26,14 +26,14 @@ fn oldest_kept(now_s: u64, keep_months: u32) -> Option<JobId> {
     JobId::first_of_month(&format!("{:02}{:02}", oldest / MONTHS, oldest % MONTHS + 1))
 }
 
-impl Core {
+impl UpkeepFlow {
     /// Drops old months until the replica stops.
     pub(crate) async fn drop_old_months(self: Arc<Self>) {
         loop {
             if let Err(error) = self.drop_an_old_month().await {
                 tracing::error!(%error, "old jobs could not be deleted");
             }
-            let pause = self.tasks.until_draining(self.clock.rest(EVERY));
+            let pause = self.ctx.tasks.until_draining(self.ctx.clock.rest(EVERY));
             if pause.await.is_none() {
                 return;
             }
@@ -41,12 +41,12 @@ impl Core {
     }
 
     async fn drop_an_old_month(&self) -> Result<(), DocError> {
-        let keep_months = self.keep_months().await?;
+        let keep_months = self.people.keep_months().await?;
         if keep_months == 0 {
             return Ok(());
         }
-        let lacks = self.store.lacks_to_drop().await?;
-        self.may_drop(lacks.clone());
+        let lacks = self.ctx.store.lacks_to_drop().await?;
+        self.people.may_drop(lacks.clone());
         if let Some(lacks) = lacks {
             tracing::error!(
                 keep_months,
@@ -55,14 +55,15 @@ impl Core {
             );
             return Ok(());
         }
-        let Some(oldest) = oldest_kept(self.clock.wall_s(), keep_months) else {
+        let Some(oldest) = oldest_kept(self.ctx.clock.wall_s(), keep_months) else {
             return Ok(());
         };
-        for old in self.store.drop_oldest(oldest).await? {
+        for old in self.ctx.store.drop_oldest(oldest).await? {
             let (month, unfinished) = (&old.month, old.unfinished);
             if unfinished == 0 {
                 let detail = json!({ "keep_months": keep_months });
-                self.audit(&self.config.replica, "store.drop_month", month, detail);
+                self.ctx
+                    .audit(&self.ctx.config.replica, "store.drop_month", month, detail);
             } else {
                 tracing::warn!(
                     month,
@@ -71,7 +72,7 @@ impl Core {
                 );
             }
         }
-        match self.remove_files_of_dropped(oldest).await {
+        match self.files.remove_files_of_dropped(oldest).await {
             Ok(0) => {}
             Ok(jobs) => tracing::info!(jobs, "results and logs of dropped jobs were removed"),
             Err(error) => {
@@ -93,7 +94,7 @@ mod tests {
     use crate::{
         Clock, Config, FilesIn,
         files::read::Wanted,
-        testing::{core_over, embedded, state, store_job},
+        testing::{embedded, flows_over, state, store_job},
     };
     use fairlead_base::errors::Refusal;
     use fairlead_lifecycle::{after_report::Speaker, attempt::ended};
@@ -118,8 +119,8 @@ mod tests {
                 files_in,
                 ..Config::embedded(data.path().to_owned())
             };
-            let core = core_over(embedded(&data), config, Clock::system());
-            let now = JobId::first_of(core.clock.wall_s()).behind(1);
+            let flows = flows_over(embedded(&data), config, Clock::system());
+            let now = JobId::first_of(flows.ctx.clock.wall_s()).behind(1);
             let mut paths = Vec::new();
             for (id, stage) in [
                 (JobId::first_of_month("2402").unwrap(), Stage::Finish),
@@ -132,32 +133,39 @@ mod tests {
                     result_root: format!("/result/s/2024-02-01/dc/{id}"),
                     ..state(1)
                 };
-                let stored = store_job(&core, state.clone()).await;
+                let stored = store_job(&flows, state.clone()).await;
                 let speaker = Speaker::Present;
-                let path =
-                    core.upload_target(&state, speaker, &format!("s/2024-02-01/dc/{id}/a/x"));
+                let path = flows.files.upload_target(
+                    &state,
+                    speaker,
+                    &format!("s/2024-02-01/dc/{id}/a/x"),
+                );
                 let body = stream::iter([Ok::<_, Refusal>(Bytes::from_static(b"12345"))]);
-                let size = core
+                let size = flows
+                    .files
                     .store_upload((id, speaker), &path.clone().unwrap(), body)
                     .await;
                 assert_eq!(size.unwrap(), 5);
-                core.append_log(id, 1, 0, Bytes::from_static(b"log"))
+                flows
+                    .files
+                    .append_log(id, 1, 0, Bytes::from_static(b"log"))
                     .await
                     .unwrap();
                 if stage.is_terminal() {
                     let end =
                         |state: &JobState| Ok(Some(ended(state, stage, Health::Success, 5, "")));
-                    core.change(stored.state.job_id, end).await.unwrap();
+                    flows.jobs.change(stored.state.job_id, end).await.unwrap();
                 }
                 paths.push((id, path.unwrap()));
             }
-            core.drop_an_old_month().await.unwrap();
+            flows.upkeep.drop_an_old_month().await.unwrap();
             for (n, (id, path)) in paths.iter().enumerate() {
-                let found = core
+                let found = flows
+                    .files
                     .open_result(path.to_str().unwrap(), Wanted::default())
                     .await;
                 assert_eq!(found.is_ok(), n > 0, "{files_in:?} {id}: {found:?}");
-                let log = core.read_log(*id, 1, 1, 9).await.unwrap();
+                let log = flows.files.read_log(*id, 1, 1, 9).await.unwrap();
                 assert_eq!(log, if n > 0 { "og" } else { "" }, "{files_in:?} {id}");
             }
         }
@@ -170,7 +178,7 @@ mod tests {
             keep_months: 1,
             ..Config::embedded(data.path().to_owned())
         };
-        let core = core_over(embedded(&data), config, Clock::system());
+        let flows = flows_over(embedded(&data), config, Clock::system());
         let of = |month: &str, stage| {
             let job_id = JobId::first_of_month(month).unwrap();
             JobState {
@@ -185,21 +193,21 @@ mod tests {
             ("2402", Stage::Finish),
             ("2403", Stage::Finish),
         ] {
-            ids.push(store_job(&core, of(month, stage)).await.state.job_id);
+            ids.push(store_job(&flows, of(month, stage)).await.state.job_id);
         }
         let keep = async |keep_months| {
             let change = fairlead_api::RetentionChange { keep_months };
-            core.set_retention(&change).await.unwrap().in_force
+            flows.people.set_retention(&change).await.unwrap().in_force
         };
         // What an admin set wins over the flag of the replica.
         assert_eq!(keep(Some(0)).await, 0);
-        core.drop_an_old_month().await.unwrap();
-        let found = core.store.get(&ids).await.unwrap();
+        flows.upkeep.drop_an_old_month().await.unwrap();
+        let found = flows.ctx.store.get(&ids).await.unwrap();
         assert!(found.iter().all(Option::is_some));
         assert_eq!(keep(None).await, 1);
         for left in [vec![0, 2], vec![0], vec![0]] {
-            core.drop_an_old_month().await.unwrap();
-            let found = core.store.get(&ids).await.unwrap();
+            flows.upkeep.drop_an_old_month().await.unwrap();
+            let found = flows.ctx.store.get(&ids).await.unwrap();
             let there: Vec<usize> = (0..3).filter(|n| found[*n].is_some()).collect();
             assert_eq!(there, left);
         }

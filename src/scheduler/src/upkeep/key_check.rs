@@ -56,12 +56,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::testing::{core, state, store_job};
+    use crate::testing::{flows, state, store_job};
 
     #[tokio::test]
     async fn a_key_is_looked_at_and_never_made() {
-        let (_data, core) = core().await;
-        let store = core.store.as_ref();
+        let (_data, flows) = flows().await;
+        let store = flows.ctx.store.as_ref();
         let put = async |expect: Expect, body: Option<Value>| {
             let write = DocWrite {
                 id: "sealing-key".to_owned(),
@@ -72,7 +72,7 @@ mod tests {
         };
         put(Expect::Any, None).await;
         assert_eq!(key_state(store).await.unwrap(), KeyState::None);
-        store_job(&core, state(7)).await;
+        store_job(&flows, state(7)).await;
         assert_eq!(key_state(store).await.unwrap(), KeyState::Lost { jobs: 1 });
         put(Expect::Any, Some(json!({"key": "zz"}))).await;
         assert_eq!(key_state(store).await.unwrap(), KeyState::Unreadable);

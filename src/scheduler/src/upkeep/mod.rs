@@ -7,5 +7,40 @@ pub(crate) mod hints;
 pub(crate) mod key_check;
 pub(crate) mod keys;
 pub(crate) mod restore;
-pub(crate) mod rounds;
 mod sealed;
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::ctx::Ctx;
+use crate::dispatching::DispatchFlow;
+use crate::files::FileFlow;
+use crate::hosts::HostFlow;
+use crate::jobs::JobFlow;
+use crate::peers::PeerFlow;
+use crate::people::PeopleFlow;
+use crate::placement::PlacementFlow;
+use crate::samples::SampleFlow;
+use crate::submission::SubmissionFlow;
+use crate::timers::TimerFlow;
+use crate::waiting::WaitingFlow;
+
+/// The start of a replica, hints that come in, old months, clocks and keys.
+#[derive(Debug)]
+pub(crate) struct UpkeepFlow {
+    pub(crate) ctx: Arc<Ctx>,
+    pub(crate) people: Arc<PeopleFlow>,
+    pub(crate) placement: Arc<PlacementFlow>,
+    pub(crate) jobs: Arc<JobFlow>,
+    pub(crate) peers: Arc<PeerFlow>,
+    pub(crate) files: Arc<FileFlow>,
+    pub(crate) waiting: Arc<WaitingFlow>,
+    pub(crate) submission: Arc<SubmissionFlow>,
+    pub(crate) samples: Arc<SampleFlow>,
+    pub(crate) dispatching: Arc<DispatchFlow>,
+    pub(crate) hosts: Arc<HostFlow>,
+    pub(crate) timers: Arc<TimerFlow>,
+    /// Cancelled when the clock was off for too long: whoever runs this replica stops it.
+    pub(crate) gave_up: CancellationToken,
+}

@@ -6,7 +6,7 @@ use fairlead_dispatch::Event;
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{Search, SearchOrder, StoreError, StoredJob};
 
-use crate::{core::Core, jobs::time_limits::stage_began_ms};
+use crate::{jobs::time_limits::stage_began_ms, upkeep::UpkeepFlow};
 use fairlead_base::storage::small_doc::DocError;
 use fairlead_known::live_jobs::Sight;
 use fairlead_lifecycle::{engine_facts::running, parent::is_released, stages::HELD};
@@ -14,28 +14,30 @@ use fairlead_lifecycle::{engine_facts::running, parent::is_released, stages::HEL
 /// Page of the searches at start.
 const PAGE: u32 = 1_000;
 
-impl Core {
+impl UpkeepFlow {
     /// Restores what the store knows: queues, accounts, hosts, held jobs, jobs that wait for others. The
     /// waiting ones come by the first count. Leases start anew: a restart requeues nobody.
     pub(crate) async fn restore(&self) -> Result<(), StoreError> {
-        self.store.refresh().await?;
+        self.ctx.store.refresh().await?;
         // Before anything is read, so that nothing falls in between.
-        self.jobs.feed.begin(&self.store.change_mark().await?);
-        self.reload_queues().await?;
+        self.jobs.feed.begin(&self.ctx.store.change_mark().await?);
+        self.people.reload_queues().await?;
         // Of rules that cannot be read the log tells; jobs come in all the same.
-        if let Err(DocError::Store(error)) = self.people.rules.reload(&self.docs).await {
+        if let Err(DocError::Store(error)) = self.people.rules.reload(&self.ctx.docs).await {
             return Err(error);
         }
-        self.people.accounts.reload(&self.docs).await?;
-        self.load_hosts().await?;
-        self.reload_closures().await?;
-        self.reload_reservations().await?;
+        self.people.accounts.reload(&self.ctx.docs).await?;
+        self.placement.load_hosts().await?;
+        self.hosts.reload_closures().await?;
+        self.hosts.reload_reservations().await?;
         for job in self.search_all(held_jobs()).await? {
-            self.engine.tell(Event::JobHeld(Box::new(running(&job))));
-            let stage_since = self.on_own_clock(stage_began_ms(&job.state));
+            self.ctx
+                .engine
+                .tell(Event::JobHeld(Box::new(running(&job))));
+            let stage_since = self.jobs.on_own_clock(stage_began_ms(&job.state));
             let sight = Sight {
                 stage_since,
-                ..self.sight()
+                ..self.jobs.sight()
             };
             self.jobs.live.put(job, sight);
         }
@@ -45,18 +47,18 @@ impl Core {
             ..Search::default()
         };
         for job in self.search_all(unready).await? {
-            self.waiting.dependants.add(&job.state);
-            self.waiting.sequences.seen(&job.state);
-            self.note_shards(&job.state);
+            self.waiting.known.dependants.add(&job.state);
+            self.waiting.known.sequences.seen(&job.state);
+            self.jobs.note_shards(&job.state);
             if is_released(&job.state) {
                 // How far its shards are is not known yet.
-                let now = self.clock.now();
-                self.waiting.parents.look_at(job.state.job_id, now);
+                let now = self.ctx.clock.now();
+                self.jobs.parents.look_at(job.state.job_id, now);
             }
         }
-        self.sum_up_hours().await?;
-        self.read_run_times().await?;
-        self.count().await?;
+        self.submission.sum_up_hours().await?;
+        self.samples.read_run_times().await?;
+        self.dispatching.count().await?;
         tracing::info!(
             held = self.jobs.live.count(),
             "restored the jobs that testboxes hold"
@@ -69,7 +71,7 @@ impl Core {
         search.limit = PAGE;
         let mut found = Vec::new();
         loop {
-            let page = self.store.search(&search).await?;
+            let page = self.ctx.store.search(&search).await?;
             search.after = page.jobs.last().map(|job| job.state.job_id);
             found.extend(page.jobs);
             if !page.more || search.after.is_none() {
@@ -84,13 +86,16 @@ impl Core {
         let before: BTreeSet<JobId> = self.jobs.live.ids();
         let held = self.search_all(held_jobs()).await?;
         for job in &held {
-            self.observe(job);
+            self.jobs.observe(job);
         }
         let found: BTreeSet<JobId> = held.iter().map(|job| job.state.job_id).collect();
         let missing: Vec<JobId> = before.difference(&found).copied().collect();
         if !missing.is_empty() {
-            let stored = self.store.get(&missing).await?;
-            stored.iter().flatten().for_each(|job| self.observe(job));
+            let stored = self.ctx.store.get(&missing).await?;
+            stored
+                .iter()
+                .flatten()
+                .for_each(|job| self.jobs.observe(job));
         }
         Ok(())
     }

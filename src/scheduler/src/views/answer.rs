@@ -4,7 +4,7 @@ use fairlead_api::{CaseTotals, JobAnswer, ShardAnswer, ShardCounts};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{CaseCounts, JobState, StoredJob};
 
-use crate::core::Core;
+use crate::views::ViewFlow;
 use fairlead_base::errors::Refusal;
 use fairlead_lifecycle::{
     fields::happened,
@@ -12,8 +12,8 @@ use fairlead_lifecycle::{
 };
 
 /// The answer of a job, from the store in real time.
-pub(crate) async fn answer_of(core: &Core, id: JobId) -> Result<JobAnswer, Refusal> {
-    let state = core.shown_job(id).await?.state;
+pub(crate) async fn answer_of(flow: &ViewFlow, id: JobId) -> Result<JobAnswer, Refusal> {
+    let state = flow.jobs.shown_job(id).await?.state;
     let mut answer = whole(&state);
     let Some(sharding) = &state.shards else {
         return Ok(answer);
@@ -21,7 +21,7 @@ pub(crate) async fn answer_of(core: &Core, id: JobId) -> Result<JobAnswer, Refus
     let shards = if sharding.released_ms == 0 || sharding.is_unplanned() {
         vec![None; usize::from(sharding.count)]
     } else {
-        let (parent, shards) = core.read_shards(id, sharding.count).await?;
+        let (parent, shards) = flow.jobs.read_shards(id, sharding.count).await?;
         answer = whole(&parent.state);
         shards
     };

@@ -9,7 +9,7 @@ use fairlead_job::{JobId, Stage, units::counted};
 use fairlead_store::{ClusterPlace, JobState, StoredJob};
 
 use crate::{
-    core::Core,
+    views::ViewFlow,
     views::{
         explain_before::before,
         explain_costs,
@@ -30,13 +30,13 @@ use fairlead_lifecycle::{engine_facts::facts, hold::why_held, wait_on::waits_for
 const EXPLAINED_MAX: usize = 4;
 
 /// Why a job waits, or where it is.
-pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, Refusal> {
-    let job = core.job(id).await?;
+pub(crate) async fn explain_job(flow: &ViewFlow, id: JobId) -> Result<Explanation, Refusal> {
+    let job = flow.jobs.job(id).await?;
     let state = &job.state;
-    let timer = timer_of(core, id).await;
-    let peers = Box::pin(why_no_peers(core, state)).await;
+    let timer = timer_of(flow, id).await;
+    let peers = Box::pin(why_no_peers(flow, state)).await;
     if state.stage != Stage::Submit {
-        let compared = compared(core, state).await.unwrap_or_default();
+        let compared = compared(flow, state).await.unwrap_or_default();
         let says = compared.iter().map(|compared| compared.words.clone());
         return Ok(Explanation {
             reasons: says.chain(peers).chain(timer).collect(),
@@ -44,24 +44,26 @@ pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, R
             ..plain(state, where_it_is(state))
         });
     }
-    let mut explanation = if let Some(seen) = shards_of(core, state).await {
+    let mut explanation = if let Some(seen) = shards_of(flow, state).await {
         let first = match &seen.first_waiting {
-            Some(first) => Some(Box::pin(why_it_waits(core, first)).await?),
+            Some(first) => Some(Box::pin(why_it_waits(flow, first)).await?),
             None => None,
         };
         Explanation {
             reasons: seen.reasons(first),
-            ..plain(&core.as_shown(state.clone()), seen.summary())
+            ..plain(&flow.jobs.as_shown(state.clone()), seen.summary())
         }
     } else if state.ready {
-        why_ready(core, &job).await?
+        why_ready(flow, &job).await?
     } else {
-        not_ready(state, core.why_no_turn(state).await)
+        not_ready(state, flow.waiting.why_no_turn(state).await)
     };
     if state.ready {
-        explanation.reasons.extend(core.pools_say(state).await);
+        explanation
+            .reasons
+            .extend(flow.scaling.pools_say(state).await);
     }
-    if let Some(circle) = core.circle_words(state).await {
+    if let Some(circle) = flow.waiting.circle_words(state).await {
         explanation.reasons.insert(0, circle);
     }
     explanation.reasons.extend(peers);
@@ -72,25 +74,25 @@ pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, R
 }
 
 /// In one sentence why a job waits.
-pub(crate) async fn why_it_waits(core: &Core, job: &StoredJob) -> Result<String, Refusal> {
+pub(crate) async fn why_it_waits(flow: &ViewFlow, job: &StoredJob) -> Result<String, Refusal> {
     if job.state.ready {
-        let asked = ask_engine(core, job, Costs::Unwanted).await?;
-        return Ok(summary(core, &job.state, &asked.explained));
+        let asked = ask_engine(flow, job, Costs::Unwanted).await?;
+        return Ok(summary(flow, &job.state, &asked.explained));
     }
-    let no_turn = core.why_no_turn(&job.state).await;
+    let no_turn = flow.waiting.why_no_turn(&job.state).await;
     Ok(not_ready(&job.state, no_turn).summary)
 }
 
 /// Which timer made it, and for when. Without an answer of the store: nothing.
-async fn timer_of(core: &Core, id: JobId) -> Option<String> {
-    let body = core.store.get_bodies(&[id]).await.ok()?.pop()??;
+async fn timer_of(flow: &ViewFlow, id: JobId) -> Option<String> {
+    let body = flow.ctx.store.get_bodies(&[id]).await.ok()?.pop()??;
     let text = |field: &str| body.get(field).and_then(serde_json::Value::as_str);
     let (timer, due) = (text("timer")?, text("timer_due")?);
     Some(format!("it is the run of timer '{timer}' for {due}"))
 }
 
 /// What a job's explanation says of its peers: which of them are missing, and why.
-async fn why_no_peers(core: &Core, state: &JobState) -> Vec<String> {
+async fn why_no_peers(flow: &ViewFlow, state: &JobState) -> Vec<String> {
     let Some((_, jobs)) = of(state) else {
         return Vec::new();
     };
@@ -99,7 +101,7 @@ async fn why_no_peers(core: &Core, state: &JobState) -> Vec<String> {
     if through || state.stage.is_terminal() {
         return Vec::new();
     }
-    let Ok(found) = core.store.get(&jobs).await else {
+    let Ok(found) = flow.ctx.store.get(&jobs).await else {
         return Vec::new();
     };
     let mut words = Vec::new();
@@ -110,13 +112,13 @@ async fn why_no_peers(core: &Core, state: &JobState) -> Vec<String> {
         let is_detailed = words.len() < EXPLAINED_MAX;
         words.push(match job {
             None => format!("its peer {id} is not there yet"),
-            Some(job) => where_peer_is(core, &job, is_detailed).await,
+            Some(job) => where_peer_is(flow, &job, is_detailed).await,
         });
     }
     words
 }
 
-async fn where_peer_is(core: &Core, job: &StoredJob, is_detailed: bool) -> String {
+async fn where_peer_is(flow: &ViewFlow, job: &StoredJob, is_detailed: bool) -> String {
     let peer = &job.state;
     let roles = peer.cluster.as_ref().map_or("", |place| &place.roles);
     let named = format!("its peer {} ({roles})", peer.job_id);
@@ -124,7 +126,7 @@ async fn where_peer_is(core: &Core, job: &StoredJob, is_detailed: bool) -> Strin
         return format!("{named} is in stage {} on host {}", peer.stage, peer.host);
     }
     let why = if is_detailed {
-        why_it_waits(core, job).await.ok()
+        why_it_waits(flow, job).await.ok()
     } else {
         None
     };
@@ -195,17 +197,17 @@ pub(super) enum Costs {
 
 /// Asks the engine of a job that waits, or that is not even submitted.
 pub(super) async fn ask_engine(
-    core: &Core,
+    flow: &ViewFlow,
     job: &StoredJob,
     costs: Costs,
 ) -> Result<Asked, Refusal> {
     let facts = facts(job);
     let without = match costs {
-        Costs::Wanted => core.without_each(&job.state, &facts),
+        Costs::Wanted => flow.without_each(&job.state, &facts),
         Costs::Unwanted => Vec::new(),
     };
     let others: Vec<JobFacts> = without.iter().map(|one| one.facts.clone()).collect();
-    let answer = core.engine.ask(move |engine, now| {
+    let answer = flow.ctx.engine.ask(move |engine, now| {
         let explained = engine
             .explain_job(now, JobKey(facts.key.0))
             .unwrap_or_else(|| engine.explain_facts(now, &facts));
@@ -248,15 +250,15 @@ fn where_it_is(state: &JobState) -> String {
 }
 
 /// Why a job waits that is ready, what stands before it, and what its constraints cost.
-async fn why_ready(core: &Core, job: &StoredJob) -> Result<Explanation, Refusal> {
-    let (state, asked) = (&job.state, ask_engine(core, job, Costs::Wanted).await?);
+async fn why_ready(flow: &ViewFlow, job: &StoredJob) -> Result<Explanation, Refusal> {
+    let (state, asked) = (&job.state, ask_engine(flow, job, Costs::Wanted).await?);
     let is_waiting = asked.is_waiting();
     let before = if is_waiting {
-        Some(before(core, state, &asked.explained.ahead).await)
+        Some(before(flow, state, &asked.explained.ahead).await)
     } else {
         None
     };
-    let mut explanation = render(core, state, &asked.explained, before.as_ref());
+    let mut explanation = render(flow, state, &asked.explained, before.as_ref());
     let Asked { explained, costs } = asked;
     let costs = if is_waiting { costs } else { Vec::new() };
     let is_hopeless = is_waiting && explained.hosts_able == 0 && explained.hosts_known > 0;
@@ -272,15 +274,15 @@ async fn why_ready(core: &Core, job: &StoredJob) -> Result<Explanation, Refusal>
 }
 
 fn render(
-    core: &Core,
+    flow: &ViewFlow,
     state: &JobState,
     explained: &JobExplanation,
     before: Option<&Before>,
 ) -> Explanation {
     let reasons = explained.reasons.iter();
-    let mut reasons: Vec<String> = reasons.map(|reason| words_here(core, reason)).collect();
+    let mut reasons: Vec<String> = reasons.map(|reason| words_here(flow, reason)).collect();
     reasons.extend(explained.behind.iter().map(|passed| {
-        let why = words_here(core, passed);
+        let why = words_here(flow, passed);
         format!("others of its class go first: {why}")
     }));
     if !state.reason.is_empty() {
@@ -294,10 +296,10 @@ fn render(
     }
     let hosts = explained.hosts.iter();
     Explanation {
-        hosts: hosts.map(|host| verdict(core, state, host)).collect(),
+        hosts: hosts.map(|host| verdict(flow, state, host)).collect(),
         hosts_more: explained.hosts_more,
         reasons,
-        ..plain(state, summary(core, state, explained))
+        ..plain(state, summary(flow, state, explained))
     }
 }
 
@@ -326,17 +328,17 @@ fn standing(state: &JobState, standing: &QueueStanding) -> Vec<String> {
     lines
 }
 
-fn verdict(core: &Core, state: &JobState, host: &EngineVerdict) -> HostVerdict {
+fn verdict(flow: &ViewFlow, state: &JobState, host: &EngineVerdict) -> HostVerdict {
     let hostname = host.host.clone();
     // A closed host offers nothing: the engine may not know it.
-    let closed = core.lab.cordons.of(&hostname);
+    let closed = flow.lab.cordons.of(&hostname);
     let keeps_off = closed.filter(|closure| !closure.serves(&state.account));
-    let closed = keeps_off.filter(|_| core.could_run(state, &hostname));
+    let closed = keeps_off.filter(|_| flow.placement.could_run(state, &hostname));
     let (could, lacks) = if let Some(closure) = closed {
         (true, vec![closure.words()])
     } else {
         let lacks = host.reasons.iter();
-        let lacks = lacks.map(|reason| words_of_host(core, &hostname, reason));
+        let lacks = lacks.map(|reason| words_of_host(flow, &hostname, reason));
         (host.able, lacks.collect())
     };
     HostVerdict {
@@ -346,7 +348,7 @@ fn verdict(core: &Core, state: &JobState, host: &EngineVerdict) -> HostVerdict {
     }
 }
 
-pub(super) fn summary(core: &Core, state: &JobState, explained: &JobExplanation) -> String {
+pub(super) fn summary(flow: &ViewFlow, state: &JobState, explained: &JobExplanation) -> String {
     match &explained.state {
         EngineState::InFlight { host, .. } => {
             return format!("it is being assigned to host {host}");
@@ -355,7 +357,7 @@ pub(super) fn summary(core: &Core, state: &JobState, explained: &JobExplanation)
         EngineState::NotCached | EngineState::Waiting => {}
     }
     if let Some(reason) = explained.reasons.first() {
-        return format!("it waits: {}", words_here(core, reason));
+        return format!("it waits: {}", words_here(flow, reason));
     }
     if explained.hosts_able == 0 {
         return match explained.hosts_known {
@@ -410,18 +412,18 @@ pub(super) fn seen(last_seen: Millis) -> String {
 }
 
 /// The same as [`words`], with all that is known of a host that is kept for some.
-fn words_of_host(core: &Core, host: &str, reason: &Reason) -> String {
+fn words_of_host(flow: &ViewFlow, host: &str, reason: &Reason) -> String {
     let reserved = match reason {
-        Reason::KeptFor { .. } => core.reserved(host),
+        Reason::KeptFor { .. } => flow.placement.reserved(host),
         _ => None,
     };
     reserved.map_or_else(|| words(reason), |reservation| reservation.words())
 }
 
 /// The same as [`words`], with the numbers of a limit that only the replica knows.
-fn words_here(core: &Core, reason: &Reason) -> String {
+fn words_here(flow: &ViewFlow, reason: &Reason) -> String {
     match reason {
-        Reason::Spent { of } => core.words_of_spent(of),
+        Reason::Spent { of } => flow.submission.words_of_spent(of),
         other => words(other),
     }
 }
@@ -470,7 +472,9 @@ pub(super) fn words(reason: &Reason) -> String {
         } => words_of_load(*memory_used_percent),
         Reason::AllLoaded { until } => words_of_all_loaded(*until),
         Reason::ReservedFor(job) => format!("it is reserved for job {}", JobId::new(job.0)),
-        Reason::RunningLimit { of, held, limit } => Core::words_of_running(of, *held, *limit),
+        Reason::RunningLimit { of, held, limit } => {
+            crate::submission::SubmissionFlow::words_of_running(of, *held, *limit)
+        }
         Reason::Spent { of } => match of {
             Limited::Account(name) => format!("account '{name}' has used up its testbox hours"),
             Limited::Queue(name) => format!("queue '{name}' has used up its testbox hours"),

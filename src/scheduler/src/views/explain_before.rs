@@ -5,16 +5,16 @@ use fairlead_dispatch::Ahead;
 use fairlead_job::{Stage, units::counted};
 use fairlead_store::{JobState, Search, StoreError};
 
-use crate::core::Core;
+use crate::views::ViewFlow;
 
 /// What stands before a job. Jobs of its own account are counted in the store if not all of them are in memory: that is
 /// the only search.
-pub(super) async fn before(core: &Core, state: &JobState, ahead: &Ahead) -> Before {
+pub(super) async fn before(flow: &ViewFlow, state: &JobState, ahead: &Ahead) -> Before {
     let is_known = ahead.is_exact && !ahead.in_account.more;
     let in_store = if is_known {
         None
     } else {
-        before_in_account(core, state).await.ok()
+        before_in_account(flow, state).await.ok()
     };
     let before = Before {
         higher_queues: ahead.higher_classes,
@@ -34,7 +34,7 @@ pub(super) async fn before(core: &Core, state: &JobState, ahead: &Ahead) -> Befo
 }
 
 /// Waiting jobs of its account in its queue that come first, as the store counts them.
-async fn before_in_account(core: &Core, state: &JobState) -> Result<u64, StoreError> {
+async fn before_in_account(flow: &ViewFlow, state: &JobState) -> Result<u64, StoreError> {
     let search = Search {
         stages: vec![Stage::Submit],
         ready: Some(true),
@@ -44,7 +44,7 @@ async fn before_in_account(core: &Core, state: &JobState) -> Result<u64, StoreEr
         limit: 0,
         ..Search::default()
     };
-    Ok(core.store.search(&search).await?.total)
+    Ok(flow.ctx.store.search(&search).await?.total)
 }
 
 fn words(before: &Before) -> String {
@@ -90,16 +90,16 @@ mod tests {
     use fairlead_dispatch::Count;
 
     use super::*;
-    use crate::testing::{core, state, store_job};
+    use crate::testing::{flows, state, store_job};
 
     #[tokio::test]
     async fn what_is_before_a_job_is_one_sentence() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let exact = Ahead {
             is_exact: true,
             ..Ahead::default()
         };
-        let words = async |ahead: Ahead| before(&core, &state(1), &ahead).await.words;
+        let words = async |ahead: Ahead| before(&flows.views, &state(1), &ahead).await.words;
         assert_eq!(
             words(exact).await,
             "no waiting job stands before it in any queue"
@@ -134,21 +134,21 @@ mod tests {
 
     #[tokio::test]
     async fn jobs_that_are_not_in_memory_are_counted_in_the_store() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         for (id, priority) in [(1, 0), (2, 5), (3, 0), (4, 0), (5, -1)] {
             let job = JobState {
                 priority,
                 ..state(id)
             };
-            store_job(&core, job).await;
+            store_job(&flows, job).await;
         }
         let others = JobState {
             account: "bob".to_owned(),
             ..state(6)
         };
-        store_job(&core, others).await;
-        core.store.refresh().await.unwrap();
-        let seen = before(&core, &state(4), &Ahead::default()).await;
+        store_job(&flows, others).await;
+        flows.ctx.store.refresh().await.unwrap();
+        let seen = before(&flows.views, &state(4), &Ahead::default()).await;
         assert_eq!((seen.own_jobs, seen.exact), (3, false));
         assert!(seen.words.contains("about 3 jobs of its own"), "{seen:?}");
     }

@@ -7,7 +7,7 @@ use fairlead_dispatch::{COMPARED_MAX, JobFacts, More};
 use fairlead_job::{TboxType, units::counted};
 use fairlead_store::JobState;
 
-use crate::core::Core;
+use crate::views::ViewFlow;
 
 /// Most constraints that an explanation names.
 const COSTS_MAX: usize = 8;
@@ -36,7 +36,7 @@ enum Says {
     Cpus,
 }
 
-impl Core {
+impl ViewFlow {
     /// The job without each of its constraints, at most [`COMPARED_MAX`].
     pub(super) fn without_each(&self, state: &JobState, facts: &JobFacts) -> Vec<Without> {
         let mut archs = BTreeSet::new();
@@ -213,7 +213,7 @@ mod tests {
     use fairlead_store::{StoredJob, Version};
 
     use super::*;
-    use crate::testing::{core, state};
+    use crate::testing::{flows, state};
     use fairlead_known::hosts::Host;
     use fairlead_lifecycle::engine_facts::facts;
 
@@ -230,13 +230,18 @@ mod tests {
 
     #[tokio::test]
     async fn each_constraint_is_given_up_alone() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         for (name, arch) in [("a", "x86_64"), ("b", "aarch64")] {
             let host = Host {
                 arch: arch.to_owned(),
                 ..Host::default()
             };
-            core.lab.hosts.update(name, |known| *known = host).unwrap();
+            flows
+                .hosts
+                .lab
+                .hosts
+                .update(name, |known| *known = host)
+                .unwrap();
         }
         let job = JobState {
             arch: "x86_64".to_owned(),
@@ -247,7 +252,7 @@ mod tests {
             not_on: names(&["bad"]),
             ..state(1)
         };
-        let all = core.without_each(&job, &facts_of(&job));
+        let all = flows.views.without_each(&job, &facts_of(&job));
         let constraints: Vec<&str> = all.iter().map(|one| one.constraint.as_str()).collect();
         assert_eq!(
             constraints,

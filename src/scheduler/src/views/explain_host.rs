@@ -4,7 +4,7 @@ use fairlead_api::{Compared, RunCount};
 use fairlead_job::{Health, Stage, units::counted};
 use fairlead_store::{Group, GroupBy, JobState, Parts, Search, StoreError};
 
-use crate::core::Core;
+use crate::views::ViewFlow;
 
 /// Jobs that were submitted within so many days are compared.
 const DAYS: u32 = 7;
@@ -13,7 +13,7 @@ const DAY_MS: u64 = 86_400_000;
 
 /// Compares a job that failed on a host with others: two counts by the store. None: it did not fail, or ran nowhere.
 pub(super) async fn compared(
-    core: &Core,
+    flow: &ViewFlow,
     state: &JobState,
 ) -> Result<Option<Compared>, StoreError> {
     let ran = state.stage.is_terminal() && !state.host.is_empty() && state.shards.is_none();
@@ -29,7 +29,8 @@ pub(super) async fn compared(
             .collect(),
         healths: Health::ALL.iter().filter(says_something).copied().collect(),
         since_ms: Some(
-            core.clock
+            flow.ctx
+                .clock
                 .wall_ms()
                 .saturating_sub(u64::from(DAYS) * DAY_MS),
         ),
@@ -44,8 +45,8 @@ pub(super) async fn compared(
         hosts: vec![state.host.clone()],
         ..ended
     };
-    let by_host = core.store.groups(&of_suite, GroupBy::Host).await?;
-    let by_suite = core.store.groups(&of_host, GroupBy::Suite).await?;
+    let by_host = flow.ctx.store.groups(&of_suite, GroupBy::Host).await?;
+    let by_suite = flow.ctx.store.groups(&of_host, GroupBy::Suite).await?;
     let sum = |groups: &[Group], of: &dyn Fn(&str) -> bool| {
         let groups = groups.iter().filter(|group| of(&group.value));
         groups.fold(RunCount::default(), |sum, group| RunCount {
@@ -114,7 +115,7 @@ fn conclusion(elsewhere: &RunCount, here: &RunCount, others: &RunCount) -> &'sta
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{core, state, store_job};
+    use crate::testing::{flows, state, store_job};
 
     fn ran(id: u64, suite: &str, host: &str, health: Health, at_ms: u64) -> JobState {
         JobState {
@@ -130,8 +131,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_host_on_which_everything_fails_is_named() {
-        let (_data, core) = core().await;
-        let now_ms = core.clock.wall_ms();
+        let (_data, flows) = flows().await;
+        let now_ms = flows.ctx.clock.wall_ms();
         let job = ran(1, "io", "bad", Health::Fail, now_ms);
         let others = [
             ran(2, "io", "good", Health::Success, now_ms),
@@ -149,10 +150,13 @@ mod tests {
             },
         ];
         for one in others.into_iter().chain([job.clone()]) {
-            store_job(&core, one).await;
+            store_job(&flows, one).await;
         }
-        core.store.refresh().await.unwrap();
-        let seen = compared(&core, &job).await.unwrap().expect("it failed");
+        flows.ctx.store.refresh().await.unwrap();
+        let seen = compared(&flows.views, &job)
+            .await
+            .unwrap()
+            .expect("it failed");
         let counts = |count: &RunCount| (count.passed, count.failed);
         assert_eq!(counts(&seen.suite_elsewhere), (2, 1));
         assert_eq!(counts(&seen.suite_here), (0, 0));
@@ -164,7 +168,7 @@ mod tests {
         );
         for health in [Health::Success, Health::Cancel] {
             let job = ran(11, "io", "bad", health, now_ms);
-            assert_eq!(compared(&core, &job).await.unwrap(), None);
+            assert_eq!(compared(&flows.views, &job).await.unwrap(), None);
         }
     }
 

@@ -4,7 +4,7 @@ use fairlead_dispatch::HostExplanation;
 use fairlead_job::JobId;
 
 use crate::{
-    core::Core,
+    views::ViewFlow,
     views::{
         explain::{count, seen, words},
         explain_load::words_of_load,
@@ -13,9 +13,10 @@ use crate::{
 use fairlead_base::errors::Refusal;
 
 /// Why a host is idle, a line a reason.
-pub(crate) async fn why_idle(core: &Core, host: &str) -> Result<Vec<String>, Refusal> {
+pub(crate) async fn why_idle(flow: &ViewFlow, host: &str) -> Result<Vec<String>, Refusal> {
     let name = host.to_owned();
-    let answer = core
+    let answer = flow
+        .ctx
         .engine
         .ask(move |engine, now| engine.explain_host(now, &name))
         .await;

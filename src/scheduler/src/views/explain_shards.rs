@@ -4,7 +4,7 @@ use fairlead_job::Stage;
 use fairlead_job::units::counted;
 use fairlead_store::{JobState, StoredJob};
 
-use crate::core::Core;
+use crate::views::ViewFlow;
 use fairlead_lifecycle::parent::is_released;
 
 /// The shards of a parent, as they are in the store.
@@ -21,9 +21,9 @@ pub(super) struct ShardsSeen {
 }
 
 /// The shards of a job, if it has some that were released and the store can be read.
-pub(super) async fn shards_of(core: &Core, state: &JobState) -> Option<ShardsSeen> {
+pub(super) async fn shards_of(flow: &ViewFlow, state: &JobState) -> Option<ShardsSeen> {
     let sharding = state.shards.as_ref().filter(|_| is_released(state))?;
-    let shards = core.read_shards(state.job_id, sharding.count).await;
+    let shards = flow.jobs.read_shards(state.job_id, sharding.count).await;
     let shards = shards.ok()?.1;
     let there: Vec<&StoredJob> = shards.iter().flatten().collect();
     let of = |is: fn(&Stage) -> bool| there.iter().filter(|job| is(&job.state.stage)).count();

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use fairlead_api::{HostView, RegisteredView};
 use fairlead_store::JobState;
 
-use crate::{core::Core, views::explain_idle::why_idle};
+use crate::{views::ViewFlow, views::explain_idle::why_idle};
 use fairlead_base::errors::{HostError, Refusal};
 use fairlead_known::{cordons::Cordon, hosts::Host, reservations::Reservation};
 
-impl Core {
+impl ViewFlow {
     /// One host for people.
     pub(crate) async fn host_view(&self, name: &str, explain: bool) -> Result<HostView, Refusal> {
         let closure = self.lab.cordons.of(name);
@@ -57,13 +57,13 @@ impl Core {
             isolation: host.isolation,
             executors: host.executors,
             load: host.load,
-            conflict: self.conflict(name),
+            conflict: self.hosts.conflict(name),
             seen_ms: host.seen_ms,
             jobs,
             why_idle: idle,
             empties,
             closed: closure.as_ref().map(Cordon::view),
-            reserved: self.reserved(name).map(Reservation::view),
+            reserved: self.placement.reserved(name).map(Reservation::view),
         })
     }
 
@@ -74,16 +74,16 @@ impl Core {
         jobs: usize,
         closure: Option<&Cordon>,
     ) -> &'static str {
-        let silent_ms = host
-            .seen
-            .map_or(u64::MAX, |seen| self.clock.now().0.saturating_sub(seen.0));
+        let silent_ms = host.seen.map_or(u64::MAX, |seen| {
+            self.ctx.clock.now().0.saturating_sub(seen.0)
+        });
         if let Some(closure) = closure {
             closure.state(jobs)
         } else if host.waiting > 0 {
             "waiting"
         } else if jobs > 0 {
             "busy"
-        } else if silent_ms > self.config.lease_ms {
+        } else if silent_ms > self.ctx.config.lease_ms {
             if host.registered.is_some() {
                 "off"
             } else {

@@ -5,14 +5,14 @@ use fairlead_dispatch::JobKind;
 use fairlead_job::units::counted;
 use fairlead_store::JobState;
 
-use crate::{core::Core, jobs::time_limits::latest_end_ms};
+use crate::{jobs::time_limits::latest_end_ms, views::ViewFlow};
 use fairlead_base::{
     clock::utc_text,
     errors::{HostError, Refusal},
 };
 use fairlead_lifecycle::engine_facts::class_of;
 
-impl Core {
+impl ViewFlow {
     /// When a host with these jobs is empty; none: it is.
     pub(super) async fn empties(&self, jobs: &[JobState]) -> Result<Option<EmptiesView>, Refusal> {
         if jobs.is_empty() {
@@ -25,7 +25,7 @@ impl Core {
                 (job.suite.clone(), class, job.host_group.clone())
             })
             .collect();
-        let asked = self.engine.ask(move |engine, _| {
+        let asked = self.ctx.engine.ask(move |engine, _| {
             let expect = |(suite, class, group): &(String, u64, String)| {
                 engine.run_times().expect_ms(JobKind {
                     suite,
@@ -36,7 +36,7 @@ impl Core {
             kinds.iter().map(expect).collect::<Vec<Option<u64>>>()
         });
         let take_ms = asked.await.ok_or(HostError::DispatcherStopping)?;
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let leaving = jobs.iter().zip(take_ms);
         Ok(Some(view(
             leaving

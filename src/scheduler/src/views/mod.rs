@@ -15,3 +15,31 @@ mod host_empties;
 pub(crate) mod job;
 pub(crate) mod outlook;
 pub(crate) mod submit_events;
+
+use std::sync::Arc;
+
+use crate::ctx::Ctx;
+use crate::ctx::Lab;
+use crate::hosts::HostFlow;
+use crate::jobs::JobFlow;
+use crate::people::PeopleFlow;
+use crate::placement::PlacementFlow;
+use crate::samples::SampleFlow;
+use crate::scaling::ScalingFlow;
+use crate::submission::SubmissionFlow;
+use crate::waiting::WaitingFlow;
+
+/// What people are shown of jobs and hosts.
+#[derive(Debug)]
+pub(crate) struct ViewFlow {
+    pub(crate) ctx: Arc<Ctx>,
+    pub(crate) lab: Arc<Lab>,
+    pub(crate) people: Arc<PeopleFlow>,
+    pub(crate) placement: Arc<PlacementFlow>,
+    pub(crate) jobs: Arc<JobFlow>,
+    pub(crate) waiting: Arc<WaitingFlow>,
+    pub(crate) submission: Arc<SubmissionFlow>,
+    pub(crate) samples: Arc<SampleFlow>,
+    pub(crate) hosts: Arc<HostFlow>,
+    pub(crate) scaling: Arc<ScalingFlow>,
+}

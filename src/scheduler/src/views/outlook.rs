@@ -7,8 +7,8 @@ use fairlead_dispatch::labels;
 use fairlead_store::{JobState, StoredJob, Version};
 
 use crate::{
-    core::Core,
     submission::submit::Submitted,
+    views::ViewFlow,
     views::{
         explain::{Asked, Costs, ask_engine, summary},
         explain_before::before,
@@ -22,8 +22,11 @@ const KINDS_MAX: usize = 16;
 
 /// Gives the first job of each kind its outlook: what it wants of a host, whose it is, its queue and its priority make
 /// the kind.
-pub(crate) async fn add_outlooks(core: &Core, submitted: &mut Submitted) -> Result<(), Refusal> {
-    let waits = core.waits_by_queue().await.unwrap_or_default();
+pub(crate) async fn add_outlooks(
+    flow: &ViewFlow,
+    submitted: &mut Submitted,
+) -> Result<(), Refusal> {
+    let waits = flow.samples.waits_by_queue().await.unwrap_or_default();
     let mut kinds = HashSet::new();
     for (item, state) in submitted.items.iter_mut().zip(&submitted.checked) {
         let Some(state) = state.as_deref().filter(|_| kinds.len() < KINDS_MAX) else {
@@ -31,14 +34,14 @@ pub(crate) async fn add_outlooks(core: &Core, submitted: &mut Submitted) -> Resu
         };
         let whose = (state.account.clone(), state.queue.clone(), state.priority);
         if kinds.insert((Wants::of(state), whose)) {
-            item.outlook = Some(Box::new(outlook(core, state, &waits).await?));
+            item.outlook = Some(Box::new(outlook(flow, state, &waits).await?));
         }
     }
     Ok(())
 }
 
 async fn outlook(
-    core: &Core,
+    flow: &ViewFlow,
     state: &JobState,
     waits: &BTreeMap<String, Row>,
 ) -> Result<Outlook, Refusal> {
@@ -46,23 +49,23 @@ async fn outlook(
         version: Version::default(),
         state: state.clone(),
     };
-    let Asked { explained, costs } = ask_engine(core, &job, Costs::Wanted).await?;
+    let Asked { explained, costs } = ask_engine(flow, &job, Costs::Wanted).await?;
     let queue = labels::queue_of(&state.queue);
     let class = explained.standing.class;
     let mut of_class = Row::default();
     for (name, row) in waits {
-        if core.people.queues.class(name) == class {
+        if flow.people.queues.class(name) == class {
             of_class.add(row);
         }
     }
     Ok(Outlook {
         queue: queue.to_owned(),
         class,
-        summary: summary(core, state, &explained),
+        summary: summary(flow, state, &explained),
         hosts_known: explained.hosts_known,
         hosts_able: explained.hosts_able,
         hosts_ready: explained.hosts_ready,
-        before: before(core, state, &explained.ahead).await,
+        before: before(flow, state, &explained.ahead).await,
         costs,
         queue_waits: waits.get(queue).map(recent).unwrap_or_default(),
         class_waits: recent(&of_class),

@@ -9,7 +9,7 @@ use fairlead_api::JobEvent;
 use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{JobState, Parts, Search, SearchOrder};
 
-use crate::core::Core;
+use crate::views::ViewFlow;
 use fairlead_base::{
     budget::{Charge, Identity},
     errors::Refusal,
@@ -27,7 +27,7 @@ type Seen = (Stage, Health, u16);
 
 /// Follows the jobs of a submit.
 pub(crate) struct Follower {
-    core: Arc<Core>,
+    flow: Arc<ViewFlow>,
     submit_id: String,
     /// Changes before were told, UTC epoch ms.
     told_ms: u64,
@@ -47,14 +47,14 @@ pub(crate) enum Told {
 impl Follower {
     /// Begins with all jobs that changed at `told_ms` or later, and a little before.
     pub(crate) fn new(
-        core: Arc<Core>,
+        flow: Arc<ViewFlow>,
         whose: Identity,
         submit_id: String,
         told_ms: u64,
     ) -> Result<Self, Refusal> {
         Ok(Self {
-            _place: core.wait_place(whose)?,
-            core,
+            _place: flow.ctx.wait_place(whose)?,
+            flow,
             submit_id,
             told_ms: told_ms.saturating_sub(AGAIN_MS),
             seen: BTreeMap::new(),
@@ -67,18 +67,22 @@ impl Follower {
         if self.is_first {
             self.is_first = false;
             // What was just submitted is to be found, too.
-            self.core.store.refresh().await?;
+            self.flow.ctx.store.refresh().await?;
         } else {
             let thousands = u64::try_from(self.seen.len() / 1_000).unwrap_or(u64::MAX);
             let pause_ms = LOOK_MS.saturating_mul(thousands.saturating_add(1));
-            self.core.clock.sleep(Duration::from_millis(pause_ms)).await;
+            self.flow
+                .ctx
+                .clock
+                .sleep(Duration::from_millis(pause_ms))
+                .await;
         }
         let changes = self.look().await?;
         if !changes.is_empty() || !self.is_over() {
             return Ok(Told::Changes(changes));
         }
         // Jobs of the same submit may have come just now.
-        self.core.store.refresh().await?;
+        self.flow.ctx.store.refresh().await?;
         let changes = self.look().await?;
         if !changes.is_empty() || !self.is_over() {
             return Ok(Told::Changes(changes));
@@ -110,14 +114,14 @@ impl Follower {
         };
         let mut changes = Vec::new();
         loop {
-            let page = self.core.store.search(&search).await?;
+            let page = self.flow.ctx.store.search(&search).await?;
             search.after = page.jobs.last().map(|job| job.state.job_id);
             for job in page.jobs {
                 // Shards that somebody submitted by themselves are jobs of a submit, others are parts of one.
                 if job.state.shard.is_some_and(|place| !place.has_own_body()) {
                     continue;
                 }
-                let state = self.core.as_shown(job.state);
+                let state = self.flow.jobs.as_shown(job.state);
                 let seen = (state.stage, state.health, state.attempt);
                 if self.seen.insert(state.job_id, seen) == Some(seen) {
                     continue;

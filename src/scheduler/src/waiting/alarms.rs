@@ -10,7 +10,7 @@ use std::sync::Arc;
 use fairlead_job::JobId;
 use fairlead_store::{StoreError, StoredJob};
 
-use crate::core::Core;
+use crate::waiting::WaitingFlow;
 use fairlead_base::errors::Refusal;
 use fairlead_known::controllers::AHEAD_MS;
 use fairlead_lifecycle::{alarm::at_alarm, parent::is_released};
@@ -18,31 +18,31 @@ use fairlead_lifecycle::{alarm::at_alarm, parent::is_released};
 /// Alarms in one look.
 const LOOK_MAX: u32 = 10_000;
 
-impl Core {
+impl WaitingFlow {
     /// Asks the store for the alarms of the next seconds.
     pub(crate) async fn read_alarms(&self) -> Result<(), StoreError> {
-        let before_ms = self.clock.wall_ms().saturating_add(AHEAD_MS);
-        let page = self.store.alarms(before_ms, LOOK_MAX).await?;
+        let before_ms = self.ctx.clock.wall_ms().saturating_add(AHEAD_MS);
+        let page = self.ctx.store.alarms(before_ms, LOOK_MAX).await?;
         let newest = page
             .jobs
             .iter()
-            .filter(|job| self.weigh(job.state.job_id, job.version));
-        newest.for_each(|job| self.set_alarm(job));
+            .filter(|job| self.jobs.weigh(job.state.job_id, job.version));
+        newest.for_each(|job| self.jobs.set_alarm(job));
         Ok(())
     }
 
     /// Does what is due.
     pub(crate) async fn ring(self: Arc<Self>, due: Vec<(JobId, StoredJob)>) -> Result<(), Refusal> {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         for (id, stored) in due {
             if is_released(&stored.state) {
                 // What becomes of it depends on its shards.
-                self.note_shards(&stored.state);
-                self.waiting.parents.look_at(id, self.clock.now());
+                self.jobs.note_shards(&stored.state);
+                self.jobs.parents.look_at(id, self.ctx.clock.now());
                 continue;
             }
             let next = |state: &_| Ok(at_alarm(state, now_ms));
-            self.change_known(stored, next).await?;
+            self.jobs.change_known(stored, next).await?;
         }
         Ok(())
     }
@@ -57,7 +57,7 @@ mod tests {
     use fairlead_store::{JobState, Otherwise};
 
     use super::*;
-    use crate::testing::{core, state, store_job, waits};
+    use crate::testing::{flows, state, store_job, waits};
     use fairlead_lifecycle::backoff::pause_ms;
 
     #[test]
@@ -210,10 +210,10 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_due_is_done_once_whoever_else_does_it() {
-        let (_data, core) = core().await;
-        let start_ms = core.clock.wall_ms();
+        let (_data, flows) = flows().await;
+        let start_ms = flows.ctx.clock.wall_ms();
         let job = store_job(
-            &core,
+            &flows,
             JobState {
                 start_ms,
                 ..parked(0)
@@ -221,14 +221,17 @@ mod tests {
             .set_alarm(),
         )
         .await;
-        core.read_alarms().await.unwrap();
-        let due = core.waiting.alarms.due(core.clock.wall_ms());
+        flows.waiting.read_alarms().await.unwrap();
+        let due = flows.jobs.alarms.due(flows.ctx.clock.wall_ms());
         assert_eq!(due, [(job.state.job_id, job.clone())]);
-        Arc::clone(&core).ring(due.clone()).await.unwrap();
-        let begun = core.stored_job(job.state.job_id).await.unwrap();
+        Arc::clone(&flows.waiting).ring(due.clone()).await.unwrap();
+        let begun = flows.jobs.stored_job(job.state.job_id).await.unwrap();
         assert!(begun.state.ready);
         // Another replica that had read the same.
-        Arc::clone(&core).ring(due).await.unwrap();
-        assert_eq!(core.stored_job(job.state.job_id).await.unwrap(), begun);
+        Arc::clone(&flows.waiting).ring(due).await.unwrap();
+        assert_eq!(
+            flows.jobs.stored_job(job.state.job_id).await.unwrap(),
+            begun
+        );
     }
 }

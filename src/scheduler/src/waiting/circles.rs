@@ -10,14 +10,14 @@ use std::{collections::BTreeMap, sync::Arc};
 use fairlead_job::{JobId, Stage, WaitOn};
 use fairlead_store::{JobState, ShardPlace, StoredJob};
 
-use crate::core::Core;
+use crate::waiting::WaitingFlow;
 use fairlead_base::errors::Refusal;
 use fairlead_lifecycle::wait_on::{aborted, waits_for, words_of_circle};
 
 /// Most jobs that are read for one circle. A longer one is not seen.
 const JOBS_MAX: usize = 1_000;
 
-impl Core {
+impl WaitingFlow {
     /// The other jobs of a circle through this one: each waits for the next one, and the last one for this one. Empty: there
     /// is none.
     pub(crate) async fn circle_of(&self, start: &JobState) -> Result<Vec<StoredJob>, Refusal> {
@@ -27,7 +27,7 @@ impl Core {
         let mut led: BTreeMap<JobId, JobId> = BTreeMap::new();
         led.extend(next.iter().map(|id| (*id, start.job_id)));
         while !next.is_empty() && led.len() <= JOBS_MAX {
-            let read = self.store.get(&next).await?;
+            let read = self.ctx.store.get(&next).await?;
             next.clear();
             for job in read.into_iter().flatten() {
                 let id = job.state.job_id;
@@ -59,7 +59,7 @@ impl Core {
     async fn waited_for(&self, state: &JobState) -> Result<Vec<JobId>, Refusal> {
         let mut ids = waits_for(state).map_or_else(Vec::new, WaitOn::jobs);
         if state.shards.as_ref().is_some_and(|it| it.is_group()) {
-            let (_, members) = self.read_shards(state.job_id, 0).await?;
+            let (_, members) = self.jobs.read_shards(state.job_id, 0).await?;
             let waits = |job: &StoredJob| waits_for(&job.state).is_some();
             let members = members.into_iter().flatten().filter(waits);
             ids.extend(members.map(|job| job.state.job_id));
@@ -81,7 +81,7 @@ impl Core {
             return Ok(false);
         }
         let others = Box::pin(self.circle_of(&member.state)).await?;
-        if others.is_empty() || !self.are_proven(others.clone()).await? {
+        if others.is_empty() || !self.jobs.are_proven(others.clone()).await? {
             return Ok(false);
         }
         let ids = others.iter().map(|job| job.state.job_id);
@@ -92,14 +92,14 @@ impl Core {
         let Some(youngest) = waiting.max_by_key(age) else {
             return Ok(false);
         };
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let id = youngest.state.job_id;
         tracing::warn!(job_id = %id, reason, "a job ends because it waits in a circle");
         let end = |state: &JobState| {
             let waits = state.stage == Stage::Submit && waits_for(state).is_some();
             Ok(waits.then(|| aborted(state, now_ms, &reason)))
         };
-        self.change_known(youngest.clone(), end).await?;
+        self.jobs.change_known(youngest.clone(), end).await?;
         Ok(true)
     }
 }
@@ -127,14 +127,15 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::flows::Flows;
     use crate::{
         submission::submit::SubmitOptions,
-        testing::{core, store_job, waits},
+        testing::{flows, store_job, waits},
     };
     use fairlead_known::accounts::Credentials;
 
     /// Submits one job; its id, or why it is refused.
-    async fn submit(core: &Arc<Core>, more: &Value) -> Result<JobId, String> {
+    async fn submit(flows: &Arc<Flows>, more: &Value) -> Result<JobId, String> {
         let mut spec = Spec::from_iter([
             ("suite".to_owned(), json!("sleep")),
             ("testbox".to_owned(), json!("dc")),
@@ -142,7 +143,9 @@ mod tests {
         ]);
         spec.extend(more.as_object().cloned().unwrap());
         let said = Credentials::default();
-        let submitted = core.submit(vec![Ok(spec)], &said, SubmitOptions::default());
+        let submitted = flows
+            .submission
+            .submit(vec![Ok(spec)], &said, SubmitOptions::default());
         let item = submitted.await.unwrap().items.remove(0);
         if item.code.is_empty() {
             Ok(item.job_id.parse().unwrap())
@@ -152,76 +155,89 @@ mod tests {
     }
 
     /// A job that waits for the group `g`, and the group.
-    async fn waits_for_group(core: &Arc<Core>) -> (JobId, JobId) {
-        submit(core, &json!({"group": "g"})).await.unwrap();
-        let group = core.find_group("user1", "g").await.unwrap().unwrap();
+    async fn waits_for_group(flows: &Arc<Flows>) -> (JobId, JobId) {
+        submit(flows, &json!({"group": "g"})).await.unwrap();
+        let group = flows
+            .submission
+            .find_group("user1", "g")
+            .await
+            .unwrap()
+            .unwrap();
         let on_group = json!({"wait_on": {group.to_string(): null}});
-        (submit(core, &on_group).await.unwrap(), group)
+        (submit(flows, &on_group).await.unwrap(), group)
     }
 
-    async fn state_of(core: &Core, id: JobId) -> JobState {
-        core.stored_job(id).await.unwrap().state
+    async fn state_of(flows: &Flows, id: JobId) -> JobState {
+        flows.jobs.stored_job(id).await.unwrap().state
     }
 
     #[tokio::test]
     async fn a_job_joins_no_group_that_waits_for_it() {
-        let (_data, core) = core().await;
-        let (first, group) = waits_for_group(&core).await;
+        let (_data, flows) = flows().await;
+        let (first, group) = waits_for_group(&flows).await;
         let on_first = json!({"wait_on": {first.to_string(): null}});
-        let between = submit(&core, &on_first).await.unwrap();
+        let between = submit(&flows, &on_first).await.unwrap();
         for on in [first, between] {
             let joins = json!({"group": "g", "wait_on": {on.to_string(): null}});
-            let refused = submit(&core, &joins).await.unwrap_err();
+            let refused = submit(&flows, &joins).await.unwrap_err();
             for word in ["bad_field", "circle", &on.to_string(), &group.to_string()] {
                 assert!(refused.contains(word), "{word}: {refused}");
             }
         }
         // Through another group, too.
         submit(
-            &core,
+            &flows,
             &json!({"group": "h", "wait_on": {first.to_string(): null}}),
         )
         .await
         .unwrap();
-        let other = core.find_group("user1", "h").await.unwrap().unwrap();
+        let other = flows
+            .submission
+            .find_group("user1", "h")
+            .await
+            .unwrap()
+            .unwrap();
         let joins = json!({"group": "g", "wait_on": {other.to_string(): null}});
-        let refused = submit(&core, &joins).await.unwrap_err();
+        let refused = submit(&flows, &joins).await.unwrap_err();
         assert!(refused.contains("circle"), "{refused}");
         let joins = json!({"group": "other", "wait_on": {first.to_string(): null}});
-        assert!(submit(&core, &joins).await.is_ok());
+        assert!(submit(&flows, &joins).await.is_ok());
     }
 
     /// Two submits at one moment do not see each other.
     #[tokio::test]
     async fn the_youngest_of_a_circle_ends_and_says_so() {
-        let (_data, core) = core().await;
-        let (first, group) = waits_for_group(&core).await;
-        let joined = state_of(&core, group.behind(1)).await;
+        let (_data, flows) = flows().await;
+        let (first, group) = waits_for_group(&flows).await;
+        let joined = state_of(&flows, group.behind(1)).await;
         let on_first = json!({"wait_on": {first.to_string(): null}});
         let late = JobState {
             job_id: group.behind(2),
             ready: false,
             waits: Some(waits(&on_first)),
-            submit_ms: core.clock.wall_ms() + 1,
+            submit_ms: flows.ctx.clock.wall_ms() + 1,
             ..joined
         };
-        let late = store_job(&core, late).await.state.job_id;
+        let late = store_job(&flows, late).await.state.job_id;
         for id in [first, late, group] {
-            let words = core.circle_words(&state_of(&core, id).await).await;
+            let words = flows
+                .waiting
+                .circle_words(&state_of(&flows, id).await)
+                .await;
             let words = words.unwrap_or_default();
             for other in [first, late, group] {
                 assert!(words.contains(&other.to_string()), "{words}");
             }
         }
-        core.look_at_dependant(late).await.unwrap();
-        let over = state_of(&core, late).await;
+        flows.waiting.look_at_dependant(late).await.unwrap();
+        let over = state_of(&flows, late).await;
         assert_eq!(
             (over.stage, over.health),
             (Stage::AbortWait, Health::AbortWait)
         );
         assert!(over.reason.contains("circle"), "{}", over.reason);
-        let waits_on = state_of(&core, first).await;
+        let waits_on = state_of(&flows, first).await;
         assert_eq!(waits_on.stage, Stage::Submit);
-        assert_eq!(core.circle_of(&waits_on).await.unwrap(), []);
+        assert_eq!(flows.waiting.circle_of(&waits_on).await.unwrap(), []);
     }
 }

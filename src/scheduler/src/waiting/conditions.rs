@@ -11,7 +11,7 @@ use fairlead_job::{Health, JobId, Stage, WaitOn};
 use fairlead_store::{JobState, StoredJob};
 use serde_json::{Map, Value, json};
 
-use crate::core::Core;
+use crate::waiting::WaitingFlow;
 use fairlead_base::errors::{JobError, Refusal};
 use fairlead_known::dependants::Looked;
 use fairlead_lifecycle::{
@@ -51,11 +51,11 @@ impl Wait {
     }
 }
 
-impl Core {
+impl WaitingFlow {
     /// Looks after jobs that wait for others, until the replica stops.
     pub(crate) async fn watch_dependants(self: Arc<Self>) {
         let mut changes = self.jobs.changes.listen();
-        while let Some(changed) = self.tasks.until_draining(changes.recv()).await {
+        while let Some(changed) = self.ctx.tasks.until_draining(changes.recv()).await {
             match changed {
                 Ok(parent) => {
                     if let Err(refusal) = self.parent_changed(parent).await {
@@ -70,11 +70,11 @@ impl Core {
 
     /// Looks again at all jobs that wait for `parent`.
     async fn parent_changed(self: &Arc<Self>, parent: JobId) -> Result<(), Refusal> {
-        for child in self.waiting.dependants.of(parent) {
+        for child in self.known.dependants.of(parent) {
             let how = self.look_at_dependant(child).await?;
-            self.waiting
+            self.known
                 .dependants
-                .looked(parent, child, how, self.clock.now());
+                .looked(parent, child, how, self.ctx.clock.now());
         }
         Ok(())
     }
@@ -85,7 +85,7 @@ impl Core {
         child: JobId,
     ) -> Result<Looked, Refusal> {
         for _ in 0..LOOKS_MAX {
-            let stored = match self.job(child).await {
+            let stored = match self.jobs.job(child).await {
                 Ok(stored) => stored,
                 Err(Refusal::Job(JobError::Unknown(_))) => {
                     return Ok(Looked::SeemsOver);
@@ -101,9 +101,9 @@ impl Core {
                 });
             };
             let ids = on.jobs();
-            let found = self.store.get(&ids).await?;
+            let found = self.ctx.store.get(&ids).await?;
             let parents: BTreeMap<_, _> = ids.into_iter().zip(found).collect();
-            let now_ms = self.clock.wall_ms();
+            let now_ms = self.ctx.clock.wall_ms();
             let next = decide(&stored.state, &parents, now_ms);
             // A circle goes through a job that waits, too. Mostly there is none, and nothing more is read.
             let is_open = |parent: &StoredJob| parent.state.stage == Stage::Submit;
@@ -111,7 +111,11 @@ impl Core {
             if may_close && Box::pin(self.end_circle(&stored)).await? {
                 continue;
             }
-            if !self.are_proven(relied_on(next.as_ref(), &parents)).await? {
+            if !self
+                .jobs
+                .are_proven(relied_on(next.as_ref(), &parents))
+                .await?
+            {
                 continue;
             }
             let follow = self.follow(&stored.state, next, (&parents, now_ms));
@@ -135,17 +139,18 @@ impl Core {
         let mut words = Vec::new();
         let released = match next.filter(|next| next.waits.is_none()) {
             Some(taken) if joined(child).is_some() => {
-                let result = self.joined_result(child, taken.clone()).await?;
+                let result = self.reuse.joined_result(child, taken.clone()).await?;
                 Some((taken, result))
             }
             Some(released) => {
                 words = self.words_of_outputs(child, parents).await;
-                let result = self.released_result(released.clone()).await?;
+                let result = self.reuse.released_result(released.clone()).await?;
                 Some((released, result))
             }
             None => None,
         };
         let changed = self
+            .jobs
             .change(child.job_id, |state| {
                 let next = (state.stage == Stage::Submit && !state.ready)
                     .then(|| decide(state, parents, now_ms))
@@ -186,7 +191,7 @@ impl Core {
         let Ok(id) = id.parse::<Digest>() else {
             return Vec::new();
         };
-        match self.content.about(id).await {
+        match self.ctx.content.about(id).await {
             Ok(about) => about.map_or_else(Vec::new, |about| about.sketch),
             Err(error) => {
                 tracing::warn!(input = %id, %error, "an input could not be looked up");
@@ -197,7 +202,7 @@ impl Core {
 
     /// Repeats what an announcement may have missed.
     pub(crate) async fn sweep_dependants(self: &Arc<Self>) {
-        for parent in self.waiting.dependants.parents() {
+        for parent in self.known.dependants.parents() {
             if let Err(refusal) = self.parent_changed(parent).await {
                 tracing::warn!(
                     error = %refusal,
@@ -210,16 +215,16 @@ impl Core {
 
     /// Answers when what is waited for holds (or can hold no more), else after a while with what holds.
     pub(crate) async fn wait_for(&self, wait: &Wait) -> Result<Value, Refusal> {
-        let deadline = self.clock.now().0.saturating_add(WAIT_MS);
+        let deadline = self.ctx.clock.now().0.saturating_add(WAIT_MS);
         let mut changes = self.jobs.changes.listen();
         let ids = wait.on.jobs();
         loop {
-            let found = self.store.get(&ids).await?;
+            let found = self.ctx.store.get(&ids).await?;
             let mut waited = Map::new();
             let mut over = true;
             for (condition, job) in wait.on.conditions.iter().zip(found) {
                 let state = job.ok_or(JobError::Unknown(condition.job))?.state;
-                let state = self.as_shown(state);
+                let state = self.jobs.as_shown(state);
                 match standing(condition, &state) {
                     Standing::Open => over = false,
                     Standing::Met | Standing::Never => {
@@ -238,11 +243,11 @@ impl Core {
                     return Ok(json!({ "waited_jobs": waited }));
                 }
             }
-            let left = deadline.saturating_sub(self.clock.now().0);
-            if over || left == 0 || self.draining.is_cancelled() {
+            let left = deadline.saturating_sub(self.ctx.clock.now().0);
+            if over || left == 0 || self.ctx.tasks.draining.is_cancelled() {
                 return Ok(json!({ "waited_jobs": waited }));
             }
-            self.any_changes(&mut changes, &ids, deadline).await;
+            self.jobs.any_changes(&mut changes, &ids, deadline).await;
         }
     }
 }
@@ -286,9 +291,10 @@ fn waited_fields(state: &JobState, names: &[String]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flows::Flows;
     use crate::{
         Clock, Config,
-        testing::{core_over, embedded, state, store_job, waits},
+        testing::{embedded, flows_over, state, store_job, waits},
     };
     use fairlead_fault_store::{Fault, FaultStore, On, Step};
     use fairlead_lifecycle::attempt::{MISSING_MS, ended};
@@ -399,56 +405,62 @@ mod tests {
     }
 
     /// A lab in which job 2 waits for job 1, and the store fails as planned.
-    async fn lab() -> (tempfile::TempDir, Arc<FaultStore>, Arc<Core>) {
+    async fn lab() -> (tempfile::TempDir, Arc<FaultStore>, Arc<Flows>) {
         let data = tempfile::tempdir().unwrap();
         let store = Arc::new(FaultStore::new(embedded(&data), []));
         let config = Config::embedded(data.path().to_owned());
-        let core = core_over(Arc::clone(&store) as _, config, Clock::system());
+        let flows = flows_over(Arc::clone(&store) as _, config, Clock::system());
         let child = JobState {
             ready: false,
             waits: Some(waits(&json!({"wait_on": {"1": null}}))),
-            submit_ms: core.clock.wall_ms(),
+            submit_ms: flows.ctx.clock.wall_ms(),
             ..state(2)
         };
-        store_job(&core, state(1)).await;
-        store_job(&core, child.clone()).await;
-        core.waiting.dependants.add(&child);
-        (data, store, core)
+        store_job(&flows, state(1)).await;
+        store_job(&flows, child.clone()).await;
+        flows.waiting.known.dependants.add(&child);
+        (data, store, flows)
     }
 
-    async fn waits_on(core: &Core) -> bool {
-        !core.stored_job(JobId::new(2)).await.unwrap().state.ready
+    async fn waits_on(flows: &Flows) -> bool {
+        !flows
+            .jobs
+            .stored_job(JobId::new(2))
+            .await
+            .unwrap()
+            .state
+            .ready
     }
 
     #[tokio::test]
     async fn an_end_that_vanishes_releases_nobody() {
-        let (_data, store, core) = lab().await;
-        let mut vanishing = core.stored_job(JobId::new(1)).await.unwrap();
+        let (_data, store, flows) = lab().await;
+        let mut vanishing = flows.jobs.stored_job(JobId::new(1)).await.unwrap();
         vanishing.state = ended(&vanishing.state, Stage::Finish, Health::Success, 5, "");
         vanishing.version.seq_no += 1;
         store.show(Some(vanishing));
-        core.sweep_dependants().await;
-        assert!(waits_on(&core).await);
+        flows.waiting.sweep_dependants().await;
+        assert!(waits_on(&flows).await);
         store.show(None);
         let over = |state: &JobState| Ok(Some(ended(state, Stage::Finish, Health::Success, 5, "")));
-        core.change(JobId::new(1), over).await.unwrap();
-        core.sweep_dependants().await;
-        assert!(!waits_on(&core).await);
+        flows.jobs.change(JobId::new(1), over).await.unwrap();
+        flows.waiting.sweep_dependants().await;
+        assert!(!waits_on(&flows).await);
     }
 
     #[tokio::test]
     async fn a_read_that_fails_forgets_nobody_who_waits() {
-        let (_data, store, core) = lab().await;
+        let (_data, store, flows) = lab().await;
         store.then(Step {
             on: On::Get,
             fault: Fault::Unavailable,
             times: 1,
         });
-        core.sweep_dependants().await;
+        flows.waiting.sweep_dependants().await;
         let over = |state: &JobState| Ok(Some(ended(state, Stage::Finish, Health::Success, 5, "")));
-        core.change(JobId::new(1), over).await.unwrap();
-        core.sweep_dependants().await;
-        assert!(!waits_on(&core).await);
-        assert_eq!(core.waiting.dependants.parents(), []);
+        flows.jobs.change(JobId::new(1), over).await.unwrap();
+        flows.waiting.sweep_dependants().await;
+        assert!(!waits_on(&flows).await);
+        assert_eq!(flows.waiting.known.dependants.parents(), []);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fairlead_job::{CallbackEvents, Health, JobId, Stage};
 use fairlead_store::{JobState, Parts, Search};
 
-use crate::core::Core;
+use crate::webhooks::WebhookFlow;
 use fairlead_base::errors::Refusal;
 use fairlead_known::webhooks::Event;
 
@@ -52,7 +52,7 @@ enum Earlier {
     Unseen,
 }
 
-impl Core {
+impl WebhookFlow {
     /// What is told of the end of a job to whoever asked for these events. `None`: the store does not show it to searches
     /// yet.
     pub(super) async fn decide(
@@ -86,7 +86,7 @@ impl Core {
             };
             return Ok(Earlier::No(why.to_owned()));
         }
-        let page = self.store.search(&ends_up_to(state)).await?;
+        let page = self.ctx.store.search(&ends_up_to(state)).await?;
         let mut found = page.jobs.into_iter();
         // Once this end is found, ends that were written before it are, too.
         if found.next().map(|job| job.state.job_id) != Some(state.job_id) {
@@ -102,7 +102,7 @@ impl Core {
             return Ok(Earlier::No(format!("job {id} before it had not failed")));
         }
         // What is read may vanish, and with it the failure.
-        Ok(if self.confirm(before).await?.1 {
+        Ok(if self.jobs.confirm(before).await?.1 {
             Earlier::Failed
         } else {
             Earlier::Unseen
@@ -131,7 +131,7 @@ fn ends_up_to(state: &JobState) -> Search {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{core, state, store_job};
+    use crate::testing::{flows, state, store_job};
 
     const ALL: CallbackEvents = CallbackEvents {
         ended: false,
@@ -158,13 +158,13 @@ mod tests {
 
     /// What is told of a job that ended at 100 ms with success, after these.
     async fn after(earlier: &[JobState]) -> Decision {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         for state in earlier {
-            store_job(&core, state.clone()).await;
+            store_job(&flows, state.clone()).await;
         }
         let job = ended(50, Health::Success, 100);
-        store_job(&core, job.clone()).await;
-        core.decide(ALL, &job).await.unwrap().unwrap()
+        store_job(&flows, job.clone()).await;
+        flows.webhooks.decide(ALL, &job).await.unwrap().unwrap()
     }
 
     #[tokio::test]
@@ -216,19 +216,19 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_is_decided_before_the_store_shows_the_end() {
-        let (_data, core) = core().await;
-        store_job(&core, ended(10, Health::Fail, 10)).await;
+        let (_data, flows) = flows().await;
+        store_job(&flows, ended(10, Health::Fail, 10)).await;
         let unseen = ended(50, Health::Success, 100);
-        let decided = core.decide(ALL, &unseen).await.unwrap();
+        let decided = flows.webhooks.decide(ALL, &unseen).await.unwrap();
         assert_eq!(decided, None);
     }
 
     #[tokio::test]
     async fn an_end_is_told_as_the_most_telling_event_that_was_asked_for() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let of = async |on, health| {
             let job = ended(50, health, 100);
-            core.decide(on, &job).await.unwrap().unwrap()
+            flows.webhooks.decide(on, &job).await.unwrap().unwrap()
         };
         let both = CallbackEvents {
             failed: true,
@@ -250,13 +250,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_job_for_which_nothing_ran_has_not_passed_again() {
-        let (_data, core) = core().await;
+        let (_data, flows) = flows().await;
         let reused = JobState {
             fingerprint: String::new(),
             reused_from: Some(JobId::new(10)),
             ..ended(50, Health::Success, 100)
         };
-        let decided = core.decide(ALL, &reused).await.unwrap();
+        let decided = flows.webhooks.decide(ALL, &reused).await.unwrap();
         assert!(matches!(decided, Some(Decision::Skip(_))), "{decided:?}");
     }
 }

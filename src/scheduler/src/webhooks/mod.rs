@@ -5,6 +5,7 @@
 //! twice can tell.
 
 mod decide;
+pub(crate) mod memory;
 mod message;
 mod outbox;
 mod people;
@@ -13,3 +14,19 @@ mod send;
 
 #[cfg(test)]
 mod tests;
+
+use std::sync::Arc;
+
+use crate::ctx::Ctx;
+use crate::jobs::JobFlow;
+use crate::views::ViewFlow;
+use crate::webhooks::memory::WebhookMemory;
+
+/// Messages to receivers that jobs and accounts name.
+#[derive(Debug)]
+pub(crate) struct WebhookFlow {
+    pub(crate) ctx: Arc<Ctx>,
+    pub(crate) jobs: Arc<JobFlow>,
+    pub(crate) views: Arc<ViewFlow>,
+    pub(crate) known: Arc<WebhookMemory>,
+}

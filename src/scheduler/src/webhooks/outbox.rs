@@ -8,8 +8,8 @@ use fairlead_store::{
 use serde_json::json;
 
 use crate::{
-    core::Core,
     views::answer::answer_of,
+    webhooks::WebhookFlow,
     webhooks::{
         decide::Decision,
         message::{Message, Told},
@@ -58,7 +58,7 @@ struct Sending {
     place: WebhookPlace,
 }
 
-impl Core {
+impl WebhookFlow {
     /// Sends what is due.
     pub(crate) async fn look_at_webhooks(
         self: Arc<Self>,
@@ -69,10 +69,10 @@ impl Core {
                 continue;
             };
             // Whoever waits for a receiver keeps nobody from looking.
-            let core = Arc::clone(&self);
-            self.tasks.spawn(async move {
-                if let Err(refusal) = core.send_webhook(sending).await {
-                    core.waiting.webhooks.looks.failed(key, (), &refusal);
+            let flow = Arc::clone(&self);
+            self.ctx.tasks.spawn(async move {
+                if let Err(refusal) = flow.send_webhook(sending).await {
+                    flow.known.looks.failed(key, (), &refusal);
                 }
             });
         }
@@ -81,12 +81,15 @@ impl Core {
 
     /// Asks the store for the webhooks of the next seconds.
     pub(crate) async fn read_webhooks(&self) -> Result<(), StoreError> {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let before_ms = now_ms.saturating_add(AHEAD_MS);
-        let due = self.store.due_docs(DocKind::Webhook, before_ms, LOOK_MAX);
+        let due = self
+            .ctx
+            .store
+            .due_docs(DocKind::Webhook, before_ms, LOOK_MAX);
         for due in due.await? {
             if let Some(key) = key_of(&due.id) {
-                self.look_at_webhook(key, due.at_ms.saturating_sub(now_ms));
+                self.known.look_at(key, due.at_ms.saturating_sub(now_ms));
             }
         }
         Ok(())
@@ -103,9 +106,9 @@ impl Core {
 
     /// Does what there is to do about a webhook, up to its message, if one is to be sent now.
     async fn look_for_message(self: &Arc<Self>, key: Key) -> Result<Option<Sending>, Refusal> {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let id = id_of(key);
-        let Some(known) = self.docs.read::<Webhook>(&id).await? else {
+        let Some(known) = self.ctx.docs.read::<Webhook>(&id).await? else {
             return self.begin_webhook(key).await.map(|()| None);
         };
         if known.doc.standing.is_over() || known.doc.tried_until_ms > now_ms {
@@ -113,10 +116,11 @@ impl Core {
         }
         let is_paused = known.doc.standing == Standing::Trying && known.doc.at_ms > now_ms;
         if is_paused {
-            self.look_at_webhook(key, known.doc.at_ms.saturating_sub(now_ms));
+            self.known
+                .look_at(key, known.doc.at_ms.saturating_sub(now_ms));
             return Ok(None);
         }
-        let Some(job) = self.store.get(&[key.job]).await?.pop().flatten() else {
+        let Some(job) = self.ctx.store.get(&[key.job]).await?.pop().flatten() else {
             // Its job was not stored, or is long gone.
             let dropped = self.drop_webhook(&id, &known, now_ms).await;
             return dropped.map(|()| None);
@@ -126,9 +130,9 @@ impl Core {
             return later.map(|()| None);
         }
         let is_fresh = known.doc.tries == 0;
-        let places = &self.waiting.webhooks.places;
+        let places = &self.known.places;
         if let Err(after_ms) = places.has_room(&known.doc.account, is_fresh) {
-            self.look_at_webhook(key, after_ms);
+            self.known.look_at(key, after_ms);
             return Ok(None);
         }
         self.begin_try(key, known, job).await
@@ -139,19 +143,19 @@ impl Core {
         if key.event == Event::Ended {
             return Ok(());
         }
-        let Some(job) = self.store.get(&[key.job]).await?.pop().flatten() else {
+        let Some(job) = self.ctx.store.get(&[key.job]).await?.pop().flatten() else {
             return Ok(());
         };
         let events = key.field.events(&job.state);
         if events.is_none_or(|events| !events.failing) {
             return Ok(());
         }
-        let webhook = Webhook::new(&job.state, key, self.clock.wall_ms());
-        match self.docs.put(&id_of(key), None, Some(&webhook)).await {
+        let webhook = Webhook::new(&job.state, key, self.ctx.clock.wall_ms());
+        match self.ctx.docs.put(&id_of(key), None, Some(&webhook)).await {
             Ok(_) | Err(ItemError::Conflict { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        self.look_at_webhook(key, 0);
+        self.known.look_at(key, 0);
         Ok(())
     }
 
@@ -165,7 +169,7 @@ impl Core {
             // It may be on its way.
             return Ok(());
         }
-        match self.docs.put::<Webhook>(id, Some(known), None).await {
+        match self.ctx.docs.put::<Webhook>(id, Some(known), None).await {
             Ok(_) | Err(ItemError::Conflict { .. } | ItemError::Missing) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -191,7 +195,12 @@ impl Core {
             at_ms: now_ms.saturating_add(pause_ms),
             ..known.doc.clone()
         };
-        match self.docs.put(&id_of(key), Some(known), Some(&later)).await {
+        match self
+            .ctx
+            .docs
+            .put(&id_of(key), Some(known), Some(&later))
+            .await
+        {
             Ok(_) | Err(ItemError::Conflict { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -204,14 +213,14 @@ impl Core {
         known: Stored<Webhook>,
         job: StoredJob,
     ) -> Result<Option<Sending>, Refusal> {
-        let (id, now_ms) = (id_of(key), self.clock.wall_ms());
+        let (id, now_ms) = (id_of(key), self.ctx.clock.wall_ms());
         let Some(decision) = self.decision(key, &known, &job.state).await? else {
-            self.look_at_webhook(key, UNSEEN_MS);
+            self.known.look_at(key, UNSEEN_MS);
             return Ok(None);
         };
         // What is read may vanish, and with it the end.
-        if !self.confirm(job).await?.1 {
-            self.look_at_webhook(key, 0);
+        if !self.jobs.confirm(job).await?.1 {
+            self.known.look_at(key, 0);
             return Ok(None);
         }
         let skip = async |why: String| {
@@ -229,12 +238,12 @@ impl Core {
             Err(NoReceiver::Gone(why)) => return skip(why).await,
         };
         let receiver = message.as_ref().map(Message::receiver).unwrap_or_default();
-        let (is_fresh, now) = (known.doc.tries == 0, self.clock.now());
-        let places = &self.waiting.webhooks.places;
+        let (is_fresh, now) = (known.doc.tries == 0, self.ctx.clock.now());
+        let places = &self.known.places;
         let place = match places.take(&account, &receiver, is_fresh, now) {
             Ok(place) => place,
             Err(after_ms) => {
-                self.look_at_webhook(key, after_ms);
+                self.known.look_at(key, after_ms);
                 return Ok(None);
             }
         };
@@ -246,7 +255,7 @@ impl Core {
             at_ms: now_ms.saturating_add(TRY_MS),
             ..known.doc.clone()
         };
-        match self.docs.put(&id, Some(&known), Some(&trying)).await {
+        match self.ctx.docs.put(&id, Some(&known), Some(&trying)).await {
             Ok(taken) => Ok(Some(Sending {
                 key,
                 stored: known.written(taken, trying),
@@ -270,27 +279,28 @@ impl Core {
         let id = id_of(key);
         let sent = match message {
             Ok(message) => {
-                let sent = send(&message, &self.config.webhooks_to).await;
+                let sent = send(&message, &self.ctx.config.webhooks_to).await;
                 let is_slow = sent.as_ref().is_err_and(|not_taken| not_taken.is_slow);
-                place.answered(!is_slow, self.clock.now());
+                place.answered(!is_slow, self.ctx.clock.now());
                 sent.map_err(|not_taken| not_taken.problem)
             }
             Err(problem) => Err(problem),
         };
         drop(place);
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let after = after_try(&stored.doc, sent, now_ms);
         tracing::info!(webhook = id, tries = after.tries, standing = ?after.standing, problem = after.problem, "tried a webhook");
-        match self.docs.put(&id, Some(&stored), Some(&after)).await {
+        match self.ctx.docs.put(&id, Some(&stored), Some(&after)).await {
             Ok(_) if after.standing == Standing::Dead => {
                 let detail = json!({ "problem": after.problem, "tries": after.tries });
-                self.audit(&self.config.replica, "webhook.dead", &id, detail);
+                self.ctx
+                    .audit(&self.ctx.config.replica, "webhook.dead", &id, detail);
             }
             Ok(_) | Err(ItemError::Conflict { .. }) => {}
             Err(error) => return Err(error.into()),
         }
         if after.at_ms > 0 {
-            self.look_at_webhook(key, after.at_ms.saturating_sub(now_ms));
+            self.known.look_at(key, after.at_ms.saturating_sub(now_ms));
         }
         Ok(())
     }
@@ -319,13 +329,13 @@ impl Core {
         let skipped = Webhook {
             standing: Standing::Skipped,
             at_ms: 0,
-            since_ms: self.clock.wall_ms(),
+            since_ms: self.ctx.clock.wall_ms(),
             tried_until_ms: 0,
             problem: why.to_owned(),
             ..known.doc.clone()
         };
         tracing::debug!(webhook = id, why, "a webhook was skipped");
-        match self.docs.put(id, Some(known), Some(&skipped)).await {
+        match self.ctx.docs.put(id, Some(known), Some(&skipped)).await {
             Ok(_) | Err(ItemError::Conflict { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -338,7 +348,7 @@ impl Core {
         event: Event,
         account: &str,
     ) -> Result<Result<Message, NoReceiver>, Refusal> {
-        let answer = answer_of(self, key.job).await?;
+        let answer = answer_of(&self.views, key.job).await?;
         let receiver = match self.receiver_of(key, account).await? {
             Ok(receiver) => receiver,
             Err(none) => return Ok(Err(none)),
@@ -347,8 +357,8 @@ impl Core {
             id: &id_of(key),
             event,
             answer: &answer,
-            page: &format!("{}/r/{}", self.others.url, key.job),
-            now_ms: self.clock.wall_ms(),
+            page: &format!("{}/r/{}", self.ctx.replicas.url, key.job),
+            now_ms: self.ctx.clock.wall_ms(),
         };
         Ok(Ok(Message::to(&receiver.callback, &told, &receiver.secret)))
     }
@@ -363,12 +373,12 @@ impl Core {
             limit: PAGE,
             ..DocFind::default()
         };
-        self.docs.page(&find).await
+        self.ctx.docs.page(&find).await
     }
 
     /// Forgets webhooks that are over since long.
     pub(crate) async fn sweep_webhooks(&self) -> Result<(), DocError> {
-        let (now_ms, mut after) = (self.clock.wall_ms(), String::new());
+        let (now_ms, mut after) = (self.ctx.clock.wall_ms(), String::new());
         loop {
             let page = self.webhooks_after(&after).await?;
             let Some((last, _)) = page.last() else {
@@ -387,7 +397,7 @@ impl Core {
                 .collect();
             if !deletes.is_empty() {
                 // Another replica may have been faster.
-                drop(self.store.put_docs(DocKind::Webhook, deletes).await);
+                drop(self.ctx.store.put_docs(DocKind::Webhook, deletes).await);
             }
         }
     }

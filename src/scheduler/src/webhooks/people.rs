@@ -7,7 +7,7 @@ use fairlead_job::{CALLBACK, Callback, Health, Spec, Stage, receiver_secret};
 use serde_json::{Value, json};
 
 use crate::{
-    core::Core,
+    webhooks::WebhookFlow,
     webhooks::{
         message::{Message, Told},
         send::send,
@@ -22,7 +22,7 @@ use fairlead_known::{
 /// Most webhooks in a list.
 const LIST_MAX: usize = 1_000;
 
-impl Core {
+impl WebhookFlow {
     /// The webhooks that an account may see, the newest first.
     pub(crate) async fn list_webhooks(&self, who: &Who) -> Result<Vec<WebhookView>, Refusal> {
         let (mut known, mut after) = (Vec::new(), String::new());
@@ -62,11 +62,16 @@ impl Core {
             )
         };
         let key = key_of(id).ok_or_else(unknown)?;
-        let known = self.docs.read::<Webhook>(id).await?.ok_or_else(unknown)?;
+        let known = self
+            .ctx
+            .docs
+            .read::<Webhook>(id)
+            .await?
+            .ok_or_else(unknown)?;
         if !who.may_act_for(&known.doc.account) {
             return Err(unknown());
         }
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         check_has_event(id, key, &known.doc)?;
         let again = Webhook {
             standing: Standing::Trying,
@@ -76,9 +81,10 @@ impl Core {
             tried_until_ms: 0,
             ..known.doc.clone()
         };
-        self.docs.put(id, Some(&known), Some(&again)).await?;
-        self.audit(&who.name, "webhook.redeliver", id, Value::Null);
-        self.waiting.webhooks.looks.look_now(key, ());
+        self.ctx.docs.put(id, Some(&known), Some(&again)).await?;
+        self.ctx
+            .audit(&who.name, "webhook.redeliver", id, Value::Null);
+        self.known.looks.look_now(key, ());
         Ok(())
     }
 
@@ -106,18 +112,19 @@ impl Core {
             my_account: who.name.clone(),
             ..JobAnswer::default()
         };
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let told = Told {
             id: &format!("test.{now_ms}"),
             event: Event::Ended,
             answer: &answer,
-            page: &self.others.url,
+            page: &self.ctx.replicas.url,
             now_ms,
         };
         let message = Message::to(&callback, &told, receiver_secret(&spec, CALLBACK));
-        let sent = send(&message, &self.config.webhooks_to).await;
+        let sent = send(&message, &self.ctx.config.webhooks_to).await;
         let shown = without_path(&callback.url);
-        self.audit(&who.name, "webhook.test", &shown, Value::Null);
+        self.ctx
+            .audit(&who.name, "webhook.test", &shown, Value::Null);
         Ok(WebhookTested {
             taken: sent.is_ok(),
             problem: sent.err().map(|not| not.problem).unwrap_or_default(),

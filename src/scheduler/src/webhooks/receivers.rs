@@ -2,7 +2,7 @@
 
 use fairlead_job::{Callback, JobId, Notify, Spec, receiver_secret};
 
-use crate::core::Core;
+use crate::webhooks::WebhookFlow;
 use fairlead_base::errors::Refusal;
 use fairlead_known::{
     account_doc::AccountDoc,
@@ -24,7 +24,7 @@ pub(super) enum NoReceiver {
     Gone(String),
 }
 
-impl Core {
+impl WebhookFlow {
     /// The receiver of a webhook; the inner error says why there is none.
     pub(super) async fn receiver_of(
         &self,
@@ -47,10 +47,10 @@ impl Core {
 
     /// The body of a job with its secrets; the inner error says why it cannot be read.
     async fn opened_body(&self, job: JobId) -> Result<Result<Spec, String>, Refusal> {
-        let Some(mut spec) = self.store.get_bodies(&[job]).await?.pop().flatten() else {
+        let Some(mut spec) = self.ctx.store.get_bodies(&[job]).await?.pop().flatten() else {
             return Ok(Err("the body of its job is not in the store".to_owned()));
         };
-        if self.sealer.open_secrets(&mut spec).is_err() {
+        if self.ctx.sealer.open_secrets(&mut spec).is_err() {
             return Ok(Err(NO_KEY.to_owned()));
         }
         Ok(Ok(spec))
@@ -60,12 +60,12 @@ impl Core {
         &self,
         account: &str,
     ) -> Result<Result<Receiver, NoReceiver>, Refusal> {
-        let known = self.docs.read::<AccountDoc>(account).await?;
+        let known = self.ctx.docs.read::<AccountDoc>(account).await?;
         let Some(notify) = known.and_then(|known| known.doc.notify) else {
             let gone = "its account lets nobody be told any more".to_owned();
             return Ok(Err(NoReceiver::Gone(gone)));
         };
-        let Some(spec) = notify.open(account, &self.sealer) else {
+        let Some(spec) = notify.open(account, &self.ctx.sealer) else {
             return Ok(Err(NoReceiver::Problem(NO_KEY.to_owned())));
         };
         let said = Notify::of(&spec).map(Notify::own);

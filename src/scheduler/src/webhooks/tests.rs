@@ -13,9 +13,9 @@ use tokio::{
 use super::outbox::TRIES_MAX;
 use crate::{
     Clock, Config,
-    core::Core,
+    flows::Flows,
     submission::submit::SubmitOptions,
-    testing::{core_beside, core_over, embedded},
+    testing::{embedded, flows_beside, flows_over},
 };
 use fairlead_known::{
     accounts::{Credentials, Who},
@@ -24,45 +24,47 @@ use fairlead_known::{
 use fairlead_lifecycle::attempt::ended;
 
 /// A job of `user1` with more fields.
-async fn submitted(core: &Arc<Core>, more: &Value) -> JobId {
+async fn submitted(flows: &Arc<Flows>, more: &Value) -> JobId {
     let spec = json!({"suite": "sleep", "testbox": "dc", "my_account": "user1"});
     let mut spec: Spec = spec.as_object().cloned().unwrap();
     spec.extend(more.as_object().cloned().unwrap());
     let said = Credentials::default();
-    let submitted = core.submit(vec![Ok(spec)], &said, SubmitOptions::default());
+    let submitted = flows
+        .submission
+        .submit(vec![Ok(spec)], &said, SubmitOptions::default());
     submitted.await.unwrap().items[0].job_id.parse().unwrap()
 }
 
-async fn end(core: &Arc<Core>, id: JobId, health: Health) {
-    let now_ms = core.clock.wall_ms();
+async fn end(flows: &Arc<Flows>, id: JobId, health: Health) {
+    let now_ms = flows.ctx.clock.wall_ms();
     let over = |state: &fairlead_store::JobState| {
         Ok(Some(ended(state, Stage::Finish, health, now_ms, "")))
     };
-    core.change(id, over).await.unwrap();
+    flows.jobs.change(id, over).await.unwrap();
 }
 
 /// A job that has ended, with this receiver.
-async fn ended_job(core: &Arc<Core>, url: &str) -> JobId {
+async fn ended_job(flows: &Arc<Flows>, url: &str) -> JobId {
     let more = json!({
         "callback": url, "secrets": {"callback": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
     });
-    let id = submitted(core, &more).await;
-    end(core, id, Health::Success).await;
+    let id = submitted(flows, &more).await;
+    end(flows, id, Health::Success).await;
     id
 }
 
 /// A replica that may send to this machine.
-fn core(data: &tempfile::TempDir) -> Arc<Core> {
+fn lab_in(data: &tempfile::TempDir) -> Arc<Flows> {
     let config = Config {
         webhooks_to: "127.0.0.1:*".parse().unwrap(),
         ..Config::embedded(data.path().to_owned())
     };
-    core_over(embedded(data), config, Clock::system())
+    flows_over(embedded(data), config, Clock::system())
 }
 
-async fn notice(core: &Core, job: JobId) -> Option<Webhook> {
+async fn notice(flows: &Flows, job: JobId) -> Option<Webhook> {
     let key = notice_key(job);
-    let known = core.docs.read::<Webhook>(&id_of(key)).await.unwrap();
+    let known = flows.ctx.docs.read::<Webhook>(&id_of(key)).await.unwrap();
     known.map(|known| known.doc)
 }
 
@@ -92,64 +94,80 @@ fn callback(job: JobId) -> Key {
     Key { job, field, event }
 }
 
-async fn webhook(core: &Core, id: JobId) -> Webhook {
+async fn webhook(flows: &Flows, id: JobId) -> Webhook {
     let id = id_of(callback(id));
-    core.docs.read::<Webhook>(&id).await.unwrap().unwrap().doc
+    flows
+        .ctx
+        .docs
+        .read::<Webhook>(&id)
+        .await
+        .unwrap()
+        .unwrap()
+        .doc
 }
 
 /// Lets its next try be due now.
-async fn make_due(core: &Core, job: JobId) {
+async fn make_due(flows: &Flows, job: JobId) {
     let id = id_of(callback(job));
-    let known = core.docs.read::<Webhook>(&id).await.unwrap().unwrap();
+    let known = flows.ctx.docs.read::<Webhook>(&id).await.unwrap().unwrap();
     let due = Webhook {
         at_ms: 1,
         tried_until_ms: 0,
         ..known.doc.clone()
     };
-    core.docs.put(&id, Some(&known), Some(&due)).await.unwrap();
+    flows
+        .ctx
+        .docs
+        .put(&id, Some(&known), Some(&due))
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
 async fn a_dead_letter_is_delivered_again_under_the_same_id() {
     let data = tempfile::tempdir().unwrap();
-    let core = core(&data);
+    let flows = lab_in(&data);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     // Nobody listens for now.
     drop(listener);
-    let id = ended_job(&core, &format!("http://{address}/hook")).await;
+    let id = ended_job(&flows, &format!("http://{address}/hook")).await;
     let key = callback(id);
     for tries in 1..=TRIES_MAX {
-        core.see_to_webhook(key).await.unwrap();
-        let tried = webhook(&core, id).await;
+        flows.webhooks.see_to_webhook(key).await.unwrap();
+        let tried = webhook(&flows, id).await;
         assert_eq!(tried.tries, tries);
         let is_dead = tries == TRIES_MAX;
         assert_eq!(tried.standing == Standing::Dead, is_dead, "{tried:?}");
         assert!(!tried.problem.is_empty());
-        make_due(&core, id).await;
+        make_due(&flows, id).await;
     }
     // It is given up.
-    core.see_to_webhook(key).await.unwrap();
-    assert_eq!(webhook(&core, id).await.tries, TRIES_MAX);
+    flows.webhooks.see_to_webhook(key).await.unwrap();
+    assert_eq!(webhook(&flows, id).await.tries, TRIES_MAX);
     let listener = TcpListener::bind(address).await.unwrap();
     let said = Credentials {
         account: Some("user1".to_owned()),
         ..Credentials::default()
     };
-    let who = core.people.accounts.identify(&said).unwrap();
-    core.redeliver_webhook(&who, &id_of(key)).await.unwrap();
-    let (head, seen) = tokio::join!(received(&listener), core.see_to_webhook(key));
+    let who = flows.people.accounts.identify(&said).unwrap();
+    flows
+        .webhooks
+        .redeliver_webhook(&who, &id_of(key))
+        .await
+        .unwrap();
+    let (head, seen) = tokio::join!(received(&listener), flows.webhooks.see_to_webhook(key));
     seen.unwrap();
     assert!(
         head.contains(&format!("webhook-id: {}", id_of(key))),
         "{head}"
     );
-    assert_eq!(webhook(&core, id).await.standing, Standing::Sent);
+    assert_eq!(webhook(&flows, id).await.standing, Standing::Sent);
 }
 
 /// Who is told of the jobs of `user1` by their account.
-async fn set_notify(core: &Arc<Core>, listener: &TcpListener, on: &[&str]) -> Who {
-    let who = core
+async fn set_notify(flows: &Arc<Flows>, listener: &TcpListener, on: &[&str]) -> Who {
+    let who = flows
         .people
         .accounts
         .identify(&Credentials::default())
@@ -159,31 +177,35 @@ async fn set_notify(core: &Arc<Core>, listener: &TcpListener, on: &[&str]) -> Wh
         on: on.iter().map(|word| (*word).to_owned()).collect(),
         ..NotifyChange::default()
     };
-    core.set_notify(&who, "user1", &change).await.unwrap();
+    flows
+        .people
+        .set_notify(&who, "user1", &change)
+        .await
+        .unwrap();
     who
 }
 
 #[tokio::test]
 async fn two_replicas_tell_an_end_once() {
     let data = tempfile::tempdir().unwrap();
-    let core = core(&data);
-    let beside = core_beside(&core);
+    let flows = lab_in(&data);
+    let beside = flows_beside(&flows);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    set_notify(&core, &listener, &["failed", "passed_again"]).await;
+    set_notify(&flows, &listener, &["failed", "passed_again"]).await;
     let mut told = Vec::new();
     for health in [Health::Fail, Health::Success] {
-        let id = submitted(&core, &json!({})).await;
-        end(&core, id, health).await;
+        let id = submitted(&flows, &json!({})).await;
+        end(&flows, id, health).await;
         let key = notice_key(id);
         let (message, one, other) = tokio::join!(
             received(&listener),
-            core.see_to_webhook(key),
-            beside.see_to_webhook(key)
+            flows.webhooks.see_to_webhook(key),
+            beside.webhooks.see_to_webhook(key)
         );
         one.unwrap();
         other.unwrap();
         assert!(message.contains("Job"), "{message}");
-        let sent = notice(&core, id).await.unwrap();
+        let sent = notice(&flows, id).await.unwrap();
         assert_eq!((sent.standing, sent.tries), (Standing::Sent, 1));
         told.push(sent.tells);
     }
@@ -193,14 +215,14 @@ async fn two_replicas_tell_an_end_once() {
 #[tokio::test]
 async fn a_try_after_a_crash_tells_what_was_decided_before() {
     let data = tempfile::tempdir().unwrap();
-    let core = core(&data);
+    let flows = lab_in(&data);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    set_notify(&core, &listener, &["ended", "passed_again"]).await;
-    let id = submitted(&core, &json!({})).await;
-    end(&core, id, Health::Success).await;
+    set_notify(&flows, &listener, &["ended", "passed_again"]).await;
+    let id = submitted(&flows, &json!({})).await;
+    end(&flows, id, Health::Success).await;
     // As a replica left it that had decided, and died.
     let doc = id_of(notice_key(id));
-    let known = core.docs.read::<Webhook>(&doc).await.unwrap().unwrap();
+    let known = flows.ctx.docs.read::<Webhook>(&doc).await.unwrap().unwrap();
     let left = Webhook {
         standing: Standing::Trying,
         tells: Some(Event::PassedAgain),
@@ -208,11 +230,16 @@ async fn a_try_after_a_crash_tells_what_was_decided_before() {
         tried_until_ms: 1,
         ..known.doc.clone()
     };
-    core.docs
+    flows
+        .ctx
+        .docs
         .put(&doc, Some(&known), Some(&left))
         .await
         .unwrap();
-    let (message, seen) = tokio::join!(received(&listener), core.see_to_webhook(notice_key(id)));
+    let (message, seen) = tokio::join!(
+        received(&listener),
+        flows.webhooks.see_to_webhook(notice_key(id))
+    );
     seen.unwrap();
     assert!(message.contains("passed again"), "{message}");
 }
@@ -220,57 +247,70 @@ async fn a_try_after_a_crash_tells_what_was_decided_before() {
 #[tokio::test]
 async fn the_account_is_asked_when_the_job_does_not_say() {
     let data = tempfile::tempdir().unwrap();
-    let core = core(&data);
+    let flows = lab_in(&data);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let before = submitted(&core, &json!({})).await;
-    let who = set_notify(&core, &listener, &["ended"]).await;
-    let silent = submitted(&core, &json!({"notify": "none"})).await;
-    let joined = submitted(&core, &json!({"group": "g", "script": "true"})).await;
+    let before = submitted(&flows, &json!({})).await;
+    let who = set_notify(&flows, &listener, &["ended"]).await;
+    let silent = submitted(&flows, &json!({"notify": "none"})).await;
+    let joined = submitted(&flows, &json!({"group": "g", "script": "true"})).await;
     for id in [before, silent, joined] {
-        assert_eq!(notice(&core, id).await, None, "{id}");
+        assert_eq!(notice(&flows, id).await, None, "{id}");
     }
-    let told = submitted(&core, &json!({})).await;
-    assert!(notice(&core, told).await.is_some());
-    end(&core, told, Health::Success).await;
-    core.forget_notify(&who, "user1").await.unwrap();
-    core.see_to_webhook(notice_key(told)).await.unwrap();
-    let skipped = notice(&core, told).await.unwrap();
+    let told = submitted(&flows, &json!({})).await;
+    assert!(notice(&flows, told).await.is_some());
+    end(&flows, told, Health::Success).await;
+    flows.people.forget_notify(&who, "user1").await.unwrap();
+    flows
+        .webhooks
+        .see_to_webhook(notice_key(told))
+        .await
+        .unwrap();
+    let skipped = notice(&flows, told).await.unwrap();
     assert_eq!(skipped.standing, Standing::Skipped, "{skipped:?}");
     assert!(skipped.problem.contains("account"), "{skipped:?}");
-    core.see_to_webhook(notice_key(told)).await.unwrap();
-    assert_eq!(notice(&core, told).await, Some(skipped));
+    flows
+        .webhooks
+        .see_to_webhook(notice_key(told))
+        .await
+        .unwrap();
+    assert_eq!(notice(&flows, told).await, Some(skipped));
 }
 
 #[tokio::test]
 async fn a_skipped_notice_is_forgotten_sooner_than_one_that_was_sent() {
     let data = tempfile::tempdir().unwrap();
-    let core = core(&data);
+    let flows = lab_in(&data);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    set_notify(&core, &listener, &["ended"]).await;
-    let two_hours_ago = core.clock.wall_ms() - 2 * 3_600_000;
+    set_notify(&flows, &listener, &["ended"]).await;
+    let two_hours_ago = flows.ctx.clock.wall_ms() - 2 * 3_600_000;
     let mut ids = Vec::new();
     for standing in [Standing::Skipped, Standing::Sent, Standing::Waiting] {
-        let id = submitted(&core, &json!({})).await;
+        let id = submitted(&flows, &json!({})).await;
         let doc = id_of(notice_key(id));
-        let known = core.docs.read::<Webhook>(&doc).await.unwrap().unwrap();
+        let known = flows.ctx.docs.read::<Webhook>(&doc).await.unwrap().unwrap();
         let old = Webhook {
             standing,
             since_ms: two_hours_ago,
             ..known.doc.clone()
         };
-        core.docs.put(&doc, Some(&known), Some(&old)).await.unwrap();
+        flows
+            .ctx
+            .docs
+            .put(&doc, Some(&known), Some(&old))
+            .await
+            .unwrap();
         ids.push(id);
     }
-    core.sweep_webhooks().await.unwrap();
+    flows.webhooks.sweep_webhooks().await.unwrap();
     let mut kept = Vec::new();
     for id in ids {
-        kept.push(notice(&core, id).await.is_some());
+        kept.push(notice(&flows, id).await.is_some());
     }
     assert_eq!(kept, [false, true, true]);
-    let who = core
+    let who = flows
         .people
         .accounts
         .identify(&Credentials::default())
         .unwrap();
-    assert_eq!(core.list_webhooks(&who).await.unwrap().len(), 2);
+    assert_eq!(flows.webhooks.list_webhooks(&who).await.unwrap().len(), 2);
 }

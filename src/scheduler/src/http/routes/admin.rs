@@ -12,8 +12,8 @@ use warp::reply::Response;
 
 use crate::http::reply::{done, json, ok, paged, tagged_by, text, typed};
 use crate::{
-    core::Core,
     dashboard::snapshot::problem_of,
+    flows::Flows,
     http::{
         request::Request,
         signed::{Signed, parsed},
@@ -34,22 +34,22 @@ pub(super) const BODY_MAX: usize = 1 << 20;
 const WEEK_MS: u64 = 7 * 24 * 3_600_000;
 
 /// How a replica is: JSON where that is accepted, else text.
-pub(super) fn health(core: &Core, request: &Request) -> Response {
-    let (store, clock_off_ms) = (core.store.health(), core.clock.off_ms());
-    let stopping = core.draining.is_cancelled();
+pub(super) fn health(flows: &Flows, request: &Request) -> Response {
+    let (store, clock_off_ms) = (flows.ctx.store.health(), flows.ctx.clock.off_ms());
+    let stopping = flows.ctx.tasks.draining.is_cancelled();
     let view = HealthView {
         well: store.is_well() && !stopping && clock_off_ms.is_none(),
-        replica: core.config.replica.clone(),
+        replica: flows.ctx.config.replica.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        time_ms: core.clock.wall_ms(),
+        time_ms: flows.ctx.clock.wall_ms(),
         reads: problem_of(&store.reads),
         writes: problem_of(&store.writes),
         store: store.name,
-        content: core.content_problem(),
+        content: flows.content.content_problem(),
         clock_off_ms,
-        undeletable: core.jobs.undeletable.lock().clone(),
-        data: core.jobs.room.view(core.clock.now()),
-        peers: peers_of(core),
+        undeletable: flows.people.undeletable.lock().clone(),
+        data: flows.files.room.view(flows.ctx.clock.now()),
+        peers: peers_of(flows),
         stopping,
     };
     let status = if view.well { 200 } else { 503 };
@@ -101,8 +101,8 @@ fn words_of(view: &HealthView) -> String {
     lines
 }
 
-fn peers_of(core: &Core) -> Vec<String> {
-    let peers = core.others.replicas.peers(core.clock.now()).into_iter();
+fn peers_of(flows: &Flows) -> Vec<String> {
+    let peers = flows.ctx.replicas.peers(flows.ctx.clock.now()).into_iter();
     peers.map(|peer| peer.name).collect()
 }
 
@@ -115,15 +115,15 @@ pub(super) fn openapi(request: &Request) -> Response {
 }
 
 /// All metrics. Strangers see sums instead of the names of queues and groups where accounts are checked.
-pub(super) async fn metrics(core: &Core, request: &Request) -> Response {
+pub(super) async fn metrics(flows: &Flows, request: &Request) -> Response {
     let is_open = request.accepts("application/openmetrics-text");
-    let is_named = core.people.accounts.sees_names(&request.credentials(None));
-    let body = core.metrics_text(is_open, is_named).await;
+    let is_named = flows.people.accounts.sees_names(&request.credentials(None));
+    let body = flows.dashboard.metrics_text(is_open, is_named).await;
     let content_type = if is_open { OPEN_METRICS } else { CLASSIC };
     typed(200, content_type, body.into_bytes())
 }
 
-pub(super) fn version(core: &Core) -> Response {
+pub(super) fn version(flows: &Flows) -> Response {
     let capabilities = [
         "submit",
         "consume",
@@ -150,9 +150,9 @@ pub(super) fn version(core: &Core) -> Response {
         name: "fairlead".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         capabilities: capabilities.map(str::to_owned).to_vec(),
-        replica: core.config.replica.clone(),
-        store: core.store.health().name,
-        time_ms: Some(core.clock.wall_ms()),
+        replica: flows.ctx.config.replica.clone(),
+        store: flows.ctx.store.health().name,
+        time_ms: Some(flows.ctx.clock.wall_ms()),
         files_max: Some(files_max()),
     })
 }
@@ -163,107 +163,119 @@ fn files_max() -> u64 {
     limit.current.unwrap_or(u64::MAX)
 }
 
-pub(super) async fn hints(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+pub(super) async fn hints(flows: Arc<Flows>, mut request: Request) -> Result<Response, Refusal> {
     let token = request.credentials(None).token;
     let body = request.read_body(HINTS_MAX).await?;
-    core.take_hints(token.as_deref(), &body).await?;
+    flows.upkeep.take_hints(token.as_deref(), &body).await?;
     Ok(done())
 }
 
-pub(super) async fn queues(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    let views = core.with_shares_got(core.queue_views().await?).await;
+pub(super) async fn queues(flows: Arc<Flows>, request: Request) -> Result<Response, Refusal> {
+    let views = flows
+        .samples
+        .with_shares_got(flows.people.queue_views().await?)
+        .await;
     paged(&request, views, |queue| queue.name.clone())
 }
 
 /// Who used the lab: an account sees all, as in lists of jobs.
-pub(super) async fn usage(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+pub(super) async fn usage(flows: Arc<Flows>, request: Request) -> Result<Response, Refusal> {
     let by = super::dashboard::kind(&request)?;
-    let now_ms = core.clock.wall_ms();
+    let now_ms = flows.ctx.clock.wall_ms();
     let usual = now_ms.saturating_sub(WEEK_MS);
     let since_ms = request.query.number("since_ms", 0..=u64::MAX, usual)?;
     let until_ms = request.query.number("until_ms", 0..=u64::MAX, now_ms)?;
-    Ok(ok(&core.usage(by, since_ms, until_ms.min(now_ms)).await?))
+    Ok(ok(&flows
+        .samples
+        .usage(by, since_ms, until_ms.min(now_ms))
+        .await?))
 }
 
 pub(super) async fn set_queue(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     mut request: Request,
     who: Who,
     name: &str,
 ) -> Result<Response, Refusal> {
     let change: QueueChange = request.read_json(BODY_MAX).await?;
-    let view = core.set_queue(name, &change).await?;
-    core.audit(&who.name, "queue.set", name, json!(change));
+    let view = flows.people.set_queue(name, &change).await?;
+    flows.ctx.audit(&who.name, "queue.set", name, json!(change));
     Ok(ok(&view))
 }
 
 pub(super) async fn delete_queue(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     who: Who,
     name: &str,
 ) -> Result<Response, Refusal> {
-    core.delete_queue(name).await?;
-    core.audit(&who.name, "queue.delete", name, Value::Null);
+    flows.people.delete_queue(name).await?;
+    flows
+        .ctx
+        .audit(&who.name, "queue.delete", name, Value::Null);
     Ok(done())
 }
 
-pub(super) async fn retention(core: Arc<Core>) -> Result<Response, Refusal> {
-    Ok(ok(&core.retention().await?))
+pub(super) async fn retention(flows: Arc<Flows>) -> Result<Response, Refusal> {
+    Ok(ok(&flows.people.retention().await?))
 }
 
 pub(super) async fn set_retention(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     mut request: Request,
     who: Who,
 ) -> Result<Response, Refusal> {
     let body = request.read_object(BODY_MAX).await?;
     let change: RetentionChange = parsed(body, "keep_months: a number, or null")?;
-    let view = core.set_retention(&change).await?;
-    core.audit(&who.name, "retention.set", "jobs", json!(change));
+    let view = flows.people.set_retention(&change).await?;
+    flows
+        .ctx
+        .audit(&who.name, "retention.set", "jobs", json!(change));
     Ok(ok(&view))
 }
 
-pub(super) async fn rules(core: Arc<Core>) -> Result<Response, Refusal> {
-    Ok(ok(&core.submit_rules().await?))
+pub(super) async fn rules(flows: Arc<Flows>) -> Result<Response, Refusal> {
+    Ok(ok(&flows.people.submit_rules().await?))
 }
 
 pub(super) async fn set_rules(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     mut request: Request,
     who: Who,
 ) -> Result<Response, Refusal> {
     let body = request.read_object(BODY_MAX).await?;
     let rules: SubmitRules = parsed(body, "rules: a list of {name, if, then}")?;
-    let rules = core.set_submit_rules(rules).await?;
-    core.audit(&who.name, "rules.set", "submit_rules", json!(rules));
+    let rules = flows.people.set_submit_rules(rules).await?;
+    flows
+        .ctx
+        .audit(&who.name, "rules.set", "submit_rules", json!(rules));
     Ok(ok(&rules))
 }
 
-pub(super) fn whoami(core: &Core, who: &Who) -> Response {
-    let mut view = core.people.accounts.view_of(who);
-    tell_uploads(core, &mut view);
+pub(super) fn whoami(flows: &Flows, who: &Who) -> Response {
+    let mut view = flows.people.accounts.view_of(who);
+    tell_uploads(flows, &mut view);
     ok(&view)
 }
 
 /// Tells beside a limit of results how much there is of them.
-fn tell_uploads(core: &Core, view: &mut AccountView) {
+fn tell_uploads(flows: &Flows, view: &mut AccountView) {
     let is_limited = view.limits.results_mb.hard.is_some();
-    let used = core.uploaded_by(&view.my_account).div_ceil(1 << 20);
+    let used = flows.files.uploaded_by(&view.my_account).div_ceil(1 << 20);
     view.results_used_mb = is_limited.then_some(used);
 }
 
-pub(super) async fn accounts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+pub(super) async fn accounts(flows: Arc<Flows>, request: Request) -> Result<Response, Refusal> {
     // An account that was just added, here or at another replica, is to be found, too.
-    core.store.refresh().await?;
-    let mut accounts = core.account_views().await?;
+    flows.ctx.store.refresh().await?;
+    let mut accounts = flows.people.account_views().await?;
     for view in &mut accounts {
-        tell_uploads(&core, view);
+        tell_uploads(&flows, view);
     }
     paged(&request, accounts, |account| account.my_account.clone())
 }
 
 pub(super) async fn set_account(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     mut request: Request,
     who: Who,
     name: &str,
@@ -273,8 +285,8 @@ pub(super) async fn set_account(
         body,
         "role, hosts, vip, limits, new_token, overlap_s, expires_s",
     )?;
-    let view = core.set_account(name, &change).await?;
-    core.audit(
+    let view = flows.people.set_account(name, &change).await?;
+    flows.ctx.audit(
         &who.name,
         "account.set",
         name,
@@ -284,35 +296,41 @@ pub(super) async fn set_account(
 }
 
 pub(super) async fn delete_account(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     who: Who,
     name: &str,
 ) -> Result<Response, Refusal> {
-    core.delete_account(name, &who).await?;
-    core.audit(&who.name, "account.delete", name, Value::Null);
+    flows.people.delete_account(name, &who).await?;
+    flows
+        .ctx
+        .audit(&who.name, "account.delete", name, Value::Null);
     Ok(done())
 }
 
-pub(super) async fn notify(core: Arc<Core>, who: Who, account: &str) -> Result<Response, Refusal> {
-    Ok(ok(&core.notify_view(&who, account).await?))
+pub(super) async fn notify(
+    flows: Arc<Flows>,
+    who: Who,
+    account: &str,
+) -> Result<Response, Refusal> {
+    Ok(ok(&flows.people.notify_view(&who, account).await?))
 }
 
 pub(super) async fn set_notify(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     who: Who,
     mut body: Signed,
     account: &str,
 ) -> Result<Response, Refusal> {
     let hint = r#"{"url": "https://chat.example.com/hooks/x", "on": ["failed", "passed_again"]}"#;
     let change: NotifyChange = body.take_as(hint)?;
-    Ok(ok(&core.set_notify(&who, account, &change).await?))
+    Ok(ok(&flows.people.set_notify(&who, account, &change).await?))
 }
 
 pub(super) async fn forget_notify(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     who: Who,
     account: &str,
 ) -> Result<Response, Refusal> {
-    core.forget_notify(&who, account).await?;
+    flows.people.forget_notify(&who, account).await?;
     Ok(done())
 }

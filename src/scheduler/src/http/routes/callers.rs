@@ -4,7 +4,7 @@ use bytes::Bytes;
 use fairlead_api::{Caller, Route};
 
 use crate::{
-    core::Core,
+    flows::Flows,
     http::{
         request::Request,
         signed::{Signed, read_signed},
@@ -46,13 +46,13 @@ pub(super) fn promised<T>(found: Option<T>) -> Result<T, Refusal> {
 
 /// Refuses all but the callers of a route.
 pub(super) async fn called(
-    core: &Core,
+    flows: &Flows,
     request: &mut Request,
     route: Route<'_>,
 ) -> Result<Called, Refusal> {
     let mut called = Called::default();
     let said = request.credentials(None);
-    let identify = |said: &Credentials| core.people.accounts.identify(said);
+    let identify = |said: &Credentials| flows.people.accounts.identify(said);
     called.who = match route.endpoint().caller {
         // Whoever judges a job's token reads the job.
         Caller::Anybody | Caller::JobToken => None,
@@ -63,12 +63,13 @@ pub(super) async fn called(
             Some(who)
         }
         Caller::Signer => {
-            let (who, signed) = Signed::read(core, request).await?;
+            let (who, signed) = Signed::read(flows, request).await?;
             called.signed = Some(signed);
             Some(who)
         }
         Caller::Submitter => {
-            called.jobs = read_signed(core, request, core.config.limits.body_bytes_max).await?;
+            called.jobs =
+                read_signed(flows, request, flows.ctx.config.limits.body_bytes_max).await?;
             None
         }
         Caller::Testbox => Some(of_host(identify(&said)?, route)?),
@@ -86,14 +87,14 @@ pub(super) async fn called(
                 let name = if is_host { "hostname" } else { parameter };
                 request.query.set(name, value);
             }
-            Some(core.who_boots(&request.query, &said)?)
+            Some(flows.hosts.who_boots(&request.query, &said)?)
         }
         Caller::JobTokenOrAdmin if request.job_token().is_some() => None,
         Caller::AccountOrJob if names_job(request) => None,
         // The flow asks whether it is an admin, beside the job's account.
         Caller::JobTokenOrAdmin | Caller::AccountOrJob => Some(identify(&said)?),
         Caller::Replica => {
-            core.check_peer(said.token.as_deref())?;
+            flows.upkeep.check_peer(said.token.as_deref())?;
             request.identified();
             request.belongs_to(Identity::Reserve);
             None

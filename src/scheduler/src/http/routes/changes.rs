@@ -7,7 +7,7 @@ use futures_util::{StreamExt, stream};
 use warp::reply::Response;
 
 use crate::{
-    core::Core,
+    flows::Flows,
     http::{reply::ok, request::job_id, signed::Signed},
     submission::edits::Edit,
 };
@@ -20,7 +20,7 @@ const JOBS_MAX: usize = 10_000;
 const ABREAST: usize = 64;
 
 pub(super) async fn change(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     who: Who,
     mut body: Signed,
 ) -> Result<Response, Refusal> {
@@ -32,14 +32,14 @@ pub(super) async fn change(
         return Err(Refusal::new(ErrorCode::BadField, message, "split the list"));
     }
     let edit = Edit::new(wanted.hold, wanted.set)?;
-    let changing = stream::iter(wanted.job_ids).map(|id| change_one(&core, &who, id, &edit));
+    let changing = stream::iter(wanted.job_ids).map(|id| change_one(&flows, &who, id, &edit));
     let results = changing.buffered(ABREAST).collect().await;
     Ok(ok(&CancelReport { results }))
 }
 
-async fn change_one(core: &Arc<Core>, who: &Who, text: String, edit: &Edit) -> CancelItem {
+async fn change_one(flows: &Arc<Flows>, who: &Who, text: String, edit: &Edit) -> CancelItem {
     let outcome = match job_id(&text) {
-        Ok(id) => Box::pin(core.edit_job(who, id, edit)).await,
+        Ok(id) => Box::pin(flows.submission.edit_job(who, id, edit)).await,
         Err(refusal) => Err(refusal),
     };
     let (result, message) = match outcome {

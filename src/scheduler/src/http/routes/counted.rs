@@ -4,7 +4,7 @@ use fairlead_api::{ErrorCode, JobGroup, JobList};
 use fairlead_dispatch::labels;
 use fairlead_store::{Group, GroupBy, Search, StoreError};
 
-use crate::core::Core;
+use crate::flows::Flows;
 use fairlead_base::{
     errors::{Refusal, excerpt},
     query::Query,
@@ -26,12 +26,16 @@ pub(super) fn group_by(query: &Query) -> Result<Option<GroupBy>, Refusal> {
 
 /// The jobs that a search finds, counted: a list without jobs.
 pub(super) async fn counted(
-    core: &Core,
+    flows: &Flows,
     search: Search,
     by: GroupBy,
 ) -> Result<JobList, StoreError> {
-    let groups = core.store.groups(&search, by).await?;
-    let page = core.store.search(&Search { limit: 0, ..search }).await?;
+    let groups = flows.ctx.store.groups(&search, by).await?;
+    let page = flows
+        .ctx
+        .store
+        .search(&Search { limit: 0, ..search })
+        .await?;
     Ok(JobList {
         jobs: Vec::new(),
         groups: shown(groups, by),

@@ -11,8 +11,8 @@ use warp::reply::Response;
 
 use super::search::read_search;
 use crate::{
-    core::Core,
     dashboard::audit_log::{AuditFind, INCIDENTS, NIGHT_MS},
+    flows::Flows,
     http::{
         reply::{ok, packed, tagged},
         request::Request,
@@ -52,13 +52,16 @@ const FILTERS: [&str; 18] = [
 /// Most hours of a plot: 60 days.
 const HOURS_MAX: u64 = 60 * 24;
 
-pub(super) async fn overview(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    Ok(tagged(&request, &*core.overview().await?))
+pub(super) async fn overview(flows: Arc<Flows>, request: Request) -> Result<Response, Refusal> {
+    Ok(tagged(&request, &*flows.dashboard.overview().await?))
 }
 
-pub(super) fn live(core: &Arc<Core>, request: &Request) -> Result<Response, Refusal> {
+pub(super) fn live(flows: &Arc<Flows>, request: &Request) -> Result<Response, Refusal> {
     let is_packed = request.takes_gzip();
-    let watcher = core.watch(request.whose(), request.header("last-event-id"), is_packed)?;
+    let watcher =
+        flows
+            .dashboard
+            .watch(request.whose(), request.header("last-event-id"), is_packed)?;
     let pieces = stream::try_unfold(watcher, |mut watcher| async move {
         let piece = watcher.next().await.map_err(io::Error::other)?;
         Ok::<_, io::Error>(piece.map(|piece| (piece, watcher)))
@@ -67,10 +70,10 @@ pub(super) fn live(core: &Arc<Core>, request: &Request) -> Result<Response, Refu
     Ok(if is_packed { packed(stream) } else { stream })
 }
 
-pub(super) async fn series(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+pub(super) async fn series(flows: Arc<Flows>, request: Request) -> Result<Response, Refusal> {
     let by = kind(&request)?;
     let name = request.query.get("name").filter(|name| !name.is_empty());
-    let now_ms = core.clock.wall_ms();
+    let now_ms = flows.ctx.clock.wall_ms();
     let until_ms = request.query.number("until_ms", 0..=u64::MAX, now_ms)?;
     let until_ms = until_ms.min(now_ms);
     let usual = until_ms.saturating_sub(HOUR_MS);
@@ -87,7 +90,7 @@ pub(super) async fn series(core: Arc<Core>, request: Request) -> Result<Response
         ));
     }
     let of = name.map(|name| (by, name));
-    Ok(ok(&core.series(of, since_ms, until_ms).await?))
+    Ok(ok(&flows.dashboard.series(of, since_ms, until_ms).await?))
 }
 
 /// The kind of names that `by` says.
@@ -107,7 +110,7 @@ pub(super) fn kind(request: &Request) -> Result<Kind, Refusal> {
 }
 
 pub(super) async fn make_preview(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     mut request: Request,
     who: Who,
 ) -> Result<Response, Refusal> {
@@ -117,7 +120,7 @@ pub(super) async fn make_preview(
     } else {
         Some(read_search(&as_query(&asked.filter)?)?)
     };
-    Ok(ok(&core.make_preview(&who, asked, filter).await?))
+    Ok(ok(&flows.bulk.make_preview(&who, asked, filter).await?))
 }
 
 /// A filter as the query of a list of jobs.
@@ -164,16 +167,20 @@ fn as_query(filter: &Map<String, Value>) -> Result<Query, Refusal> {
     Ok(Query::parse(query.trim_start_matches('&'))?)
 }
 
-pub(super) async fn preview_of(core: Arc<Core>, who: Who, id: &str) -> Result<Response, Refusal> {
-    Ok(ok(&core.preview(&who, id).await?))
+pub(super) async fn preview_of(flows: Arc<Flows>, who: Who, id: &str) -> Result<Response, Refusal> {
+    Ok(ok(&flows.bulk.preview(&who, id).await?))
 }
 
-pub(super) async fn run_preview(core: Arc<Core>, who: Who, id: &str) -> Result<Response, Refusal> {
-    Ok(ok(&core.run_preview(&who, id).await?))
+pub(super) async fn run_preview(
+    flows: Arc<Flows>,
+    who: Who,
+    id: &str,
+) -> Result<Response, Refusal> {
+    Ok(ok(&flows.bulk.run_preview(&who, id).await?))
 }
 
 pub(super) async fn audit(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     who: Who,
 ) -> Result<Response, Refusal> {
@@ -187,7 +194,7 @@ pub(super) async fn audit(
             return Err(Refusal::new(ErrorCode::BadQuery, message, hint));
         }
         what = INCIDENTS.map(str::to_owned).to_vec();
-        since_ms = core.clock.wall_ms().saturating_sub(NIGHT_MS);
+        since_ms = flows.ctx.clock.wall_ms().saturating_sub(NIGHT_MS);
     }
     let find = EventFind {
         since_ms: request.query.number("since_ms", 0..=latest, since_ms)?,
@@ -199,5 +206,8 @@ pub(super) async fn audit(
         limit: u32::try_from(limit).unwrap_or(1),
     };
     let after = request.query.get("after").unwrap_or_default().to_owned();
-    Ok(ok(&core.audit_log(&who, AuditFind { find, after }).await?))
+    Ok(ok(&flows
+        .dashboard
+        .audit_log(&who, AuditFind { find, after })
+        .await?))
 }

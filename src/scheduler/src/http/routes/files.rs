@@ -11,11 +11,11 @@ use warp::reply::Response;
 
 use crate::http::{reply::ok, request::job_id};
 use crate::{
-    core::Core,
     files::{
         read::{Found, Part},
         results::LOG_APPEND_MAX,
     },
+    flows::Flows,
     hosts::network_boot::Came,
     http::{
         content_type::{BYTES, TEXT, type_of},
@@ -29,14 +29,14 @@ use fairlead_known::accounts::Who;
 use fairlead_lifecycle::after_report::Speaker;
 
 pub(super) async fn read_log(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     who: Who,
     id: &str,
 ) -> Result<Response, Refusal> {
     let id = job_id(id)?;
-    let job = core.shown_job(id).await?;
-    may_read(&core, &who, &job.state.account)?;
+    let job = flows.jobs.shown_job(id).await?;
+    may_read(&flows, &who, &job.state.account)?;
     let attempt = request.query.number(
         "attempt",
         1..=u64::from(u16::MAX),
@@ -48,22 +48,22 @@ pub(super) async fn read_log(
     let offset = request.query.number("offset", 0..=u64::MAX, 0)?;
     let follow = request.query.switch("follow")?;
     if follow {
-        let place = core.wait_place(request.whose())?;
-        return Ok(streams::follow(core, (id, attempt), offset, place));
+        let place = flows.ctx.wait_place(request.whose())?;
+        return Ok(streams::follow(flows, (id, attempt), offset, place));
     }
     let mut wanted = request.wanted();
     if offset > 0 {
         wanted.part = Part::Behind(offset);
     }
-    Ok(match core.open_log(id, attempt, wanted).await? {
+    Ok(match flows.files.open_log(id, attempt, wanted).await? {
         Some(file) => streams::file(file, TEXT),
         None => typed(200, TEXT, Vec::new()),
     })
 }
 
 /// With tokens, output and results are the owner's and the admins'; an open replica keeps nothing from anybody.
-fn may_read(core: &Core, who: &Who, account: &str) -> Result<(), Refusal> {
-    if !core.people.accounts.tokens_needed() || who.may_act_for(account) {
+fn may_read(flows: &Flows, who: &Who, account: &str) -> Result<(), Refusal> {
+    if !flows.people.accounts.tokens_needed() || who.may_act_for(account) {
         return Ok(());
     }
     let message = format!("it belongs to account '{account}', not to '{}'", who.name);
@@ -75,28 +75,28 @@ fn may_read(core: &Core, who: &Who, account: &str) -> Result<(), Refusal> {
 }
 
 pub(super) async fn append_log(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     mut request: Request,
     who: Option<Who>,
     id: &str,
 ) -> Result<Response, Refusal> {
     let id = job_id(id)?;
-    let (state, speaker) = speaker(&core, &mut request, who, id).await?;
-    core.check_open(&state, speaker)?;
+    let (state, speaker) = speaker(&flows, &mut request, who, id).await?;
+    flows.files.check_open(&state, speaker)?;
     let attempt = match speaker {
         Speaker::Present => state.attempt,
         Speaker::Earlier(attempt) => attempt,
     };
     let offset = request.query.number("offset", 0..=u64::MAX, 0)?;
     let bytes = request.read_body(LOG_APPEND_MAX).await?;
-    let size = core.append_log(id, attempt, offset, bytes).await?;
-    core.jobs.live.renew(id, core.clock.now());
+    let size = flows.files.append_log(id, attempt, offset, bytes).await?;
+    flows.jobs.live.renew(id, flows.ctx.clock.now());
     Ok(ok(&json!({ "size": size })))
 }
 
 /// Which attempt the request may write for.
 async fn speaker(
-    core: &Core,
+    flows: &Flows,
     request: &mut Request,
     who: Option<Who>,
     id: JobId,
@@ -106,14 +106,16 @@ async fn speaker(
         .number("attempt", 1..=u64::from(u16::MAX), 0)?;
     let attempt = u16::try_from(attempt).ok().filter(|attempt| *attempt > 0);
     let token = request.job_token();
-    let job = core.job_of_token(id, token).await?;
-    let speaker = core.speaker(&job.state, token, attempt, who.as_ref())?;
+    let job = flows.jobs.job_of_token(id, token).await?;
+    let speaker = flows
+        .jobs
+        .speaker(&job.state, token, attempt, who.as_ref())?;
     request.belongs_to(Identity::Account(job.state.account.clone()));
     Ok((job.state, speaker))
 }
 
 pub(super) async fn upload(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     mut request: Request,
     who: Option<Who>,
     path: &[&str],
@@ -126,8 +128,8 @@ pub(super) async fn upload(
         ));
     };
     let id = job_id(id)?;
-    let (state, speaker) = speaker(&core, &mut request, who, id).await?;
-    let _place = core.requests.budget.uploads.take(Identity::Job(id), 1)?;
+    let (state, speaker) = speaker(&flows, &mut request, who, id).await?;
+    let _place = flows.ctx.budget.uploads.take(Identity::Job(id), 1)?;
     let Some(mut body) = request.take_body() else {
         return Err(Refusal::new(
             ErrorCode::BadBody,
@@ -135,21 +137,22 @@ pub(super) async fn upload(
             "send the file's bytes",
         ));
     };
-    let stored = core
+    let stored = flows
+        .files
         .upload((&state, speaker), &path.join("/"), &mut body)
         .await;
     if stored.is_err() {
-        read_rest(&core, body).await;
+        read_rest(&flows, body).await;
     }
     let size = stored?;
-    core.jobs.live.renew(id, core.clock.now());
+    flows.jobs.live.renew(id, flows.ctx.clock.now());
     Ok(ok(&json!({ "size": size })))
 }
 
 /// Reads the rest of a file that was not stored: its client sees the answer then, not a broken connection that it would
 /// take for a lost one.
-async fn read_rest(core: &Core, mut body: impl Stream<Item = Result<Bytes, Refusal>> + Unpin) {
-    let mut left = core.config.limits.upload_bytes_max;
+async fn read_rest(flows: &Flows, mut body: impl Stream<Item = Result<Bytes, Refusal>> + Unpin) {
+    let mut left = flows.ctx.config.limits.upload_bytes_max;
     while let Some(Ok(piece)) = body.next().await {
         let size = u64::try_from(piece.len()).unwrap_or(u64::MAX);
         left = left.saturating_sub(size);
@@ -160,12 +163,12 @@ async fn read_rest(core: &Core, mut body: impl Stream<Item = Result<Bytes, Refus
 }
 
 pub(super) async fn download(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     who: Who,
     segments: &[&str],
 ) -> Result<Response, Refusal> {
-    if core.people.accounts.tokens_needed() && !who.is_admin() {
+    if flows.people.accounts.tokens_needed() && !who.is_admin() {
         let mut ids = segments
             .iter()
             .filter_map(|segment| segment.split('.').next()?.parse::<JobId>().ok());
@@ -177,10 +180,10 @@ pub(super) async fn download(
                 "list the result_root of one of your jobs",
             ));
         };
-        let job = core.shown_job(id).await?;
+        let job = flows.jobs.shown_job(id).await?;
         // Whoever may take results of an account may read them.
-        if !core.people.accounts.shares_results(&job.state.account) {
-            may_read(&core, &who, &job.state.account)?;
+        if !flows.people.accounts.shares_results(&job.state.account) {
+            may_read(&flows, &who, &job.state.account)?;
         }
         let path = format!("/result/{}", segments.join("/"));
         let root = fairlead_lifecycle::result_paths::attempt_root(
@@ -197,17 +200,19 @@ pub(super) async fn download(
         }
     }
     let path = segments.join("/");
-    Ok(match core.open_result(&path, request.wanted()).await? {
-        Found::File(file) => {
-            let kind = type_of(&path, &file.first);
-            streams::file(file, kind)
-        }
-        Found::Folder(names) => ok(&names),
-    })
+    Ok(
+        match flows.files.open_result(&path, request.wanted()).await? {
+            Found::File(file) => {
+                let kind = type_of(&path, &file.first);
+                streams::file(file, kind)
+            }
+            Found::Folder(names) => ok(&names),
+        },
+    )
 }
 
 pub(super) async fn job_initrd(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     mut request: Request,
     id: &str,
 ) -> Result<Response, Refusal> {
@@ -224,20 +229,20 @@ pub(super) async fn job_initrd(
         address: request.address(),
     };
     let (id, key) = (job_id(id)?, request.query.get("secrets_key"));
-    let archive = core.job_initrd(id, token, key, &came).await?;
-    let account = core.job(id).await?.state.account;
+    let archive = flows.hosts.job_initrd(id, token, key, &came).await?;
+    let account = flows.jobs.job(id).await?.state.account;
     request.belongs_to(Identity::Account(account));
     Ok(typed(200, "application/octet-stream", archive))
 }
 
 /// Kernels that the operator put below `srv/boot` in the data folder.
 pub(super) async fn boot_file(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     path: &[&str],
 ) -> Result<Response, Refusal> {
     let wanted = request.wanted();
-    match core.open_boot_file(&path.join("/"), wanted).await? {
+    match flows.files.open_boot_file(&path.join("/"), wanted).await? {
         Found::File(file) => Ok(streams::file(file, BYTES)),
         Found::Folder(_) => Err(Refusal::new(
             ErrorCode::NotFound,

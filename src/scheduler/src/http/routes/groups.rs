@@ -7,7 +7,7 @@ use fairlead_job::JobId;
 use warp::reply::Response;
 
 use crate::{
-    core::Core,
+    flows::Flows,
     http::{reply::ok, request::Request},
     views::answer::answer_of,
 };
@@ -15,31 +15,31 @@ use fairlead_base::errors::{Refusal, excerpt};
 use fairlead_known::accounts::Who;
 
 pub(super) async fn show(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     who: Who,
     group: &str,
 ) -> Result<Response, Refusal> {
-    let id = find(&core, &request, &who, group).await?;
-    Ok(ok(&answer_of(&core, id).await?))
+    let id = find(&flows, &request, &who, group).await?;
+    Ok(ok(&answer_of(&flows.views, id).await?))
 }
 
 pub(super) async fn close(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     who: Who,
     group: &str,
 ) -> Result<Response, Refusal> {
-    let id = find(&core, &request, &who, group).await?;
-    core.close_group(&who, id).await?;
-    Ok(ok(&answer_of(&core, id).await?))
+    let id = find(&flows, &request, &who, group).await?;
+    flows.submission.close_group(&who, id).await?;
+    Ok(ok(&answer_of(&flows.views, id).await?))
 }
 
 /// The parent of a group of the account that is named, or of whoever asks.
-async fn find(core: &Core, request: &Request, who: &Who, group: &str) -> Result<JobId, Refusal> {
+async fn find(flows: &Flows, request: &Request, who: &Who, group: &str) -> Result<JobId, Refusal> {
     let account = request.query.get("account").unwrap_or(&who.name);
     let found = if who.may_act_for(account) {
-        core.find_group(account, group).await?
+        flows.submission.find_group(account, group).await?
     } else {
         None
     };

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use warp::reply::Response;
 
 use crate::{
-    core::Core,
+    flows::Flows,
     http::{
         reply::{done, html, json, ok, paged, say_when, tagged},
         request::{Request, job_id},
@@ -54,23 +54,26 @@ const RERUN_MAX: usize = 10_000;
 const CANCEL_ABREAST: usize = 256;
 
 pub(super) async fn submit(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     body: Bytes,
 ) -> Result<Response, Refusal> {
-    let (items, _charge) = read_items(&core, &request, body).await?;
+    let (items, _charge) = read_items(&flows, &request, body).await?;
     let how = SubmitOptions {
         strict: request.query.switch("strict")?,
         dry_run: request.query.switch("dry_run")?,
         key: request.query.get(KEY),
     };
     let is_dry = how.dry_run;
-    let mut submitted = core.submit(items, &request.credentials(None), how).await?;
+    let mut submitted = flows
+        .submission
+        .submit(items, &request.credentials(None), how)
+        .await?;
     if is_dry {
-        add_outlooks(&core, &mut submitted).await?;
+        add_outlooks(&flows.views, &mut submitted).await?;
     }
     for item in submitted.items.iter().filter(|item| !item.code.is_empty()) {
-        core.metrics.times.refused_item(&item.code);
+        flows.ctx.metrics.times.refused_item(&item.code);
     }
     Ok(json(submitted.status, &submitted.items))
 }
@@ -83,11 +86,11 @@ pub(super) fn refused(refusal: &Refusal) -> Response {
 
 /// Reads the body of a submit, and charges what is built of it; what may take long is read beside the runtime.
 pub(super) async fn read_items(
-    core: &Core,
+    flows: &Flows,
     request: &Request,
     body: Bytes,
 ) -> Result<(Vec<Item>, Charge), Refusal> {
-    let (limits, content_type) = (core.config.limits, request.content_type());
+    let (limits, content_type) = (flows.ctx.config.limits, request.content_type());
     let mut charge = request.another_charge();
     let is_quick = is_quick(content_type.as_deref(), &body);
     let read = move || {
@@ -98,7 +101,7 @@ pub(super) async fn read_items(
     if is_quick {
         return Ok(read()?);
     }
-    let Ok(turn) = Arc::clone(&core.requests.readers).acquire_owned().await else {
+    let Ok(turn) = Arc::clone(&flows.submission.readers).acquire_owned().await else {
         return Err(Refusal::Stopping);
     };
     // The turn ends with the work, not with a client that hangs up.
@@ -115,15 +118,15 @@ pub(super) async fn read_items(
     Ok(read?)
 }
 
-pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+pub(super) async fn list(flows: Arc<Flows>, request: Request) -> Result<Response, Refusal> {
     let mut search = read_search(&request.query)?;
     if let Some(by) = group_by(&request.query)? {
         if request.query.get("parts").is_none() {
             search.parts = Parts::NoParents;
         }
-        return Ok(ok(&counted(&core, search, by).await?));
+        return Ok(ok(&counted(&flows, search, by).await?));
     }
-    let page = core.store.search(&search).await?;
+    let page = flows.ctx.store.search(&search).await?;
     let next = page
         .jobs
         .last()
@@ -131,13 +134,13 @@ pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, 
         .map(|job| job.state.job_id.to_string());
     let has_parents = page.jobs.iter().any(|job| job.state.shards.is_some());
     let running = if has_parents {
-        core.running_shards()
+        flows.jobs.running_shards()
     } else {
         BTreeMap::new()
     };
     let with_kv = request.query.switch("with_kv")?;
     let line = |mut job: StoredJob| {
-        let shards = core.shard_counts(&job.state, &running);
+        let shards = flows.jobs.shard_counts(&job.state, &running);
         let kv = std::mem::take(&mut job.state.kv);
         JobSummary {
             kv: if with_kv { kv } else { Vec::new() },
@@ -154,11 +157,15 @@ pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, 
     }))
 }
 
-pub(super) async fn show(core: Arc<Core>, request: Request, id: &str) -> Result<Response, Refusal> {
+pub(super) async fn show(
+    flows: Arc<Flows>,
+    request: Request,
+    id: &str,
+) -> Result<Response, Refusal> {
     let id = job_id(id)?;
-    let job = core.shown_job(id).await?;
-    let spec = core.shown_spec(&job.state).await?;
-    let mut view = flat(&core.as_shown(job.state), spec);
+    let job = flows.jobs.shown_job(id).await?;
+    let spec = flows.jobs.shown_spec(&job.state).await?;
+    let mut view = flat(&flows.jobs.as_shown(job.state), spec);
     let fields = request.query.list("fields");
     if !fields.is_empty() {
         view.retain(|name, _| fields.contains(name));
@@ -168,11 +175,11 @@ pub(super) async fn show(core: Arc<Core>, request: Request, id: &str) -> Result<
 
 /// The answer of a job: JSON where that is asked for, else a page.
 pub(super) async fn answer(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     id: &str,
 ) -> Result<Response, Refusal> {
-    let answer = answer_of(&core, job_id(id)?).await?;
+    let answer = answer_of(&flows.views, job_id(id)?).await?;
     match request.query.get("format") {
         Some("json") => return Ok(ok(&answer)),
         None | Some("" | "html") => {}
@@ -188,14 +195,14 @@ pub(super) async fn answer(
 }
 
 /// The history of the tests of a suite.
-pub(super) async fn tests(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+pub(super) async fn tests(flows: Arc<Flows>, request: Request) -> Result<Response, Refusal> {
     let Some(suite) = request.query.get("suite").filter(|suite| !suite.is_empty()) else {
         let hint = "suite=NAME in the query";
         return Err(Refusal::new(ErrorCode::BadQuery, "suite: missing", hint));
     };
     let wanted = request.query.get("test");
     let mut history = Vec::new();
-    for times in core.test_times_of(suite).await? {
+    for times in flows.shards.test_times_of(suite).await? {
         let tests = times.tests.into_iter();
         let tests = tests.filter(|(name, _)| wanted.is_none_or(|wanted| wanted == name));
         history.extend(tests.map(|(test, record)| TestHistory {
@@ -212,18 +219,18 @@ pub(super) async fn tests(core: Arc<Core>, request: Request) -> Result<Response,
     })
 }
 
-pub(super) async fn explain(core: Arc<Core>, id: &str) -> Result<Response, Refusal> {
-    Ok(ok(&explain_job(&core, job_id(id)?).await?))
+pub(super) async fn explain(flows: Arc<Flows>, id: &str) -> Result<Response, Refusal> {
+    Ok(ok(&explain_job(&flows.views, job_id(id)?).await?))
 }
 
 pub(super) async fn wait(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     body: Signed,
 ) -> Result<Response, Refusal> {
     let wait = Wait::of(body.object())?;
-    let _place = core.wait_place(request.whose())?;
-    Ok(ok(&core.wait_for(&wait).await?))
+    let _place = flows.ctx.wait_place(request.whose())?;
+    Ok(ok(&flows.waiting.wait_for(&wait).await?))
 }
 
 /// A body of a request to run jobs again.
@@ -240,7 +247,7 @@ fn again_of(wanted: RerunRequest) -> Again {
 }
 
 pub(super) async fn rerun(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     who: Who,
     mut body: Signed,
@@ -249,12 +256,12 @@ pub(super) async fn rerun(
     let said = request.credentials(None);
     let wanted = body.take_as(AGAIN)?;
     let again = again_of(wanted);
-    let submitted = core.rerun(job_id(id)?, &again, &who, &said).await?;
+    let submitted = flows.shards.rerun(job_id(id)?, &again, &who, &said).await?;
     Ok(json(submitted.status, &submitted.items))
 }
 
 pub(super) async fn rerun_many(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     who: Who,
     mut body: Signed,
@@ -269,17 +276,17 @@ pub(super) async fn rerun_many(
     let ids = wanted.job_ids.iter().map(|id| job_id(id));
     let ids = ids.collect::<Result<Vec<JobId>, _>>()?;
     let again = again_of(wanted);
-    let submitted = core.rerun_many(&ids, &again, &who, &said).await?;
+    let submitted = flows.shards.rerun_many(&ids, &again, &who, &said).await?;
     Ok(json(submitted.status, &submitted.items))
 }
 
-pub(super) async fn cancel(core: Arc<Core>, who: Who, id: &str) -> Result<Response, Refusal> {
-    core.cancel_job(&who, job_id(id)?).await?;
+pub(super) async fn cancel(flows: Arc<Flows>, who: Who, id: &str) -> Result<Response, Refusal> {
+    flows.jobs.cancel_job(&who, job_id(id)?).await?;
     Ok(done())
 }
 
 pub(super) async fn cancel_many(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     who: Who,
     mut body: Signed,
 ) -> Result<Response, Refusal> {
@@ -287,7 +294,7 @@ pub(super) async fn cancel_many(
     let mut wanted: CancelRequest = body.take_as(hint)?;
     if !wanted.filter.is_empty() {
         let search = read_filter(&wanted.filter, &who)?;
-        wanted.job_ids = waiting_jobs(&core, search, wanted.job_ids).await?;
+        wanted.job_ids = waiting_jobs(&flows, search, wanted.job_ids).await?;
     } else if wanted.job_ids.is_empty() || wanted.job_ids.len() > CANCEL_MAX {
         let message = format!(
             "job_ids: {} ids; 1 to {CANCEL_MAX} can be cancelled at once",
@@ -295,14 +302,14 @@ pub(super) async fn cancel_many(
         );
         return Err(Refusal::new(ErrorCode::BadField, message, "split the list"));
     }
-    let cancelling = stream::iter(wanted.job_ids).map(|text| cancel_named(&core, &who, text));
+    let cancelling = stream::iter(wanted.job_ids).map(|text| cancel_named(&flows, &who, text));
     let items: Vec<CancelItem> = cancelling.buffered(CANCEL_ABREAST).collect().await;
     Ok(ok(&serde_json::json!({ "results": items })))
 }
 
-async fn cancel_named(core: &Arc<Core>, who: &Who, text: String) -> CancelItem {
+async fn cancel_named(flows: &Arc<Flows>, who: &Who, text: String) -> CancelItem {
     let outcome = match job_id(&text) {
-        Ok(id) => core.cancel_job(who, id).await,
+        Ok(id) => flows.jobs.cancel_job(who, id).await,
         Err(refusal) => Err(refusal),
     };
     let (result, message) = match outcome {
@@ -360,14 +367,14 @@ fn read_filter(filter: &Map<String, Value>, who: &Who) -> Result<Search, Refusal
 
 /// Jobs that a filter finds, oldest first, beside those that were named.
 async fn waiting_jobs(
-    core: &Core,
+    flows: &Flows,
     mut search: Search,
     mut ids: Vec<String>,
 ) -> Result<Vec<String>, Refusal> {
     // What was just submitted is to be found, too.
-    core.store.refresh().await?;
+    flows.ctx.store.refresh().await?;
     loop {
-        let page = core.store.search(&search).await?;
+        let page = flows.ctx.store.search(&search).await?;
         search.after = page.jobs.last().map(|job| job.state.job_id);
         ids.extend(page.jobs.iter().map(|job| job.state.job_id.to_string()));
         if ids.len() > CANCEL_MAX {
@@ -407,13 +414,13 @@ fn grace_s(body: &Map<String, Value>) -> Result<Option<u32>, Refusal> {
 }
 
 pub(super) async fn terminate(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     who: Who,
     body: Signed,
     id: &str,
 ) -> Result<Response, Refusal> {
     let id = job_id(id)?;
     let grace_s = grace_s(body.object())?;
-    core.terminate_job(&who, id, grace_s).await?;
+    flows.jobs.terminate_job(&who, id, grace_s).await?;
     Ok(done())
 }

@@ -11,8 +11,8 @@ use warp::{
 };
 
 use crate::{
-    core::Core,
     files::read::names_tag,
+    flows::Flows,
     http::{
         reply::{bytes, done, ok, typed},
         request::Request,
@@ -79,13 +79,13 @@ fn served(request: &Request, asset: &'static Asset) -> Response {
 }
 
 /// Lets a browser in.
-pub(super) async fn login(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+pub(super) async fn login(flows: Arc<Flows>, mut request: Request) -> Result<Response, Refusal> {
     sessions::check_origin(&request)?;
     let asked: Login = request
-        .read_json(core.config.limits.login_bytes_max)
+        .read_json(flows.ctx.config.limits.login_bytes_max)
         .await?;
     let given = |text: String| Some(text).filter(|text| !text.is_empty());
-    let who = if core.people.accounts.tokens_needed() {
+    let who = if flows.people.accounts.tokens_needed() {
         Credentials {
             token: given(asked.token),
             ..Credentials::default()
@@ -100,20 +100,20 @@ pub(super) async fn login(core: Arc<Core>, mut request: Request) -> Result<Respo
             ..Credentials::default()
         }
     };
-    let known = core.people.accounts.identify(&who)?;
+    let known = flows.people.accounts.identify(&who)?;
     request.identified();
-    let mut response = ok(&core.people.accounts.view_of(&known));
-    if let Some(cookie) = sessions::cookie(&core, &request, who) {
+    let mut response = ok(&flows.people.accounts.view_of(&known));
+    if let Some(cookie) = sessions::cookie(&flows, &request, who) {
         response.headers_mut().insert("set-cookie", cookie);
     }
     Ok(response)
 }
 
 /// Ends the login of a browser, and all others of its account.
-pub(super) async fn logout(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+pub(super) async fn logout(flows: Arc<Flows>, request: Request) -> Result<Response, Refusal> {
     sessions::check_origin(&request)?;
-    if let Some(account) = sessions::account(&core, &request) {
-        core.end_logins(&account).await?;
+    if let Some(account) = sessions::account(&flows, &request) {
+        flows.people.end_logins(&account).await?;
     }
     let mut response = done();
     let headers = response.headers_mut();

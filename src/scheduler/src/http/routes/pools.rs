@@ -8,7 +8,7 @@ use warp::reply::Response;
 
 use super::admin::BODY_MAX;
 use crate::{
-    core::Core,
+    flows::Flows,
     http::{
         reply::{done, ok, paged},
         request::Request,
@@ -22,35 +22,37 @@ use fairlead_known::accounts::Who;
 const DECISIONS: u64 = 50;
 const DECISIONS_MAX: u64 = 1_000;
 
-pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    paged(&request, core.pool_views().await?, |pool| pool.name.clone())
+pub(super) async fn list(flows: Arc<Flows>, request: Request) -> Result<Response, Refusal> {
+    paged(&request, flows.scaling.pool_views().await?, |pool| {
+        pool.name.clone()
+    })
 }
 
-pub(super) async fn show(core: Arc<Core>, name: &str) -> Result<Response, Refusal> {
-    Ok(ok(&core.pool_view(name).await?))
+pub(super) async fn show(flows: Arc<Flows>, name: &str) -> Result<Response, Refusal> {
+    Ok(ok(&flows.scaling.pool_view(name).await?))
 }
 
 pub(super) async fn set(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     mut request: Request,
     who: Who,
     name: &str,
 ) -> Result<Response, Refusal> {
     let body = request.read_object(BODY_MAX).await?;
     let change: PoolChange = parsed(body, "provider, machine, min, max, and others")?;
-    let view = core.set_pool(name, &change).await?;
-    core.audit(&who.name, "pool.set", name, json!(change));
+    let view = flows.scaling.set_pool(name, &change).await?;
+    flows.ctx.audit(&who.name, "pool.set", name, json!(change));
     Ok(ok(&view))
 }
 
-pub(super) async fn delete(core: Arc<Core>, who: Who, name: &str) -> Result<Response, Refusal> {
-    core.delete_pool(name).await?;
-    core.audit(&who.name, "pool.delete", name, Value::Null);
+pub(super) async fn delete(flows: Arc<Flows>, who: Who, name: &str) -> Result<Response, Refusal> {
+    flows.scaling.delete_pool(name).await?;
+    flows.ctx.audit(&who.name, "pool.delete", name, Value::Null);
     Ok(done())
 }
 
 pub(super) async fn decisions(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     name: &str,
 ) -> Result<Response, Refusal> {
@@ -59,21 +61,26 @@ pub(super) async fn decisions(
         .query
         .number("limit", 1..=DECISIONS_MAX, DECISIONS)?;
     let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-    Ok(ok(&core.pool_decisions(name, before, limit).await?))
+    Ok(ok(&flows
+        .scaling
+        .pool_decisions(name, before, limit)
+        .await?))
 }
 
-pub(super) fn scaling(core: &Core) -> Response {
-    ok(&core.scaling_settings())
+pub(super) fn scaling(flows: &Flows) -> Response {
+    ok(&flows.scaling.scaling_settings())
 }
 
 pub(super) async fn set_scaling(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     mut request: Request,
     who: Who,
 ) -> Result<Response, Refusal> {
     let body = request.read_object(BODY_MAX).await?;
     let said: ScalingSettings = parsed(body, "quota: a number, or absent")?;
-    let settings = core.set_scaling(&said).await?;
-    core.audit(&who.name, "scaling.set", "scaling", json!(settings));
+    let settings = flows.scaling.set_scaling(&said).await?;
+    flows
+        .ctx
+        .audit(&who.name, "scaling.set", "scaling", json!(settings));
     Ok(ok(&settings))
 }

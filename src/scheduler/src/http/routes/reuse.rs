@@ -8,7 +8,7 @@ use warp::reply::Response;
 
 use super::admin::BODY_MAX;
 use crate::{
-    core::Core,
+    flows::Flows,
     http::{
         reply::ok,
         request::{Request, job_id},
@@ -18,28 +18,32 @@ use crate::{
 use fairlead_base::errors::Refusal;
 use fairlead_known::accounts::Who;
 
-pub(super) async fn settings(core: Arc<Core>) -> Result<Response, Refusal> {
-    Ok(ok(&core.reuse_settings().await?))
+pub(super) async fn settings(flows: Arc<Flows>) -> Result<Response, Refusal> {
+    Ok(ok(&flows.reuse.reuse_settings().await?))
 }
 
 pub(super) async fn set(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     mut request: Request,
     who: Who,
 ) -> Result<Response, Refusal> {
     let body = request.read_object(BODY_MAX).await?;
     let said: ReuseSettings = parsed(body, "suites: a list of {suite, within}")?;
-    let settings = core.set_reuse_settings(said).await?;
-    core.audit(&who.name, "reuse.set", "reuse", json!(settings));
+    let settings = flows.reuse.set_reuse_settings(said).await?;
+    flows
+        .ctx
+        .audit(&who.name, "reuse.set", "reuse", json!(settings));
     Ok(ok(&settings))
 }
 
-pub(super) async fn explain(core: Arc<Core>, id: &str) -> Result<Response, Refusal> {
-    Ok(ok(&core.explain_reuse(job_id(id)?).await?))
+pub(super) async fn explain(flows: Arc<Flows>, id: &str) -> Result<Response, Refusal> {
+    Ok(ok(&flows.reuse.explain_reuse(job_id(id)?).await?))
 }
 
-pub(super) async fn forget(core: Arc<Core>, who: Who, id: &str) -> Result<Response, Refusal> {
-    let forgotten = core.forget_results(&who, job_id(id)?).await?;
-    core.audit(&who.name, "reuse.forget", id, json!(forgotten));
+pub(super) async fn forget(flows: Arc<Flows>, who: Who, id: &str) -> Result<Response, Refusal> {
+    let forgotten = flows.reuse.forget_results(&who, job_id(id)?).await?;
+    flows
+        .ctx
+        .audit(&who.name, "reuse.forget", id, json!(forgotten));
     Ok(ok(&forgotten))
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use warp::reply::Response;
 
 use crate::{
-    core::Core,
+    flows::Flows,
     http::{request::Request, streams::event_stream},
     views::submit_events::{Follower, Told},
 };
@@ -17,7 +17,7 @@ use fairlead_base::errors::{Refusal, excerpt};
 
 /// A stream of the changes of a submit's jobs, until all have ended.
 pub(super) async fn events(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     submit_id: &str,
 ) -> Result<Response, Refusal> {
@@ -31,8 +31,13 @@ pub(super) async fn events(
             Refusal::new(ErrorCode::BadQuery, message, hint)
         })?,
     };
-    let draining = core.draining.clone();
-    let mut follower = Follower::new(core, request.whose(), submit_id.to_owned(), told_ms)?;
+    let draining = flows.ctx.tasks.draining.clone();
+    let mut follower = Follower::new(
+        Arc::clone(&flows.views),
+        request.whose(),
+        submit_id.to_owned(),
+        told_ms,
+    )?;
     let first = follower.next().await?;
     if !follower.is_known() {
         let message = format!("there is no submit '{}'", excerpt(submit_id));

@@ -7,7 +7,7 @@ use warp::reply::Response;
 
 use crate::http::{reply::ok, request::job_id};
 use crate::{
-    core::Core,
+    flows::Flows,
     hosts::{boot_script::BootType, network_boot::Came},
     http::{
         reply::{text, typed},
@@ -22,7 +22,7 @@ use fairlead_lifecycle::report::Report;
 const BODY_MAX: usize = 1 << 20;
 
 pub(super) async fn consume(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     mut request: Request,
     who: Who,
     host: &str,
@@ -30,26 +30,26 @@ pub(super) async fn consume(
     request.belongs_to(Identity::Reserve);
     let body: ConsumeRequest = request.read_json(BODY_MAX).await?;
     let ask = WorkRequest::of(host, body)?.by(&who.name);
-    core.check_group(&who, host, &ask.offerer.group)?;
+    flows.hosts.check_group(&who, host, &ask.offerer.group)?;
     // What it was read into is not kept while the host waits.
     drop(request);
-    let _presence = core.presence(host, &ask.offerer.session)?;
-    Ok(ok(&core.consume(ask).await?))
+    let _presence = flows.hosts.presence(host, &ask.offerer.session)?;
+    Ok(ok(&flows.hosts.consume(ask).await?))
 }
 
 pub(super) async fn heartbeat(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     mut request: Request,
     host: &str,
 ) -> Result<Response, Refusal> {
     request.belongs_to(Identity::Reserve);
     let beat: HeartbeatRequest = request.read_json(BODY_MAX).await?;
-    let _presence = core.presence(host, &beat.session)?;
-    Ok(ok(&core.heartbeat(host, beat).await?))
+    let _presence = flows.hosts.presence(host, &beat.session)?;
+    Ok(ok(&flows.hosts.heartbeat(host, beat).await?))
 }
 
 pub(super) async fn dispatch(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     who: Who,
     old_type: Option<&str>,
@@ -63,7 +63,7 @@ pub(super) async fn dispatch(
         host: &host,
         address: request.address(),
     };
-    let answer = core.boot(boot_type, query, &came, &who).await?;
+    let answer = flows.hosts.boot(boot_type, query, &came, &who).await?;
     let kind = if answer.json {
         "application/json"
     } else {
@@ -74,7 +74,7 @@ pub(super) async fn dispatch(
 
 /// The same under old names, which name the job in the query.
 pub(super) async fn old_report(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     who: Option<Who>,
 ) -> Result<Response, Refusal> {
@@ -82,11 +82,11 @@ pub(super) async fn old_report(
         let hint = "job_id=ID in the query";
         return Err(Refusal::new(ErrorCode::BadQuery, "job_id: missing", hint));
     };
-    update(core, request, who, &id).await
+    update(flows, request, who, &id).await
 }
 
 pub(super) async fn update(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     who: Option<Who>,
     id: &str,
@@ -97,22 +97,24 @@ pub(super) async fn update(
     if report.outputs.is_some() || report.brings_cases() {
         // Nothing is read for a token before it is judged.
         let token = report.token.as_deref();
-        let job = core.job_of_token(id, token).await?.state;
-        core.speaker(&job, token, report.attempt, who.as_ref())?;
+        let job = flows.jobs.job_of_token(id, token).await?.state;
+        flows
+            .jobs
+            .speaker(&job, token, report.attempt, who.as_ref())?;
         if let Some(outputs) = report.outputs {
-            core.check_outputs(&job, outputs).await?;
+            flows.content.check_outputs(&job, outputs).await?;
         }
         if report.brings_cases() {
-            let counted = core.count_cases(&job, report.attempt).await?;
+            let counted = flows.files.count_cases(&job, report.attempt).await?;
             (report.cases, runs) = counted.unzip();
         }
     }
     if report.ends() {
-        core.know_uploads(id).await?;
+        flows.files.know_uploads(id).await?;
     }
-    let changed = core.report(id, &report, who.as_ref()).await?;
+    let changed = flows.jobs.report(id, &report, who.as_ref()).await?;
     if let Some(runs) = runs.filter(|_| changed.is_change()) {
-        core.learn_tests(&changed.before.state, runs);
+        flows.shards.learn_tests(&changed.before.state, runs);
     }
     let answer = match report.renew_s {
         Some(_) => fairlead_base::clock::utc_text(changed.after.state.deadline_ms),
@@ -131,11 +133,11 @@ fn report_of(request: &Request) -> Result<Report, Refusal> {
 
 /// A node of a cluster waits for the others.
 pub(super) async fn wait_peer(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     id: &str,
 ) -> Result<Response, Refusal> {
     let id = job_id(id)?;
     let report = report_of(&request)?;
-    Ok(ok(&core.wait_for_peers(id, &report).await?))
+    Ok(ok(&flows.waiting.wait_for_peers(id, &report).await?))
 }

@@ -11,7 +11,7 @@ use crate::http::{
     reply::{done, ok},
     routes::jobs::read_items,
 };
-use crate::{core::Core, http::request::Request};
+use crate::{flows::Flows, http::request::Request};
 use fairlead_base::{budget::Charge, errors::Refusal};
 use fairlead_known::accounts::Who;
 
@@ -19,8 +19,12 @@ use fairlead_known::accounts::Who;
 const PAGE_MAX: u64 = 1_000;
 
 /// The one job of a body.
-async fn read_job(core: &Core, request: &Request, body: Bytes) -> Result<(Spec, Charge), Refusal> {
-    let (items, charge) = read_items(core, request, body).await?;
+async fn read_job(
+    flows: &Flows,
+    request: &Request,
+    body: Bytes,
+) -> Result<(Spec, Charge), Refusal> {
+    let (items, charge) = read_items(flows, request, body).await?;
     match <[_; 1]>::try_from(items) {
         Ok([item]) => Ok((item?, charge)),
         Err(items) => Err(Refusal::new(
@@ -37,62 +41,73 @@ fn account<'r>(request: &'r Request, who: &'r Who) -> &'r str {
 }
 
 pub(super) async fn submit(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     body: Bytes,
 ) -> Result<Response, Refusal> {
-    let (spec, _charge) = read_job(&core, &request, body).await?;
+    let (spec, _charge) = read_job(&flows, &request, body).await?;
     let said = request.credentials(None);
-    Ok(ok(&core.submit_timer(spec, &said).await?))
+    Ok(ok(&flows.timers.submit_timer(spec, &said).await?))
 }
 
-pub(super) async fn list(core: Arc<Core>, request: Request, who: Who) -> Result<Response, Refusal> {
+pub(super) async fn list(
+    flows: Arc<Flows>,
+    request: Request,
+    who: Who,
+) -> Result<Response, Refusal> {
     let limit = request.query.number("limit", 0..=PAGE_MAX, 100)?;
     let limit = u32::try_from(limit).unwrap_or(u32::MAX);
     let after = request.query.get("after").unwrap_or_default();
-    let views = core.timer_views(account(&request, &who), after, limit);
+    let views = flows
+        .timers
+        .timer_views(account(&request, &who), after, limit);
     Ok(ok(&views.await?))
 }
 
 pub(super) async fn show(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     who: Who,
     name: &str,
 ) -> Result<Response, Refusal> {
-    Ok(ok(&core.timer_view(account(&request, &who), name).await?))
+    Ok(ok(&flows
+        .timers
+        .timer_view(account(&request, &who), name)
+        .await?))
 }
 
 pub(super) async fn update(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     mut request: Request,
     who: Who,
     name: &str,
 ) -> Result<Response, Refusal> {
-    let body = request.read_body(core.config.limits.body_bytes_max).await?;
-    let (spec, _charge) = read_job(&core, &request, body).await?;
+    let body = request
+        .read_body(flows.ctx.config.limits.body_bytes_max)
+        .await?;
+    let (spec, _charge) = read_job(&flows, &request, body).await?;
     let named = (account(&request, &who), name);
-    Ok(ok(&core.update_timer(&who, named, spec).await?))
+    Ok(ok(&flows.timers.update_timer(&who, named, spec).await?))
 }
 
 pub(super) async fn pause(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     who: Who,
     name: &str,
     paused: bool,
 ) -> Result<Response, Refusal> {
     let named = (account(&request, &who), name);
-    Ok(ok(&core.pause_timer(&who, named, paused).await?))
+    Ok(ok(&flows.timers.pause_timer(&who, named, paused).await?))
 }
 
 pub(super) async fn delete(
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     request: Request,
     who: Who,
     name: &str,
 ) -> Result<Response, Refusal> {
     let named = (account(&request, &who), name);
-    core.delete_timer(&who, named).await?;
+    flows.timers.delete_timer(&who, named).await?;
     Ok(done())
 }

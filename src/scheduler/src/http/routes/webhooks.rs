@@ -6,7 +6,7 @@ use fairlead_api::{WebhookTest, WebhookView};
 use warp::reply::Response;
 
 use crate::{
-    core::Core,
+    flows::Flows,
     http::{
         reply::{done, ok, paged},
         request::Request,
@@ -16,22 +16,30 @@ use crate::{
 use fairlead_base::errors::Refusal;
 use fairlead_known::accounts::Who;
 
-pub(super) async fn list(core: Arc<Core>, request: Request, who: Who) -> Result<Response, Refusal> {
+pub(super) async fn list(
+    flows: Arc<Flows>,
+    request: Request,
+    who: Who,
+) -> Result<Response, Refusal> {
     // Newest first.
     let place = |webhook: &WebhookView| {
         let age = u64::MAX.saturating_sub(webhook.since_ms);
         format!("{age:020}.{}", webhook.webhook_id)
     };
-    paged(&request, core.list_webhooks(&who).await?, place)
+    paged(&request, flows.webhooks.list_webhooks(&who).await?, place)
 }
 
-pub(super) async fn redeliver(core: Arc<Core>, who: Who, id: &str) -> Result<Response, Refusal> {
-    core.redeliver_webhook(&who, id).await?;
+pub(super) async fn redeliver(flows: Arc<Flows>, who: Who, id: &str) -> Result<Response, Refusal> {
+    flows.webhooks.redeliver_webhook(&who, id).await?;
     Ok(done())
 }
 
-pub(super) async fn test(core: Arc<Core>, who: Who, mut body: Signed) -> Result<Response, Refusal> {
+pub(super) async fn test(
+    flows: Arc<Flows>,
+    who: Who,
+    mut body: Signed,
+) -> Result<Response, Refusal> {
     let hint = r#"{"url": "https://ci.example.com/hook", "secret": "whsec_…"}"#;
     let test: WebhookTest = body.take_as(hint)?;
-    Ok(ok(&core.test_webhook(&who, &test).await?))
+    Ok(ok(&flows.webhooks.test_webhook(&who, &test).await?))
 }

@@ -6,53 +6,55 @@ use fairlead_job::{Health, JobId, Stage};
 use serde_json::json;
 
 use super::{accepted, audit, fail, id_of, lab, read, run, spec, submit_all};
-use crate::core::Core;
+use crate::flows::Flows;
 
 /// Does what this replica has to do about its parents now.
-async fn go_on(core: &Arc<Core>) {
-    for (id, ()) in core.waiting.parents.looks.due(core.clock.now().0) {
-        Box::pin(core.look_at_parent(id, None)).await.unwrap();
+async fn go_on(flows: &Arc<Flows>) {
+    for (id, ()) in flows.jobs.parents.looks.due(flows.ctx.clock.now().0) {
+        Box::pin(flows.shards.look_at_parent(id, None))
+            .await
+            .unwrap();
     }
 }
 
 #[tokio::test]
 async fn shards_are_reused_one_by_one_and_the_whole_ends() {
-    let (_data, core) = lab().await;
+    let (_data, flows) = lab().await;
     let whole = json!({"shards": 4});
-    let first = accepted(&core, &whole).await;
-    go_on(&core).await;
-    let keys: BTreeSet<String> = shard_keys(&core, first, 4).await;
+    let first = accepted(&flows, &whole).await;
+    go_on(&flows).await;
+    let keys: BTreeSet<String> = shard_keys(&flows, first, 4).await;
     assert_eq!(keys.len(), 4, "each has a key of its own");
     for n in 1..=3 {
-        run(&core, first.behind(n)).await;
+        run(&flows, first.behind(n)).await;
     }
-    fail(&core, first.behind(4)).await;
-    go_on(&core).await;
-    let second = accepted(&core, &whole).await;
-    go_on(&core).await;
+    fail(&flows, first.behind(4)).await;
+    go_on(&flows).await;
+    let second = accepted(&flows, &whole).await;
+    go_on(&flows).await;
     for n in 1..=3 {
         assert_eq!(
-            read(&core, second.behind(n)).await.reused_from,
+            read(&flows, second.behind(n)).await.reused_from,
             Some(first.behind(n))
         );
     }
-    let last = read(&core, second.behind(4)).await;
+    let last = read(&flows, second.behind(4)).await;
     assert!(last.ready && last.reused_from.is_none());
-    run(&core, second.behind(4)).await;
-    go_on(&core).await;
-    assert_eq!(read(&core, second).await.health, Health::Success);
+    run(&flows, second.behind(4)).await;
+    go_on(&flows).await;
+    assert_eq!(read(&flows, second).await.health, Health::Success);
     // All of another one but the flaky shard.
     let (eight, again) = (json!({"shards": 3, "n": 8}), json!({"shards": 3, "n": 8}));
-    let first = accepted(&core, &eight).await;
-    go_on(&core).await;
+    let first = accepted(&flows, &eight).await;
+    go_on(&flows).await;
     for n in 1..=3 {
-        run(&core, first.behind(n)).await;
+        run(&flows, first.behind(n)).await;
     }
-    go_on(&core).await;
-    let second = accepted(&core, &again).await;
-    go_on(&core).await;
-    go_on(&core).await;
-    let parent = read(&core, second).await;
+    go_on(&flows).await;
+    let second = accepted(&flows, &again).await;
+    go_on(&flows).await;
+    go_on(&flows).await;
+    let parent = read(&flows, second).await;
     assert_eq!(
         (parent.stage, parent.health),
         (Stage::Finish, Health::Success)
@@ -67,22 +69,22 @@ async fn shards_are_reused_one_by_one_and_the_whole_ends() {
     reason = "the time is shown, and asserts nothing"
 )]
 async fn two_hundred_shards_are_answered_without_a_testbox() {
-    let (_data, core) = lab().await;
-    audit(&core, 1).await;
+    let (_data, flows) = lab().await;
+    audit(&flows, 1).await;
     let whole = json!({"shards": 200});
-    let first = accepted(&core, &whole).await;
-    go_on(&core).await;
+    let first = accepted(&flows, &whole).await;
+    go_on(&flows).await;
     for n in 1..=200 {
-        run(&core, first.behind(n)).await;
+        run(&flows, first.behind(n)).await;
     }
-    go_on(&core).await;
-    assert_eq!(read(&core, first).await.health, Health::Success);
-    let began = core.clock.now();
-    let second = accepted(&core, &whole).await;
-    go_on(&core).await;
+    go_on(&flows).await;
+    assert_eq!(read(&flows, first).await.health, Health::Success);
+    let began = flows.ctx.clock.now();
+    let second = accepted(&flows, &whole).await;
+    go_on(&flows).await;
     let mut audits = Vec::new();
     for n in 1..=200 {
-        let state = read(&core, second.behind(n)).await;
+        let state = read(&flows, second.behind(n)).await;
         match state.reused_from {
             Some(from) => assert_eq!(from, first.behind(n)),
             None => audits.push(state),
@@ -93,12 +95,12 @@ async fn two_hundred_shards_are_answered_without_a_testbox() {
             audit.reuse.as_ref().and_then(|it| it.audit_of),
             Some(first.behind(audit.shard.unwrap().n))
         );
-        run(&core, audit.job_id).await;
+        run(&flows, audit.job_id).await;
     }
-    go_on(&core).await;
-    let over = read(&core, second).await;
+    go_on(&flows).await;
+    let over = read(&flows, second).await;
     assert_eq!((over.stage, over.health), (Stage::Finish, Health::Success));
-    let took_ms = core.clock.now().0 - began.0;
+    let took_ms = flows.ctx.clock.now().0 - began.0;
     println!(
         "200 shards: {} reused, {} audits, {took_ms} ms",
         200 - audits.len(),
@@ -107,27 +109,27 @@ async fn two_hundred_shards_are_answered_without_a_testbox() {
     assert!(audits.len() <= 10, "{} audits", audits.len());
 }
 
-async fn shard_keys(core: &Core, parent: JobId, many: u16) -> BTreeSet<String> {
+async fn shard_keys(flows: &Flows, parent: JobId, many: u16) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
     for n in 1..=many {
-        keys.insert(read(core, parent.behind(n)).await.reuse.unwrap().key);
+        keys.insert(read(flows, parent.behind(n)).await.reuse.unwrap().key);
     }
     keys
 }
 
 #[tokio::test]
 async fn jobs_of_a_group_are_reused_one_by_one() {
-    let (_data, core) = lab().await;
+    let (_data, flows) = lab().await;
     let joins = |group: &str, n: u32| json!({"group": group, "n": n});
     let mut first = Vec::new();
     for n in 1..=3 {
-        let id = accepted(&core, &joins("one", n)).await;
-        run(&core, id).await;
+        let id = accepted(&flows, &joins("one", n)).await;
+        run(&flows, id).await;
         first.push(id);
     }
-    let second = submit_all(&core, (1..=3).map(|n| spec(&joins("two", n))).collect()).await;
+    let second = submit_all(&flows, (1..=3).map(|n| spec(&joins("two", n))).collect()).await;
     for (item, from) in second.iter().zip(first) {
-        let state = read(&core, id_of(item)).await;
+        let state = read(&flows, id_of(item)).await;
         assert_eq!(
             (state.reused_from, state.stage),
             (Some(from), Stage::Finish)

@@ -1,5 +1,6 @@
 //! Tests of queue names: their meaning for each account, and the hint about it.
 
+use crate::flows::Flows;
 use fairlead_api::{AccountChange, ErrorCode, QueueChange, QueueUsers};
 use fairlead_job::{Spec, Stage};
 use fairlead_store::{DocKind, DocWrite, Expect, JobState};
@@ -15,40 +16,49 @@ use fairlead_known::{
 use super::*;
 
 /// A replica that checks tokens, and its store's folder.
-fn guarded() -> (tempfile::TempDir, std::sync::Arc<Core>) {
+fn guarded() -> (tempfile::TempDir, std::sync::Arc<Flows>) {
     let data = tempfile::tempdir().expect("a folder for the store");
     let config = Config {
         access: Access::Tokens,
         admin: Some(("root".to_owned(), "secret".to_owned())),
         ..Config::embedded(data.path().to_owned())
     };
-    let core = testing::core_over(testing::embedded(&data), config, Clock::system());
-    (data, core)
+    let flows = testing::flows_over(testing::embedded(&data), config, Clock::system());
+    (data, flows)
 }
 
-async fn set(core: &Core, queue: &str, change: Value) -> Result<(), Refusal> {
+async fn set(flows: &Flows, queue: &str, change: Value) -> Result<(), Refusal> {
     let change: QueueChange = serde_json::from_value(change).expect("a change");
-    core.change_queue(queue, &change).await
+    flows.people.change_queue(queue, &change).await
 }
 
 /// A queue's document as it was written before queues had users.
-async fn set_before(core: &Core, queue: &str) {
+async fn set_before(flows: &Flows, queue: &str) {
     let write = DocWrite {
         id: queue.to_owned(),
         expect: Expect::Absent,
         body: Some(json!({"priority": 8, "weight": 20, "limits": {}, "later": 1})),
     };
-    let written = core
+    let written = flows
+        .ctx
         .store
         .put_docs(DocKind::Queue, vec![write])
         .await
         .remove(0);
     written.expect("it is written");
-    core.people.queues.reload(&core.docs).await.expect("a read");
+    flows
+        .people
+        .queues
+        .reload(&flows.ctx.docs)
+        .await
+        .expect("a read");
 }
 
-async fn user(core: &Core, name: &str) -> Credentials {
-    let account = core.set_account(name, &AccountChange::default()).await;
+async fn user(flows: &Flows, name: &str) -> Credentials {
+    let account = flows
+        .people
+        .set_account(name, &AccountChange::default())
+        .await;
     let token = account.map(|account| account.my_token).ok().flatten();
     assert!(token.is_some(), "{name}");
     Credentials {
@@ -57,14 +67,14 @@ async fn user(core: &Core, name: &str) -> Credentials {
     }
 }
 
-fn made(core: &Core, who: &Credentials, fields: &Value) -> Result<NewJob, Refusal> {
+fn made(flows: &Flows, who: &Credentials, fields: &Value) -> Result<NewJob, Refusal> {
     let mut spec = Spec::from_iter([("suite".to_owned(), json!("sleep"))]);
     spec.extend(fields.as_object().cloned().unwrap_or_default());
-    testing::built(core, spec, who)
+    testing::built(flows, spec, who)
 }
 
-fn state(core: &Core, who: &Credentials, queue: &str) -> JobState {
-    let made = made(core, who, &json!({"queue": queue}));
+fn state(flows: &Flows, who: &Credentials, queue: &str) -> JobState {
+    let made = made(flows, who, &json!({"queue": queue}));
     made.unwrap_or_else(|refusal| panic!("{queue}: {refusal}"))
         .state
 }
@@ -79,15 +89,15 @@ fn code(outcome: Result<NewJob, Refusal>) -> ErrorCode {
 
 #[tokio::test]
 async fn a_name_is_the_account_s_own_queue_a_shared_one_or_a_label() {
-    let (_data, core) = guarded();
-    let (ann, bob) = (user(&core, "ann").await, user(&core, "bob").await);
-    set(&core, "team", json!({"users": ["ann"], "priority": 5}))
+    let (_data, flows) = guarded();
+    let (ann, bob) = (user(&flows, "ann").await, user(&flows, "bob").await);
+    set(&flows, "team", json!({"users": ["ann"], "priority": 5}))
         .await
         .unwrap();
-    set(&core, "nightly", json!({"users": "all", "priority": 2}))
+    set(&flows, "nightly", json!({"users": "all", "priority": 2}))
         .await
         .unwrap();
-    set(&core, "ann", json!({"weight": 30, "priority": 8}))
+    set(&flows, "ann", json!({"weight": 30, "priority": 8}))
         .await
         .unwrap();
     let place = |state: JobState| (state.queue, state.queue_label, state.class);
@@ -106,13 +116,13 @@ async fn a_name_is_the_account_s_own_queue_a_shared_one_or_a_label() {
         (&bob, "ann", label("bob", "ann", 3)),
         (&ann, "bob", label("ann", "bob", 8)),
     ] {
-        assert_eq!(place(state(&core, who, said)), wanted, "{said}");
+        assert_eq!(place(state(&flows, who, said)), wanted, "{said}");
     }
-    let refused = |queue: &str| code(made(&core, &bob, &json!({"queue": queue})));
+    let refused = |queue: &str| code(made(&flows, &bob, &json!({"queue": queue})));
     assert_eq!(refused("team"), ErrorCode::Forbidden);
     assert_eq!(refused("vip"), ErrorCode::Forbidden);
     for bad in ["bob/7", "ann/7", "/"] {
-        assert!(made(&core, &bob, &json!({"queue": bad})).is_err(), "{bad}");
+        assert!(made(&flows, &bob, &json!({"queue": bad})).is_err(), "{bad}");
     }
     // Whoever may act for an account still uses that account's queues; an admin may use each.
     let root = Credentials {
@@ -120,19 +130,21 @@ async fn a_name_is_the_account_s_own_queue_a_shared_one_or_a_label() {
         ..Credentials::default()
     };
     let for_bob = json!({"my_account": "bob", "queue": "team"});
-    assert_eq!(made(&core, &root, &for_bob).unwrap().state.queue, "team");
+    assert_eq!(made(&flows, &root, &for_bob).unwrap().state.queue, "team");
 }
 
 #[tokio::test]
 async fn a_queue_of_before_stays_open_with_a_warning_until_an_admin_decides() {
-    let (_data, core) = guarded();
-    let (ann, bob) = (user(&core, "ann").await, user(&core, "bob").await);
-    set_before(&core, "batch").await;
-    set_before(&core, "ann").await;
+    let (_data, flows) = guarded();
+    let (ann, bob) = (user(&flows, "ann").await, user(&flows, "bob").await);
+    set_before(&flows, "batch").await;
+    set_before(&flows, "ann").await;
     let said = |queue: &str, who: &Credentials, strict: bool| {
-        let mut made = [made(&core, who, &json!({"queue": queue}))];
+        let mut made = [made(&flows, who, &json!({"queue": queue}))];
         let mut warnings = [Some("first".to_owned())];
-        core.warn_of_queues(&mut made, &mut warnings, strict);
+        flows
+            .submission
+            .warn_of_queues(&mut made, &mut warnings, strict);
         let [made] = made;
         (
             made.map(|job| job.state.queue).ok(),
@@ -152,18 +164,20 @@ async fn a_queue_of_before_stays_open_with_a_warning_until_an_admin_decides() {
         (Some("ann".to_owned()), "first".to_owned())
     );
     // Labels would take turns with bob's jobs there: they take none.
-    let label = state(&core, &ann, "invented");
+    let label = state(&flows, &ann, "invented");
     assert_eq!((&*label.queue, &*label.queue_label), ("ann", "invented"));
     assert!(
-        core.people
+        flows
+            .people
             .queues
             .warning_of("batch")
             .contains("fairlead queues set batch")
     );
     // A change of something else leaves it so; nothing of the document is lost.
-    set(&core, "batch", json!({"weight": 7})).await.unwrap();
+    set(&flows, "batch", json!({"weight": 7})).await.unwrap();
     assert_eq!(said("batch", &bob, false).0.as_deref(), Some("batch"));
-    let doc = core
+    let doc = flows
+        .ctx
         .store
         .get_doc(DocKind::Queue, "batch")
         .await
@@ -174,36 +188,40 @@ async fn a_queue_of_before_stays_open_with_a_warning_until_an_admin_decides() {
         (&json!(1), &json!(7))
     );
     assert_eq!(doc.body.get(USERS), None);
-    set(&core, "batch", json!({"users": ["ann", "ann"]}))
+    set(&flows, "batch", json!({"users": ["ann", "ann"]}))
         .await
         .unwrap();
-    set(&core, "batch", json!({"weight": 8})).await.unwrap();
-    assert_eq!(core.people.queues.warning_of("batch"), "");
+    set(&flows, "batch", json!({"weight": 8})).await.unwrap();
+    assert_eq!(flows.people.queues.warning_of("batch"), "");
     assert_eq!(
-        code(made(&core, &bob, &json!({"queue": "batch"}))),
+        code(made(&flows, &bob, &json!({"queue": "batch"}))),
         ErrorCode::Forbidden
     );
-    set(&core, "batch", json!({"users": "own"})).await.unwrap();
-    assert_eq!(state(&core, &bob, "batch").queue_label, "batch");
+    set(&flows, "batch", json!({"users": "own"})).await.unwrap();
+    assert_eq!(state(&flows, &bob, "batch").queue_label, "batch");
 }
 
 #[tokio::test]
 async fn a_label_is_told_of_and_refused_if_strict() {
-    let (_data, core) = guarded();
-    let bob = user(&core, "bob").await;
+    let (_data, flows) = guarded();
+    let bob = user(&flows, "bob").await;
     let mut jobs = [
-        made(&core, &bob, &json!({"queue": "x"})),
-        made(&core, &bob, &json!({})),
+        made(&flows, &bob, &json!({"queue": "x"})),
+        made(&flows, &bob, &json!({})),
     ];
     let mut warnings = [None, None];
-    core.warn_of_queues(&mut jobs, &mut warnings, false);
+    flows
+        .submission
+        .warn_of_queues(&mut jobs, &mut warnings, false);
     let words = warnings[0].clone().unwrap_or_default();
     assert!(
         words.contains("'x' is no shared queue") && words.contains("queue 'bob'"),
         "{words}"
     );
     assert_eq!(warnings[1], None);
-    core.warn_of_queues(&mut jobs, &mut [None, None], true);
+    flows
+        .submission
+        .warn_of_queues(&mut jobs, &mut [None, None], true);
     let [first, second] = jobs;
     let refusal = first.map(|_| ()).unwrap_err();
     assert_eq!(
@@ -215,39 +233,41 @@ async fn a_label_is_told_of_and_refused_if_strict() {
 
 #[tokio::test]
 async fn built_in_queues_keep_their_own_rule() {
-    let (_data, core) = guarded();
-    let bob = user(&core, "bob").await;
+    let (_data, flows) = guarded();
+    let bob = user(&flows, "bob").await;
     for queue in ["vip", "idle"] {
-        set(&core, queue, json!({"weight": 20})).await.unwrap();
-        assert_eq!(core.people.queues.warning_of(queue), "");
+        set(&flows, queue, json!({"weight": 20})).await.unwrap();
+        assert_eq!(flows.people.queues.warning_of(queue), "");
     }
     assert_eq!(
-        code(made(&core, &bob, &json!({"queue": "vip"}))),
+        code(made(&flows, &bob, &json!({"queue": "vip"}))),
         ErrorCode::Forbidden
     );
-    assert_eq!(state(&core, &bob, "idle").queue, "idle");
-    set(&core, "vip", json!({"users": ["bob"]})).await.unwrap();
-    assert_eq!(state(&core, &bob, "vip").class, 9);
-    set(&core, "vip", json!({"users": "own"})).await.unwrap();
+    assert_eq!(state(&flows, &bob, "idle").queue, "idle");
+    set(&flows, "vip", json!({"users": ["bob"]})).await.unwrap();
+    assert_eq!(state(&flows, &bob, "vip").class, 9);
+    set(&flows, "vip", json!({"users": "own"})).await.unwrap();
     assert_eq!(
-        code(made(&core, &bob, &json!({"queue": "vip"}))),
+        code(made(&flows, &bob, &json!({"queue": "vip"}))),
         ErrorCode::Forbidden
     );
 }
 
 #[tokio::test]
 async fn in_the_open_too_a_queue_is_for_those_that_it_names() {
-    let (_data, core) = testing::core().await;
-    set(&core, "team", json!({"users": ["ann"]})).await.unwrap();
+    let (_data, flows) = testing::flows().await;
+    set(&flows, "team", json!({"users": ["ann"]}))
+        .await
+        .unwrap();
     let as_account = |account: &str| Credentials {
         account: Some(account.to_owned()),
         ..Credentials::default()
     };
-    assert_eq!(state(&core, &as_account("ann"), "team").queue, "team");
-    let bobs = made(&core, &as_account("bob"), &json!({"queue": "team"}));
+    assert_eq!(state(&flows, &as_account("ann"), "team").queue, "team");
+    let bobs = made(&flows, &as_account("bob"), &json!({"queue": "team"}));
     assert_eq!(code(bobs), ErrorCode::Forbidden);
     assert_eq!(
-        state(&core, &as_account("team"), "").queue,
+        state(&flows, &as_account("team"), "").queue,
         "team",
         "its own name"
     );
@@ -284,19 +304,19 @@ fn equal_names_have_equal_slots_on_every_replica() {
 
 #[tokio::test]
 async fn the_limits_of_a_queue_count_its_labels() {
-    let (_data, core) = testing::core().await;
+    let (_data, flows) = testing::flows().await;
     let limits = json!({"waiting": {"hard": 3, "soft": 2}, "hours": {"hard": 3}});
-    set(&core, "user1", json!({ "limits": limits }))
+    set(&flows, "user1", json!({ "limits": limits }))
         .await
         .unwrap();
-    let now_ms = core.clock.wall_ms();
+    let now_ms = flows.ctx.clock.wall_ms();
     let labelled = |n: u64, label: &str| JobState {
         queue: labels::slot_of("user1", slot(label)),
         queue_label: label.to_owned(),
         ..testing::state(n)
     };
     for (n, label) in (1..).zip(["a", "b", "c"]) {
-        testing::store_job(&core, labelled(n, label)).await;
+        testing::store_job(&flows, labelled(n, label)).await;
     }
     let over = |n: u64, label: &str| JobState {
         stage: Stage::Finish,
@@ -305,33 +325,35 @@ async fn the_limits_of_a_queue_count_its_labels() {
         ..labelled(n, label)
     };
     for (n, label) in (11..).zip(["a", "b"]) {
-        testing::store_job(&core, over(n, label)).await;
+        testing::store_job(&flows, over(n, label)).await;
     }
     let body = Spec::new().into();
     let state = labelled(21, "d");
     let mut made = [Ok(NewJob { state, body })];
-    core.enforce_quotas(&mut made).await.unwrap();
+    flows.submission.enforce_quotas(&mut made).await.unwrap();
     let refused = made[0].as_ref().map(|_| ()).unwrap_err();
     assert_eq!(
         refused.to_string(),
         "queue 'user1' has 3 jobs waiting; its limit is 3"
     );
-    core.note_waiting(&core.store.counts().await.unwrap());
-    core.sum_up_hours().await.unwrap();
-    let allowance = |core: &Core| core.policy().queue_limits["user1"];
+    flows
+        .submission
+        .note_waiting(&flows.ctx.store.counts().await.unwrap());
+    flows.submission.sum_up_hours().await.unwrap();
+    let allowance = |flows: &Flows| flows.people.policy().queue_limits["user1"];
     assert!(
-        allowance(&core).behind && !allowance(&core).spent,
+        allowance(&flows).behind && !allowance(&flows).spent,
         "3 wait, 2 hours are used"
     );
-    testing::store_job(&core, over(13, "c")).await;
-    core.sum_up_hours().await.unwrap();
-    assert!(allowance(&core).spent);
+    testing::store_job(&flows, over(13, "c")).await;
+    flows.submission.sum_up_hours().await.unwrap();
+    assert!(allowance(&flows).spent);
     // People find jobs by the queue, and by what they wrote.
     for (queue, many) in [("user1", 6), ("a", 2), ("c", 2), ("d", 0)] {
         let mut search = Search::default();
         search_in(&mut search, &[queue.to_owned()]);
         assert_eq!(
-            core.store.search(&search).await.unwrap().total,
+            flows.ctx.store.search(&search).await.unwrap().total,
             many,
             "{queue}"
         );

@@ -3,8 +3,12 @@
 use super::*;
 use crate::testing::built;
 
-async fn refusal(core: &Arc<Core>, more: &Value) -> Refusal {
-    core.submit_timer(spec(more), &ann()).await.unwrap_err()
+async fn refusal(flows: &Arc<Flows>, more: &Value) -> Refusal {
+    flows
+        .timers
+        .submit_timer(spec(more), &ann())
+        .await
+        .unwrap_err()
 }
 
 #[tokio::test(start_paused = true)]
@@ -12,7 +16,7 @@ async fn what_is_no_timer_is_refused_with_a_hint() {
     let data = tempfile::tempdir().unwrap();
     let mut config = Config::embedded(data.path().to_owned());
     config.limits.timers_max = 2;
-    let core = core_over(embedded(&data), config, clock(START_MS));
+    let flows = flows_over(embedded(&data), config, clock(START_MS));
     for (more, code, says) in [
         (json!({}), ErrorCode::BadField, "every or cron is missing"),
         (
@@ -47,28 +51,35 @@ async fn what_is_no_timer_is_refused_with_a_hint() {
             "x",
         ),
     ] {
-        let refusal = refusal(&core, &more).await;
+        let refusal = refusal(&flows, &more).await;
         assert_eq!(refusal.body().code, code, "{more}: {refusal}");
         assert!(refusal.to_string().contains(says), "{more}: {refusal}");
         assert!(!refusal.body().hint.is_empty());
     }
-    submit(&core, &json!({"every": "1h"})).await;
-    let again = refusal(&core, &json!({"every": "1h"})).await;
+    submit(&flows, &json!({"every": "1h"})).await;
+    let again = refusal(&flows, &json!({"every": "1h"})).await;
     assert_eq!(again.body().code, ErrorCode::Conflict);
-    submit(&core, &json!({"every": "1h", "timer": "second"})).await;
-    let many = refusal(&core, &json!({"every": "1h", "timer": "third"})).await;
+    submit(&flows, &json!({"every": "1h", "timer": "second"})).await;
+    let many = refusal(&flows, &json!({"every": "1h", "timer": "third"})).await;
     assert_eq!(many.body().code, ErrorCode::TooMany);
     assert!(many.to_string().contains("has 2 timers; the limit is 2"));
-    let all = core.timer_views("ann", "", 1).await.unwrap();
+    let all = flows.timers.timer_views("ann", "", 1).await.unwrap();
     assert_eq!(
         (all.total, all.timers.len(), all.next.as_deref()),
         (2, 1, Some("ann/nightly"))
     );
-    let rest = core.timer_views("ann", "ann/nightly", 9).await.unwrap();
+    let rest = flows
+        .timers
+        .timer_views("ann", "ann/nightly", 9)
+        .await
+        .unwrap();
     assert_eq!((rest.timers[0].timer.as_str(), rest.next), ("second", None));
-    assert_eq!(core.timer_views("bob", "", 9).await.unwrap().total, 0);
+    assert_eq!(
+        flows.timers.timer_views("bob", "", 9).await.unwrap().total,
+        0
+    );
     // A plain submit of such a job is no run of it.
-    let refused = built(&core, spec(&json!({"cron": "@daily"})), &ann()).unwrap_err();
+    let refused = built(&flows, spec(&json!({"cron": "@daily"})), &ann()).unwrap_err();
     assert!(refused.body().hint.contains("fairlead timers submit"));
 }
 
@@ -80,14 +91,15 @@ async fn a_run_that_a_submit_would_refuse_is_refused_and_the_timer_goes_on() {
         admin: Some(("ann".to_owned(), "secret".to_owned())),
         ..Config::embedded(data.path().to_owned())
     };
-    let core = core_over(embedded(&data), config.clone(), clock(START_MS));
+    let flows = flows_over(embedded(&data), config.clone(), clock(START_MS));
     let said = Credentials {
         token: Some("secret".to_owned()),
         ..Credentials::default()
     };
     let spec = spec(&json!({"every": "10m", "my_token": "secret"}));
-    core.submit_timer(spec, &said).await.unwrap();
-    let doc = core
+    flows.timers.submit_timer(spec, &said).await.unwrap();
+    let doc = flows
+        .ctx
         .store
         .get_doc(DocKind::Timer, "ann/nightly")
         .await
@@ -99,7 +111,11 @@ async fn a_run_that_a_submit_would_refuse_is_refused_and_the_timer_goes_on() {
         admin: None,
         ..config
     };
-    let other = core_over(Arc::clone(&core.store), config, core.clock.clone());
+    let other = flows_over(
+        Arc::clone(&flows.ctx.store),
+        config,
+        flows.ctx.clock.clone(),
+    );
     look(&other).await;
     let view = view(&other).await;
     assert_eq!((view.runs, view.refused_runs), (0, 1));
@@ -109,6 +125,6 @@ async fn a_run_that_a_submit_would_refuse_is_refused_and_the_timer_goes_on() {
         view.why
     );
     step(10 * MIN_MS).await;
-    look(&core).await;
-    assert_eq!(runs(&core).await, ["02:56"]);
+    look(&flows).await;
+    assert_eq!(runs(&flows).await, ["02:56"]);
 }

@@ -3,123 +3,127 @@
 use super::*;
 
 /// A replica whose wall clock can be set.
-fn with_clock() -> (tempfile::TempDir, Arc<Core>, Arc<Pause>) {
+fn with_clock() -> (tempfile::TempDir, Arc<Flows>, Arc<Pause>) {
     let data = tempfile::tempdir().unwrap();
     let pause = Arc::new(Pause::default());
     let clock = Clock::simulated(START_MS, Arc::clone(&pause));
     let config = Config::embedded(data.path().to_owned());
-    let core = core_over(embedded(&data), config, clock);
-    (data, core, pause)
+    let flows = flows_over(embedded(&data), config, clock);
+    (data, flows, pause)
 }
 
 /// Looks, and ends the runs that came of it.
-async fn look_and_end(core: &Arc<Core>) {
-    look(core).await;
-    for job in jobs(core).await {
+async fn look_and_end(flows: &Arc<Flows>) {
+    look(flows).await;
+    for job in jobs(flows).await {
         if !job.state.stage.is_terminal() {
-            end(core, &job).await;
+            end(flows, &job).await;
         }
     }
 }
 
-async fn ten_minutes(core: &Arc<Core>, times: u32) {
+async fn ten_minutes(flows: &Arc<Flows>, times: u32) {
     for _ in 0..times {
         step(10 * MIN_MS).await;
-        look_and_end(core).await;
+        look_and_end(flows).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_was_a_day_ahead_for_a_while_leaves_no_timer_behind() {
     let day_ms = 24 * 60 * 60_000;
-    let (_data, core, pause) = with_clock();
-    submit(&core, &json!({"every": "10m"})).await;
-    ten_minutes(&core, 1).await;
+    let (_data, flows, pause) = with_clock();
+    submit(&flows, &json!({"every": "10m"})).await;
+    ten_minutes(&flows, 1).await;
     for by_ms in [day_ms, -day_ms] {
-        let before_ms = core.clock.ahead_ms();
+        let before_ms = flows.ctx.clock.ahead_ms();
         pause.step_wall(by_ms);
-        core.look_at_clock(before_ms).await;
-        look_and_end(&core).await;
-        ten_minutes(&core, 1).await;
+        flows.upkeep.look_at_clock(before_ms).await;
+        look_and_end(&flows).await;
+        ten_minutes(&flows, 1).await;
     }
-    ten_minutes(&core, 1).await;
+    ten_minutes(&flows, 1).await;
     // 02:36 on the next day is the latest time that had passed when the clock jumped, 02:56 the one that came by it.
     assert_eq!(
-        runs(&core).await,
+        runs(&flows).await,
         ["02:46", "02:46", "02:56", "03:06", "03:16"]
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_time_that_comes_again_is_run_once() {
-    let (_data, core, pause) = with_clock();
-    submit(&core, &json!({"cron": "*/10 * * * *"})).await;
-    ten_minutes(&core, 3).await;
-    let before = runs(&core).await;
+    let (_data, flows, pause) = with_clock();
+    submit(&flows, &json!({"cron": "*/10 * * * *"})).await;
+    ten_minutes(&flows, 3).await;
+    let before = runs(&flows).await;
     assert_eq!(before, ["02:40", "02:50", "03:00"]);
-    let before_ms = core.clock.ahead_ms();
+    let before_ms = flows.ctx.clock.ahead_ms();
     pause.step_wall(-25 * 60_000);
-    core.look_at_clock(before_ms).await;
-    ten_minutes(&core, 4).await;
-    let all = runs(&core).await;
+    flows.upkeep.look_at_clock(before_ms).await;
+    ten_minutes(&flows, 4).await;
+    let all = runs(&flows).await;
     assert_eq!(all, ["02:40", "02:50", "03:00", "03:10", "03:20"]);
 }
 
 /// Its times stay what they were, though it was made at a time that is to come once more. Seed 4355.
 #[tokio::test(start_paused = true)]
 async fn a_timer_that_was_made_before_the_clock_was_set_back_keeps_its_times() {
-    let (_data, core, pause) = with_clock();
-    submit(&core, &json!({"every": "10m"})).await;
-    ten_minutes(&core, 1).await;
-    let before_ms = core.clock.ahead_ms();
+    let (_data, flows, pause) = with_clock();
+    submit(&flows, &json!({"every": "10m"})).await;
+    ten_minutes(&flows, 1).await;
+    let before_ms = flows.ctx.clock.ahead_ms();
     pause.step_wall(-37 * 60_000);
-    core.look_at_clock(before_ms).await;
+    flows.upkeep.look_at_clock(before_ms).await;
     // It is 02:09 now.
     step(7 * MIN_MS).await;
-    look_and_end(&core).await;
-    ten_minutes(&core, 4).await;
-    let all = runs(&core).await;
+    look_and_end(&flows).await;
+    ten_minutes(&flows, 4).await;
+    let all = runs(&flows).await;
     assert_eq!(all, ["02:46", "02:16", "02:26", "02:36", "02:56"]);
 }
 
 /// Begins the run of the one timer, and makes no job of it.
-async fn begin_only(core: &Arc<Core>) {
-    let docs = core.store.list_docs(DocKind::Timer).await.unwrap();
+async fn begin_only(flows: &Arc<Flows>) {
+    let docs = flows.ctx.store.list_docs(DocKind::Timer).await.unwrap();
     let stored: Vec<Stored> = docs.into_iter().filter_map(Stored::of).collect();
-    let now_ms = core.clock.wall_ms();
+    let now_ms = flows.ctx.clock.wall_ms();
     let next = stored
         .iter()
-        .map(|stored| core.next_of(&stored.timer, &BTreeMap::new(), now_ms))
+        .map(|stored| {
+            flows
+                .timers
+                .next_of(&stored.timer, &BTreeMap::new(), now_ms)
+        })
         .collect();
-    assert_eq!(core.begin(stored, next).await.len(), 1);
+    assert_eq!(flows.timers.begin(stored, next).await.len(), 1);
 }
 
 /// Its run was begun and not made, and the clock was set back behind its time. Seed 5137.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_was_begun_is_made_before_its_timer_is_paused() {
-    let (_data, core, pause) = with_clock();
-    submit(&core, &json!({"every": "10m"})).await;
+    let (_data, flows, pause) = with_clock();
+    submit(&flows, &json!({"every": "10m"})).await;
     step(10 * MIN_MS).await;
-    begin_only(&core).await;
+    begin_only(&flows).await;
     pause.step_wall(-37 * 60_000);
-    let who = core.people.accounts.identify(&ann()).unwrap();
+    let who = flows.people.accounts.identify(&ann()).unwrap();
     let this = ("ann", "nightly");
-    core.pause_timer(&who, this, true).await.unwrap();
-    assert_eq!(runs(&core).await, ["02:46"]);
+    flows.timers.pause_timer(&who, this, true).await.unwrap();
+    assert_eq!(runs(&flows).await, ["02:46"]);
 }
 
 /// Whoever had begun it could not go on, and the clock was set back behind its time. Seed 1060.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_was_begun_does_not_wait_for_its_old_time() {
-    let (_data, core, pause) = with_clock();
-    submit(&core, &json!({"every": "10m"})).await;
+    let (_data, flows, pause) = with_clock();
+    submit(&flows, &json!({"every": "10m"})).await;
     step(10 * MIN_MS).await;
-    begin_only(&core).await;
-    assert!(runs(&core).await.is_empty());
-    let before_ms = core.clock.ahead_ms();
+    begin_only(&flows).await;
+    assert!(runs(&flows).await.is_empty());
+    let before_ms = flows.ctx.clock.ahead_ms();
     pause.step_wall(-37 * 60_000);
-    core.look_at_clock(before_ms).await;
-    assert_eq!(runs(&core).await, ["02:46"]);
+    flows.upkeep.look_at_clock(before_ms).await;
+    assert_eq!(runs(&flows).await, ["02:46"]);
 }
 
 /// A clock that jumps to and fro leaves more gaps than are remembered.
@@ -147,21 +151,21 @@ async fn an_end_that_vanishes_begins_no_run_beside_another() {
     let data = tempfile::tempdir().unwrap();
     let store = Arc::new(FaultStore::new(embedded(&data), []));
     let config = Config::embedded(data.path().to_owned());
-    let core = core_over(Arc::clone(&store) as _, config, clock(START_MS));
-    submit(&core, &json!({"every": "10m"})).await;
+    let flows = flows_over(Arc::clone(&store) as _, config, clock(START_MS));
+    submit(&flows, &json!({"every": "10m"})).await;
     step(10 * MIN_MS).await;
-    look(&core).await;
-    let mut vanishing = jobs(&core).await.remove(0);
-    let now_ms = core.clock.wall_ms();
+    look(&flows).await;
+    let mut vanishing = jobs(&flows).await.remove(0);
+    let now_ms = flows.ctx.clock.wall_ms();
     vanishing.state = ended(&vanishing.state, Stage::Finish, Health::Success, now_ms, "");
     vanishing.version.seq_no += 1;
     store.show(Some(vanishing));
     step(10 * MIN_MS).await;
-    look(&core).await;
+    look(&flows).await;
     store.show(None);
-    assert_eq!(jobs(&core).await.len(), 1, "the first one still waits");
-    end(&core, &jobs(&core).await[0]).await;
+    assert_eq!(jobs(&flows).await.len(), 1, "the first one still waits");
+    end(&flows, &jobs(&flows).await[0]).await;
     step(1_000).await;
-    look(&core).await;
-    assert_eq!(jobs(&core).await.len(), 2);
+    look(&flows).await;
+    assert_eq!(jobs(&flows).await.len(), 2);
 }

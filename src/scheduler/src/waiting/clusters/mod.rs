@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{StoredJob, Version};
 
-use crate::core::Core;
+use crate::waiting::WaitingFlow;
 use fairlead_base::errors::Refusal;
 use fairlead_known::clusters::of;
 use fairlead_lifecycle::cluster::{View, next_of};
@@ -23,17 +23,17 @@ mod barrier;
 /// How often one look begins anew because what it changed lets others change, too: a job ends, its peers are told.
 const LOOKS_MAX: usize = 8;
 
-impl Core {
+impl WaitingFlow {
     /// Looks again at the clusters that testboxes have a job of and that this replica comes first for.
     pub(crate) fn sweep_clusters(&self) {
         let held = self.jobs.live.ids().into_iter();
         let held = held.filter_map(|id| of(&self.jobs.live.get(id)?.stored.state));
         let all: BTreeMap<JobId, Vec<JobId>> = held.collect();
-        self.waiting.clusters.partial.keep(&all);
+        self.known.clusters.partial.keep(&all);
         for (head, jobs) in all {
-            if self.turn_for(head) == 0 {
-                let now_ms = self.clock.now().0;
-                self.waiting.clusters.looks.look_at(head, now_ms, jobs);
+            if self.ctx.turn_for(head) == 0 {
+                let now_ms = self.ctx.clock.now().0;
+                self.known.clusters.looks.look_at(head, now_ms, jobs);
             }
         }
     }
@@ -56,15 +56,15 @@ impl Core {
     ) -> Result<Vec<Option<StoredJob>>, Refusal> {
         // Which states are the store's for sure.
         let mut sure: BTreeMap<JobId, Version> = BTreeMap::new();
-        let mut found = self.store.get(jobs).await?;
+        let mut found = self.ctx.store.get(jobs).await?;
         for _ in 0..LOOKS_MAX {
-            let now_ms = self.clock.wall_ms();
+            let now_ms = self.ctx.clock.wall_ms();
             let view = View::of(jobs, &found, now_ms);
             let view = self
-                .waiting
+                .known
                 .clusters
                 .partial
-                .complete(view, self.clock.now());
+                .complete(view, self.ctx.clock.now());
             let is_due = |job: &StoredJob| next_of(&job.state, &view, now_ms).is_some();
             if !found.iter().flatten().any(is_due) {
                 break;
@@ -75,7 +75,7 @@ impl Core {
                     sure.insert(after.state.job_id, after.version);
                 }
             }
-            found = self.store.get(jobs).await?;
+            found = self.ctx.store.get(jobs).await?;
         }
         Ok(found)
     }
@@ -94,7 +94,7 @@ impl Core {
             if !matters || sure.get(&id) == Some(&job.version) {
                 continue;
             }
-            let (stored, is_same) = self.confirm(job.clone()).await?;
+            let (stored, is_same) = self.jobs.confirm(job.clone()).await?;
             if is_same {
                 sure.insert(id, stored.version);
             }
@@ -111,11 +111,12 @@ impl Core {
         now_ms: u64,
     ) -> Result<StoredJob, Refusal> {
         let changed = self
+            .jobs
             .change_known(job.clone(), |state| Ok(next_of(state, view, now_ms)))
             .await?;
         let state = &changed.after.state;
         if state.stop_asked && state.stage.is_held() {
-            self.tell_to_stop(state);
+            self.jobs.tell_to_stop(state);
         }
         Ok(changed.after)
     }

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use crate::{
     Clock, Config, Pause,
-    core::Core,
+    flows::Flows,
     submission::{built_jobs::Ids, submit::SubmitOptions},
-    testing::{core_beside, core_over, embedded, state, store_job},
+    testing::{embedded, flows_beside, flows_over, state, store_job},
 };
 use fairlead_base::errors::Refusal;
 use fairlead_known::accounts::Credentials;
@@ -31,7 +31,7 @@ const WAIT_MS: u64 = 300_000;
 
 struct Lab {
     _data: tempfile::TempDir,
-    core: Arc<Core>,
+    flows: Arc<Flows>,
     jobs: Vec<JobId>,
 }
 
@@ -40,7 +40,7 @@ async fn lab(clients: u64) -> Lab {
     let data = tempfile::tempdir().unwrap();
     let config = Config::embedded(data.path().to_owned());
     let clock = Clock::simulated(START_MS, Arc::new(Pause::default()));
-    let core = core_over(embedded(&data), config, clock);
+    let flows = flows_over(embedded(&data), config, clock);
     let jobs: Vec<JobId> = (1..=clients + 1).map(JobId::new).collect();
     for id in &jobs {
         let place = ClusterPlace {
@@ -52,15 +52,15 @@ async fn lab(clients: u64) -> Lab {
         };
         let job = JobState {
             cluster: Some(place),
-            submit_ms: core.clock.wall_ms(),
+            submit_ms: flows.ctx.clock.wall_ms(),
             retry_fail_left: 1,
             ..state(id.get())
         };
-        store_job(&core, job).await;
+        store_job(&flows, job).await;
     }
     Lab {
         _data: data,
-        core,
+        flows,
         jobs,
     }
 }
@@ -71,7 +71,7 @@ async fn step(ms: u64) {
 
 impl Lab {
     async fn set(&self, n: u64, set: impl Fn(&mut JobState) + Send + Sync) {
-        let changed = self.core.change(JobId::new(n), |state| {
+        let changed = self.flows.jobs.change(JobId::new(n), |state| {
             let mut next = state.clone();
             set(&mut next);
             Ok(Some(next))
@@ -81,7 +81,7 @@ impl Lab {
 
     /// A host gets the job, and comes as far as this.
     async fn dispatch(&self, n: u64, stage: Stage) {
-        let now_ms = self.core.clock.wall_ms();
+        let now_ms = self.flows.ctx.clock.wall_ms();
         let on = |state: &mut JobState| {
             state.stage = stage;
             state.host = format!("h{n}");
@@ -93,16 +93,20 @@ impl Lab {
     }
 
     async fn look(&self) {
-        self.core.look_at_cluster(&self.jobs).await.unwrap();
+        self.flows
+            .waiting
+            .look_at_cluster(&self.jobs)
+            .await
+            .unwrap();
     }
 
     async fn job(&self, n: u64) -> JobState {
-        let stored = self.core.stored_job(JobId::new(n)).await;
+        let stored = self.flows.jobs.stored_job(JobId::new(n)).await;
         stored.unwrap().state
     }
 
     async fn stages(&self) -> Vec<Stage> {
-        let found = self.core.store.get(&self.jobs).await.unwrap();
+        let found = self.flows.ctx.store.get(&self.jobs).await.unwrap();
         found
             .into_iter()
             .map(|job| job.unwrap().state.stage)
@@ -111,7 +115,7 @@ impl Lab {
 
     /// The round of each, and whether it may run.
     async fn rounds(&self) -> Vec<(u32, bool)> {
-        let found = self.core.store.get(&self.jobs).await.unwrap();
+        let found = self.flows.ctx.store.get(&self.jobs).await.unwrap();
         let place = |job: Option<StoredJob>| job.unwrap().state.cluster.unwrap();
         let places = found.into_iter().map(place);
         places
@@ -123,12 +127,17 @@ impl Lab {
     async fn ask(&self, n: u64) -> Result<PeersAnswer, ErrorCode> {
         let state = self.job(n).await;
         let token = self
-            .core
+            .flows
+            .ctx
             .sealer
             .job_token(state.job_id, state.attempt, &format!("t{n}"));
         let said = [("job_token", token.as_str()), ("attempt", "1")];
         let report = Report::of(said.into_iter()).unwrap();
-        let answer = self.core.wait_for_peers(state.job_id, &report).await;
+        let answer = self
+            .flows
+            .waiting
+            .wait_for_peers(state.job_id, &report)
+            .await;
         answer.map_err(|refusal| refusal.body().code)
     }
 }
@@ -162,7 +171,8 @@ async fn nobody_begins_before_all_are_there_and_then_all_do() {
     lab.look().await;
     assert_eq!(lab.rounds().await, [(1, false); 3], "it is not ready yet");
     lab.dispatch(3, Stage::WaitPeer).await;
-    core_beside(&lab.core)
+    flows_beside(&lab.flows)
+        .waiting
         .look_at_cluster(&lab.jobs)
         .await
         .unwrap();
@@ -221,7 +231,7 @@ async fn who_waits_too_long_for_others_gives_its_testbox_back_for_a_while() {
     assert_eq!(lab.stages().await, [Stage::Submit; 3]);
     assert_eq!(lab.rounds().await, [(2, false); 3]);
     let back = lab.job(1).await;
-    assert!(!back.ready && back.start_ms > lab.core.clock.wall_ms());
+    assert!(!back.ready && back.start_ms > lab.flows.ctx.clock.wall_ms());
     assert_eq!(
         (back.attempt, back.retry_lost_left, back.retry_fail_left),
         (1, 1, 1)
@@ -261,10 +271,10 @@ async fn finish(lab: &Lab, n: u64, health: Health) {
             health: Some(health),
             ..Report::default()
         };
-        let now_ms = lab.core.clock.wall_ms();
+        let now_ms = lab.flows.ctx.clock.wall_ms();
         Ok(after_report(state, Speaker::Present, &report, now_ms)?)
     };
-    lab.core.change(JobId::new(n), ends).await.unwrap();
+    lab.flows.jobs.change(JobId::new(n), ends).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -315,9 +325,9 @@ async fn a_lost_node_takes_the_others_with_it_into_the_next_round() {
     let lab = lab(1).await;
     lab.dispatch(1, Stage::WaitPeer).await;
     lab.dispatch(2, Stage::Boot).await;
-    let now_ms = lab.core.clock.wall_ms();
+    let now_ms = lab.flows.ctx.clock.wall_ms();
     let is_lost = |state: &JobState| Ok(Some(lost(state, now_ms, "silent")));
-    lab.core.change(JobId::new(2), is_lost).await.unwrap();
+    lab.flows.jobs.change(JobId::new(2), is_lost).await.unwrap();
     lab.look().await;
     assert_eq!(lab.rounds().await, [(2, false); 2]);
     assert_eq!(
@@ -328,7 +338,7 @@ async fn a_lost_node_takes_the_others_with_it_into_the_next_round() {
     // One that was only handed out and never taken costs no round.
     lab.dispatch(2, Stage::Dispatch).await;
     let back = |state: &JobState| Ok(Some(given_back(state, now_ms, "nobody took it")));
-    lab.core.change(JobId::new(2), back).await.unwrap();
+    lab.flows.jobs.change(JobId::new(2), back).await.unwrap();
     lab.look().await;
     assert_eq!(lab.rounds().await, [(2, false); 2]);
     lab.dispatch(2, Stage::WaitPeer).await;
@@ -340,13 +350,13 @@ async fn a_lost_node_takes_the_others_with_it_into_the_next_round() {
 async fn one_that_ends_badly_ends_all() {
     let lab = lab(2).await;
     lab.dispatch(2, Stage::WaitPeer).await;
-    let now_ms = lab.core.clock.wall_ms();
+    let now_ms = lab.flows.ctx.clock.wall_ms();
     let cancel = |state: &JobState| {
         Ok(Some(fairlead_lifecycle::attempt::cancelled(
             state, now_ms, "by ann",
         )))
     };
-    lab.core.change(JobId::new(3), cancel).await.unwrap();
+    lab.flows.jobs.change(JobId::new(3), cancel).await.unwrap();
     lab.look().await;
     assert_eq!(
         lab.stages().await,
@@ -408,18 +418,18 @@ async fn a_node_whose_peer_was_never_stored_ends() {
     };
     let job = JobState {
         cluster: Some(place),
-        submit_ms: lab.core.clock.wall_ms(),
+        submit_ms: lab.flows.ctx.clock.wall_ms(),
         ..state(7)
     };
-    store_job(&lab.core, job).await;
-    lab.core.look_at_cluster(&jobs).await.unwrap();
+    store_job(&lab.flows, job).await;
+    lab.flows.waiting.look_at_cluster(&jobs).await.unwrap();
     assert_eq!(
         lab.job(7).await.stage,
         Stage::Submit,
         "it may be on its way"
     );
     step(60_000).await;
-    lab.core.look_at_cluster(&jobs).await.unwrap();
+    lab.flows.waiting.look_at_cluster(&jobs).await.unwrap();
     let end = lab.job(7).await;
     assert!(end.stage == Stage::AbortWait && end.reason.contains("does not exist"));
 }

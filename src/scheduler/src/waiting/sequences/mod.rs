@@ -15,7 +15,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use fairlead_job::JobId;
 use fairlead_store::{DocKind, DocWrite, Expect, JobState};
 
-use crate::{core::Core, waiting::sequences::turns::Looked};
+use crate::{waiting::WaitingFlow, waiting::sequences::turns::Looked};
 use fairlead_base::errors::Refusal;
 use fairlead_known::sequences::{Key, SequenceTurn};
 
@@ -24,13 +24,13 @@ const TRIES_MAX: usize = 8;
 /// How long the document of a sequence is kept when nothing happens in it, ms: a day.
 const KEPT_MS: u64 = 86_400_000;
 
-impl Core {
+impl WaitingFlow {
     /// Looks again at the sequences that this replica comes first for.
     pub(crate) fn sweep_sequences(&self) {
-        let sequences = &self.waiting.sequences;
+        let sequences = &self.known.sequences;
         let now_ms = sequences.looks.now_ms();
         for key in sequences.waiting() {
-            if self.turn_for(key.number()) == 0 {
+            if self.ctx.turn_for(key.number()) == 0 {
                 sequences.looks.look_at(key, now_ms, ());
             }
         }
@@ -41,8 +41,8 @@ impl Core {
         self: Arc<Self>,
         due: Vec<(Key, ())>,
     ) -> Result<(), Refusal> {
-        self.store.refresh().await?;
-        let sequences = &self.waiting.sequences;
+        self.ctx.store.refresh().await?;
+        let sequences = &self.known.sequences;
         for (key, ()) in due {
             // Before: a member that is seen meanwhile stays known.
             sequences.note(key.clone(), false);
@@ -60,7 +60,7 @@ impl Core {
     async fn pass_on(self: &Arc<Self>, key: &Key) -> Result<bool, Refusal> {
         for _ in 0..TRIES_MAX {
             match Box::pin(self.pass_on_once(key)).await? {
-                Looked::Changed => self.store.refresh().await?,
+                Looked::Changed => self.ctx.store.refresh().await?,
                 Looked::Settled => return Ok(true),
                 Looked::Over => return Ok(false),
             }
@@ -88,14 +88,14 @@ impl Core {
 
     /// Forgets sequences in which nothing happened for a day.
     pub(crate) async fn forget_sequences(&self) -> Result<(), Refusal> {
-        let before_ms = self.clock.wall_ms().saturating_sub(KEPT_MS);
-        let mut old = self.docs.list::<SequenceTurn>().await?;
+        let before_ms = self.ctx.clock.wall_ms().saturating_sub(KEPT_MS);
+        let mut old = self.ctx.docs.list::<SequenceTurn>().await?;
         old.retain(|(_, turn)| turn.doc.at_ms < before_ms);
         let holders: Vec<JobId> = old
             .iter()
             .flat_map(|(_, turn)| turn.doc.holders())
             .collect();
-        let found = self.store.get(&holders).await?.into_iter().flatten();
+        let found = self.ctx.store.get(&holders).await?.into_iter().flatten();
         let open: BTreeSet<JobId> = found
             .filter(|job| !job.state.stage.is_terminal())
             .map(|job| job.state.job_id)
@@ -109,7 +109,7 @@ impl Core {
         let deletes: Vec<DocWrite> = deletes.collect();
         if !deletes.is_empty() {
             // Another replica may have been faster.
-            drop(self.store.put_docs(DocKind::Sequence, deletes).await);
+            drop(self.ctx.store.put_docs(DocKind::Sequence, deletes).await);
         }
         Ok(())
     }

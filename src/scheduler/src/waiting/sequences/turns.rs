@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{ItemError, JobState, Search, SearchOrder, StoredJob};
 
-use crate::core::Core;
+use crate::waiting::WaitingFlow;
 use fairlead_base::{
     errors::Refusal,
     storage::small_doc::{DocError, Stored},
@@ -91,7 +91,7 @@ impl Holders {
     }
 }
 
-impl Core {
+impl WaitingFlow {
     /// Looks once at who has a turn, and gives turns that are free.
     pub(super) async fn pass_on_once(self: &Arc<Self>, key: &Key) -> Result<Looked, Refusal> {
         let known = self.read_sequence(key).await?;
@@ -111,10 +111,10 @@ impl Core {
         if is_changed {
             return Ok(Looked::Changed);
         }
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let turns = open.turns(now_ms);
         if let Some(again_ms) = turns.again_ms {
-            let looks = &self.waiting.sequences.looks;
+            let looks = &self.known.sequences.looks;
             looks.look_at(key.clone(), again_ms, ());
         }
         let untold = open.with_turn.values().filter(|it| !it.sequence_turn);
@@ -166,17 +166,17 @@ impl Core {
         named.host.clone_from(&turn.host);
         named.begun_ms.clone_from(&turn.begun_ms);
         named.ids = turn.holders();
-        for holder in self.store.get(&named.ids).await?.into_iter().flatten() {
+        for holder in self.ctx.store.get(&named.ids).await?.into_iter().flatten() {
             if !holder.state.stage.is_terminal() {
                 let is_left = !holder.state.sequence_turn && !is_ripe(&holder.state);
-                if is_left && !Box::pin(self.are_proven(vec![holder.clone()])).await? {
+                if is_left && !Box::pin(self.jobs.are_proven(vec![holder.clone()])).await? {
                     return Ok(None);
                 }
                 named.open.push(holder);
                 continue;
             }
             // What is read may vanish, and with it the end.
-            let (holder, is_sure) = Box::pin(self.confirm(holder)).await?;
+            let (holder, is_sure) = Box::pin(self.jobs.confirm(holder)).await?;
             if !is_sure {
                 return Ok(None);
             }
@@ -201,7 +201,7 @@ impl Core {
             .filter(|job| without_turn(&job.state).is_some());
         for member in lapsed {
             let back = |state: &JobState| Ok(without_turn(state));
-            let changed = self.change_known(member.clone(), back).await?;
+            let changed = self.jobs.change_known(member.clone(), back).await?;
             is_change |= changed.is_change();
         }
         Ok(is_change)
@@ -219,11 +219,11 @@ impl Core {
         let Some(newest) = states.get(&newest).map(|job| job.state.clone()) else {
             return Ok(false);
         };
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let mut is_change = false;
         for member in replaced.iter().filter_map(|id| states.get(id)) {
             let over = |state: &JobState| Ok(replaced_by(state, &newest, now_ms));
-            let changed = self.change_known(member.clone(), over).await?;
+            let changed = self.jobs.change_known(member.clone(), over).await?;
             is_change |= changed.is_change();
         }
         Ok(is_change)
@@ -231,14 +231,15 @@ impl Core {
 
     /// A member that has its turn and waits for a host stands in the queue by the best job behind it.
     async fn raise(self: &Arc<Self>, member: StoredJob, priority: i16) -> Result<(), Refusal> {
-        self.change_known(member, |state| {
-            let is_raised = state.stage == Stage::Submit && state.priority < priority;
-            Ok(is_raised.then(|| JobState {
-                priority,
-                ..state.clone()
-            }))
-        })
-        .await?;
+        self.jobs
+            .change_known(member, |state| {
+                let is_raised = state.stage == Stage::Submit && state.priority < priority;
+                Ok(is_raised.then(|| JobState {
+                    priority,
+                    ..state.clone()
+                }))
+            })
+            .await?;
         Ok(())
     }
 
@@ -249,7 +250,7 @@ impl Core {
         over: Option<&Stored<SequenceTurn>>,
         turn: &SequenceTurn,
     ) -> Result<bool, Refusal> {
-        match self.docs.put(&key.id(), over, Some(turn)).await {
+        match self.ctx.docs.put(&key.id(), over, Some(turn)).await {
             Ok(_) => Ok(true),
             Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => Ok(false),
             Err(error) => Err(error.into()),
@@ -263,13 +264,13 @@ impl Core {
         member: StoredJob,
         host: &str,
     ) -> Result<bool, Refusal> {
-        let now_ms = self.clock.wall_ms();
+        let now_ms = self.ctx.clock.wall_ms();
         let mut is_as_read = true;
         let give = |state: &JobState| {
             let is_first = std::mem::take(&mut is_as_read);
             Ok(is_first.then(|| with_turn(state, host, now_ms)).flatten())
         };
-        let given = self.change_known(member, give).await?.after.state;
+        let given = self.jobs.change_known(member, give).await?.after.state;
         Ok(given.sequence_turn || given.stage.is_held())
     }
 
@@ -277,7 +278,7 @@ impl Core {
         &self,
         key: &Key,
     ) -> Result<Option<Stored<SequenceTurn>>, DocError> {
-        self.docs.read(&key.id()).await
+        self.ctx.docs.read(&key.id()).await
     }
 
     /// The first members that have not ended, as many as it takes to find enough with a place, and the newest of all.
@@ -293,7 +294,7 @@ impl Core {
         let mut members: Vec<StoredJob> = Vec::new();
         let mut placed = 0;
         for _ in 0..PAGES_MAX {
-            let page = self.store.search(&search).await?;
+            let page = self.ctx.store.search(&search).await?;
             search.after = page.jobs.last().map(|job| job.state.job_id);
             placed += page.jobs.iter().filter(|job| is_ripe(&job.state)).count();
             members.extend(page.jobs);
@@ -310,7 +311,7 @@ impl Core {
             after: None,
             ..search
         };
-        members.extend(self.store.search(&newest).await?.jobs);
+        members.extend(self.ctx.store.search(&newest).await?.jobs);
         Ok(members)
     }
 }

@@ -10,19 +10,20 @@ async fn a_round_that_is_given_up_is_not_opened_and_the_other_way_round() {
         lab.dispatch(1, Stage::WaitPeer).await;
         lab.look().await;
         step(WAIT_MS).await;
-        let read = lab.core.store.get(&lab.jobs).await.unwrap();
-        let now_ms = lab.core.clock.wall_ms();
+        let read = lab.flows.ctx.store.get(&lab.jobs).await.unwrap();
+        let now_ms = lab.flows.ctx.clock.wall_ms();
         let view = |read: &[Option<StoredJob>]| {
             let view = fairlead_lifecycle::cluster::View::of(&lab.jobs, read, now_ms);
-            lab.core
+            lab.flows
                 .waiting
+                .known
                 .clusters
                 .partial
-                .complete(view, lab.core.clock.now())
+                .complete(view, lab.flows.ctx.clock.now())
         };
         let gives_up = view(&read);
         lab.dispatch(2, Stage::WaitPeer).await;
-        let read = lab.core.store.get(&lab.jobs).await.unwrap();
+        let read = lab.flows.ctx.store.get(&lab.jobs).await.unwrap();
         let opens = view(&read);
         let both = if open_first {
             [&opens, &gives_up]
@@ -32,7 +33,7 @@ async fn a_round_that_is_given_up_is_not_opened_and_the_other_way_round() {
         for view in both {
             let next =
                 |state: &JobState| Ok(fairlead_lifecycle::cluster::next_of(state, view, now_ms));
-            lab.core.change(JobId::new(1), next).await.unwrap();
+            lab.flows.jobs.change(JobId::new(1), next).await.unwrap();
         }
         let head = lab.job(1).await;
         let place = head.cluster.unwrap();
