@@ -22,6 +22,9 @@ pub use fairlead_job::utc_text;
 
 /// How often work waits for a clock that is off, ms.
 const OFF_LOOK: Duration = Duration::from_secs(1);
+/// How long a comparison with most clocks stands beside later ones with fewer, ms: as long as the others take to answer the
+/// beats of a replica that has just started.
+const STANDS_MS: u64 = 10_000;
 
 /// Both clocks of a replica.
 #[derive(Debug, Clone)]
@@ -30,8 +33,8 @@ pub struct Clock {
     started_wall_ms: u64,
     /// Of a clock that a simulation made.
     simulated: Option<Arc<Pause>>,
-    /// What the other replicas' clocks allow.
-    lab: Arc<Mutex<Option<LabClock>>>,
+    /// Bounds by the other replicas' clocks, and when they were compared.
+    lab: Arc<Mutex<Option<(LabClock, Millis)>>>,
 }
 
 /// A simulated process that is stopped for a while: then nothing of it wakes up. And its wall clock, which may step.
@@ -130,26 +133,29 @@ impl Clock {
         if wall_ms < now.0 { -apart } else { apart }
     }
 
-    /// Compares the wall clock with others.
+    /// Compares the wall clock with others. A comparison with too few of them replaces one with most only after
+    /// [`STANDS_MS`], and never one that found this clock wrong.
     pub fn compare(&self, witnesses: &[Witness]) {
-        let is_off = self.off_ms().is_some();
+        let (is_off, now) = (self.off_ms().is_some(), self.now());
         let lab = LabClock::of(witnesses);
-        // A clock that most found wrong is wrong until most find it right, and not when they are gone.
-        if !is_off || lab.is_some_and(LabClock::is_sure) {
-            *self.lab.lock() = lab;
+        let mut known = self.lab.lock();
+        let stands =
+            known.is_some_and(|(lab, at)| lab.is_sure() && now.0.saturating_sub(at.0) < STANDS_MS);
+        if lab.is_some_and(LabClock::is_sure) || !(is_off || stands) {
+            *known = lab.map(|lab| (lab, now));
         }
     }
 
     /// What the wall clock is ahead of the median of those that it was compared with, ms; none: there are none.
     pub fn offset_ms(&self) -> Option<i64> {
         let lab = *self.lab.lock();
-        lab.map(|lab| lab.offset_ms(self.ahead_ms()))
+        lab.map(|(lab, _)| lab.offset_ms(self.ahead_ms()))
     }
 
     /// The same if the wall clock is off now: more than half of the lab's clocks are more than 5 s on one side of it.
     pub fn off_ms(&self) -> Option<i64> {
         let lab = *self.lab.lock();
-        lab.and_then(|lab| lab.off_ms(self.ahead_ms()))
+        lab.and_then(|(lab, _)| lab.off_ms(self.ahead_ms()))
     }
 
     /// UTC epoch seconds.

@@ -30,11 +30,18 @@ impl PeerFlow {
         witnesses
     }
 
-    /// Whether the clock is off if all live whose documents are there, and if their last beats are no older than they look.
+    /// Returns true if the clock is off, provided that all replicas live whose documents are there, and that their last
+    /// beats are no older than they look. Otherwise these clocks hold until the others answer: a step right after the
+    /// start counts at once, too.
     pub(crate) async fn may_be_off(&self) -> bool {
         let (run, now) = (&self.ctx.replicas.run, self.ctx.clock.now());
         let name = &self.ctx.config.replica;
         let suspected = self.ctx.replicas.suspected_witnesses(run, name, now);
-        is_doubted(&self.with_store(suspected).await, self.ctx.clock.ahead_ms())
+        let witnesses = self.with_store(suspected).await;
+        let is_doubted = is_doubted(&witnesses, self.ctx.clock.ahead_ms());
+        if !is_doubted {
+            self.ctx.clock.compare(&witnesses);
+        }
+        is_doubted
     }
 }

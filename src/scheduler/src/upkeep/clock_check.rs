@@ -264,6 +264,24 @@ mod tests {
         }
     }
 
+    /// It wrote a pause that ended an hour later, before the others had answered its first beat.
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_steps_right_after_the_start_is_off_at_once() {
+        for by_ms in [HOUR_MS, -HOUR_MS] {
+            let mut lab = Lab::of(&[0, 0]).await;
+            let new = lab.joins(0).await;
+            new.upkeep.start_with_good_clock().await.unwrap();
+            new.peers.be_known().await.unwrap();
+            lab.replicas[2].1.step_wall(by_ms);
+            let off_h = [0, 0, by_ms / HOUR_MS];
+            assert_eq!(lab.off_h(), off_h);
+            lab.beats(3).await;
+            assert_eq!(lab.off_h(), off_h);
+            lab.replicas[2].1.step_wall(-by_ms);
+            assert_eq!(lab.off_h(), [0, 0, 0]);
+        }
+    }
+
     /// It was killed, and its last beats agree with its clock.
     #[tokio::test(start_paused = true)]
     async fn what_a_replica_said_before_is_no_witness_for_it() {
