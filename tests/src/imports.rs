@@ -11,8 +11,6 @@ use std::{
     path::Path,
 };
 
-use crate::settings;
-
 /// Modules of a crate by path (`hosts/fence`), each with the modules that it imports.
 pub type Imports = BTreeMap<String, BTreeSet<String>>;
 

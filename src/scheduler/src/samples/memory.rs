@@ -1,4 +1,4 @@
-//! What ran lately, and is not written yet.
+//! Counts and times of attempts that are not written yet.
 
 use fairlead_job::Health;
 use fairlead_store::JobState;

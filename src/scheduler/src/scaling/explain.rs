@@ -166,6 +166,7 @@ mod tests {
     async fn a_machine_is_promised_only_if_no_host_that_is_there_could_begin_the_job() {
         let (_data, flows) = flows().await;
         answer_questions(&flows);
+        let lab = &flows.hosts.lab;
         let tags = vec!["special".to_owned()];
         let mut pool = PoolDoc::unsaid();
         pool.machine.kinds = vec!["dc".to_owned()];
@@ -178,11 +179,7 @@ mod tests {
         };
         for name in ["first", "second"] {
             let pool = Some(pool.clone());
-            flows
-                .hosts
-                .lab
-                .pools
-                .with(|docs| docs.wrote(name, version, pool));
+            lab.pools.with(|docs| docs.wrote(name, version, pool));
         }
         let plain = Host {
             kinds: vec![TboxType::Dc],
@@ -191,12 +188,8 @@ mod tests {
             waiting: 1,
             ..Host::default()
         };
-        flows
-            .hosts
-            .lab
-            .hosts
-            .update("plain", |host| *host = plain)
-            .unwrap();
+        let known = lab.hosts.update("plain", |host| *host = plain);
+        known.unwrap();
         let says = async |job: &JobState| flows.scaling.pools_say(job).await.join("; ");
         let words = says(&state(1)).await;
         let alone = "a machine of pool first could run it, but none is asked for this job alone";
@@ -210,11 +203,7 @@ mod tests {
             ..PoolDoc::default()
         });
         let all = fairlead_known::pools::ALL_POOLS;
-        flows
-            .hosts
-            .lab
-            .pools
-            .with(|docs| docs.wrote(all, version, quota));
+        lab.pools.with(|docs| docs.wrote(all, version, quota));
         let words = says(&tagged).await;
         assert!(words.contains("the 0 machines of their quota"), "{words}");
         let paused = Policy {

@@ -268,12 +268,8 @@ impl ScalingFlow {
             }
             looked.fleet.decision = number;
             remembered.said.clone_from(&plan.sentence);
-            tracing::info!(
-                pool = looked.name,
-                number,
-                sentence = plan.sentence,
-                "decided"
-            );
+            let (pool, sentence) = (&looked.name, &plan.sentence);
+            tracing::info!(pool, number, sentence, "decided");
         }
         let Looked {
             name,
@@ -302,8 +298,8 @@ impl ScalingFlow {
         self.follow_list(&name, &fleet, &found).await?;
         let wanted = added.into_iter().map(|(machine, _)| machine);
         let wanted: Vec<String> = wanted.chain(found.again).collect();
-        let on_trial = wanted.iter().chain(&found.fresh);
-        self.put_on_trial(&fleet, on_trial).await?;
+        let tried = wanted.iter().chain(&found.fresh);
+        self.put_on_trial(&fleet, tried).await?;
         self.call_provider(scaler, &name, &pool, &fleet, &wanted);
         Ok(())
     }
