@@ -5,19 +5,20 @@ use crate::labels::place_of;
 use crate::policy::{Allowance, Policy};
 use std::collections::BTreeMap;
 
-/// What an engine knows of pauses and limits, copied at one moment. A job that is admitted counts for those behind it.
-/// The default admits all.
+/// Copy of the pauses and limits that an engine knows, made at one moment. An admitted job counts for the jobs behind
+/// it. The default admits all.
 #[derive(Debug, Clone, Default)]
 pub struct Admission {
     policy: Policy,
     /// Jobs in flight and on hosts, of accounts with limits.
     accounts: BTreeMap<String, u64>,
-    /// The same of queues.
+    /// Jobs in flight and on hosts, of queues with limits.
     queues: BTreeMap<String, u64>,
 }
 
 impl Engine {
-    /// Which waiting jobs it would let go to hosts now, whatever the hosts.
+    /// Returns a copy of the pauses and limits. It tells which waiting jobs the engine would dispatch now if hosts
+    /// were free.
     pub fn admission(&self) -> Admission {
         let ledger = &self.ledger;
         let accounts = ledger.limited.iter();
@@ -38,7 +39,7 @@ impl Engine {
 }
 
 impl Admission {
-    /// Whether a job of this account could go to a host now. `queue`: its queue as stored, perhaps a label.
+    /// Returns true if a job of this account could go to a host now. `queue`: its queue as stored, perhaps a label.
     pub fn admits(&self, queue: &str, account: &str) -> bool {
         let (queue, _) = place_of(queue, account);
         let Policy {
@@ -51,7 +52,7 @@ impl Admission {
             && has_room(queue_limits, &self.queues, queue)
     }
 
-    /// The same. If it could, it counts from now on.
+    /// Same as [`Self::admits`]. An admitted job counts from now on.
     pub fn admit(&mut self, queue: &str, account: &str) -> bool {
         let is_admitted = self.admits(queue, account);
         if is_admitted {

@@ -9,7 +9,8 @@ use crate::interner::Atom;
 use crate::shape::{Shape, could_run};
 
 impl Engine {
-    /// Until when a job waits for a host that holds its cache directories, if one may come; with these.
+    /// Returns the end of a job's wait for a host that holds its cache directories, and these directories. `None`: no
+    /// such host may come.
     pub(crate) fn affine_until(
         &mut self,
         facts: &JobFacts,

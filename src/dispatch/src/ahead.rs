@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) type Before = (Reverse<i16>, JobKey);
 
 impl Engine {
-    /// What stands before a job of this owner.
+    /// Counts the jobs that stand before a job of this owner.
     pub(crate) fn ahead(&self, owner: Owner, place: Before, now: u64) -> Ahead {
         let mut ahead = Ahead {
             in_account: self.ahead_in_account(owner, place),
@@ -39,7 +39,7 @@ impl Engine {
         ahead
     }
 
-    /// The same of an account that has no jobs in this queue: it takes its first turn with the queues of its class.
+    /// Same as [`Self::ahead`] for an account that has no jobs in this queue.
     pub(crate) fn ahead_of_newcomer(&self, queue: &str) -> Ahead {
         let policy = self.ledger.policy.of_queue(queue);
         let mut ahead = Ahead {
@@ -68,13 +68,13 @@ impl Engine {
         }
     }
 
-    /// Whether a queue is not at a limit, as far as is known of it.
+    /// Returns true if a queue is not at a limit, as far as is known of it.
     fn queue_may_go(&self, name: &str) -> bool {
         let known: Option<QueueId> = self.ledger.by_name.get(name).copied();
         known.is_none_or(|id| self.ledger.queue_rank(id, self.now).is_some())
     }
 
-    /// Waiting jobs by queue: those in memory, or of a partial cache as many as the store counted.
+    /// Counts waiting jobs by queue: those in memory, or the store's last counts if the cache is partial.
     fn waiting_by_queue(&self) -> BTreeMap<&str, u64> {
         let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
         if !self.cache.is_complete() {
@@ -114,7 +114,7 @@ impl Engine {
         }
     }
 
-    /// Jobs like it that were submitted later and went first.
+    /// Returns the number of equal jobs that were submitted later and went first.
     pub(crate) fn overtaken_by(&self, key: JobKey, job: &Job) -> u64 {
         let bucket = self.index.buckets.get(job.bucket);
         bucket.map_or(0, |bucket| {

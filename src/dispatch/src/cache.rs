@@ -13,39 +13,39 @@ use crate::shape::Env;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// Cells that were refreshed this long ago are fresh enough to serve from, ms (C3).
+/// Age up to which pulled or found jobs are fresh enough to serve from, ms (C3).
 pub(crate) const FRESH_MS: u64 = 1_000;
 
-/// An offer whose find does not come to its turn is served from what there is after this, ms (C2).
+/// Time after which an offer is served from memory if its find has not begun, ms (C2).
 pub(crate) const PATIENCE_MS: u64 = 1_000;
 
-/// A find that brought nothing is not repeated for this long, if counts do not change: equal counts can hide
-/// news.
+/// Time before an empty find is repeated if the counts do not change, ms. Equal counts can hide changes.
 const IN_VAIN_MS: u64 = 10_000;
 
 /// Time over which begun finds are counted, ms.
 pub(crate) const FINDS_WINDOW_MS: u64 = 1_000;
 
-/// A find for a host with as much free memory, but for one part in so many, is as good.
+/// Tolerance of free memory: a find serves another host whose free memory differs by at most 1/`ABOUT`.
 const ABOUT: u32 = 8;
 
-/// Jobs that one find brings, of few accounts several each; of many at least the best of each.
+/// Jobs that one find returns: several of each account if there are few accounts, else the best job of each.
 const FIND_JOBS: u32 = 64;
 
-/// Pairs of queue and account of which one find brings jobs, where there are more than are counted: finds take turns
-/// through all of them.
+/// Pairs of queue and account whose jobs one find returns if there are more pairs than are counted. Finds then take
+/// turns through all pairs.
 const FIND_PAIRS: u32 = 1_024;
 
-/// Sets of host keys whose finds take turns through accounts; of more, some begin at the first account again.
+/// Maximum number of sets of host keys whose finds take turns through accounts. Beyond it, a set begins at the first
+/// account again.
 const TURNS_MAX: usize = 1_024;
 
-/// An account of which one part in so many of what there is room for is left is pulled before the next count.
+/// Mark for an early pull: an account is pulled before the next count if 1/`LOW_PART` of its room is left.
 const LOW_PART: u32 = 4;
 
 /// Fewest jobs that a pull asks for.
 const PAGE_MIN: u32 = 4;
 
-/// What a find asks for: offers that agree in it share one.
+/// Query of a find. Offers with equal queries share one find.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Wanted {
     /// The host's keys under which jobs wait in the store.
@@ -58,10 +58,9 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Whether a find for this, which brought jobs that need `needs_mb` at most, is good enough to serve the other
-    /// from memory: what is best for a host is best for one with less memory and as
-    /// many free CPUs, too, if it fits there. An offer for
-    /// which that brings nothing has a find of its own.
+    /// Returns true if a find for `self` is good enough to serve `other` from memory. `needs_mb` is the largest
+    /// memory that a found job needs. Jobs that are best for a host are also best for one with less memory and as
+    /// many free CPUs, if they fit there. An offer for which this find returns nothing gets its own find.
     pub(crate) fn serves(&self, other: &Self, needs_mb: u32) -> bool {
         let is_about = self.free_mb.abs_diff(other.free_mb) <= other.free_mb / ABOUT;
         let same = |of: &Self| (of.total_mb, of.total_cpus, of.free_cpus);
@@ -74,11 +73,11 @@ impl Wanted {
 #[derive(Debug)]
 pub(crate) struct Finding {
     pub wanted: Wanted,
-    /// Who else waits for it.
+    /// Other offers that wait for it.
     pub followers: Vec<OfferKey>,
-    /// The most that the best jobs of accounts that it leaves out need, MB.
+    /// Largest memory that the best jobs of the left-out accounts need, MB.
     pub needs_mb: u32,
-    /// What was counted under each of its keys when it began: it may not have seen what was counted after that.
+    /// Counts under each of its keys when it began. It may not have seen jobs that were counted later.
     pub counted: Vec<u64>,
 }
 
@@ -86,11 +85,11 @@ pub(crate) struct Finding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub at: u64,
-    /// The most that a job that it brought needs, MB.
+    /// Largest memory that one of its jobs needs, MB.
     pub needs_mb: u32,
-    /// What was counted under each of its keys when it began.
+    /// Counts under each of its keys when it began.
     pub counted: Vec<u64>,
-    /// Whether it left out accounts that the next ones are to look at.
+    /// True if it left out accounts that the next ones are to look at.
     pub goes_on: bool,
 }
 
@@ -103,60 +102,60 @@ impl Ended {
 /// The state of the partial cache.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
-    /// Jobs that wait in the store and not here, as far as is known. 0: everything is here.
+    /// Jobs that wait in the store and not in memory, as far as is known. 0: all are in memory.
     pub missing: u64,
     /// Evicted since the last pull of everything began.
     pub evicted: u64,
-    /// How many counts in a row were not what is here although all is here.
+    /// Consecutive counts that differed from memory although all jobs were in memory.
     pub differed: u32,
-    /// What had come and gone at the last count.
+    /// Activity (see `Engine::activity`) at the last count.
     pub at_count: (u64, usize),
-    /// What the store counted last.
+    /// Last counts of the store.
     pub counts: Counts,
-    /// The same by queue and account.
+    /// Last counts by queue and account.
     pub pairs: Vec<(String, String, u64)>,
-    /// The last dimension that was pulled for its news alone: the next ones follow it.
+    /// Last dimension that was pulled only for its changes. The next pulls continue behind it.
     pub news_pulled: Option<Dimension>,
     pub pulling: BTreeMap<Dimension, Begun>,
-    /// Accounts in queues of which little is left here.
+    /// Accounts in queues that have few jobs left in memory.
     pub low: BTreeSet<MemberId>,
-    /// To be pulled, and how many jobs: those that are empty here first.
+    /// Dimensions to pull with the number of jobs, those without jobs in memory first.
     pub to_pull: BTreeMap<(bool, Dimension), u32>,
-    /// How many jobs of a dimension are pulled when its count has changed.
+    /// Jobs to pull of a dimension when its count has changed.
     pub page: u32,
-    /// The same for a dimension of which less than a page is here: as many as there is room for if all have as many.
+    /// Jobs to pull of a dimension with less than a page in memory: its even share of the room.
     pub fill: u32,
     /// Finds under way.
     pub finding: BTreeMap<OfferKey, Finding>,
     /// Offers that wait for a find to begin, longest waiting first.
     pub to_find: BTreeSet<(u64, OfferKey)>,
-    /// Where finds that take turns through the accounts go on, by the host keys that they are for.
+    /// Positions where finds that take turns through accounts continue, by host keys.
     pub turns: BTreeMap<Box<[Atom]>, FindPlace>,
-    /// Whom to evict.
+    /// Plan of the next evictions.
     pub plan: Plan,
     /// Finds that ended, by what was wanted.
     pub found: BTreeMap<Wanted, Ended>,
-    /// Of these the ones that brought their offers nothing; they are remembered for longer.
+    /// Finds that ended and returned nothing for their offers. They are remembered for longer.
     pub in_vain: BTreeMap<Wanted, Ended>,
     /// Offers that are not served before a find ends, or takes too long.
     pub gated: BTreeSet<(u64, OfferKey)>,
-    /// When the finds of the last second began.
+    /// Times at which the finds of the last second began.
     pub begun: VecDeque<u64>,
 }
 
 impl Cache {
-    /// Whether every waiting job is in memory, as far as is known.
+    /// Returns true if every waiting job is in memory, as far as is known.
     pub(crate) fn is_complete(&self) -> bool {
         self.missing == 0
     }
 
-    /// New counts; `held` jobs of theirs are here.
+    /// Takes over new counts. `held`: number of counted jobs that are in memory.
     pub(crate) fn count(&mut self, mut counts: DimensionCounts, held: u64, cache_jobs_max: u32) {
         self.missing = counts.total.saturating_sub(held);
         self.pairs = std::mem::take(&mut counts.pairs);
         self.counts = Counts::new(counts, &self.counts);
         self.plan.wake();
-        // Each job is one of an account, of a queue and of a host key: what is here of the ones is here of the others.
+        // Each job belongs to one account, one queue and one host key. So the jobs in memory are the same for each.
         let of = |names: &Names| names.values().map(|counted| counted.jobs).collect();
         let kinds: [Vec<u64>; 3] = [
             of(&self.counts.accounts),
@@ -170,7 +169,7 @@ impl Cache {
         self.fill = levels.min().unwrap_or(0).max(self.page);
     }
 
-    /// How many jobs to pull of a dimension of which so many are here.
+    /// Returns the number of jobs to pull of a dimension that has `cached` jobs in memory.
     pub(crate) fn pull_limit(&self, cached: u64) -> u32 {
         if cached < u64::from(self.page) {
             self.fill
@@ -179,8 +178,8 @@ impl Cache {
         }
     }
 
-    /// How many jobs of an account to pull behind those that are here, while there is room for so many: not all
-    /// accounts are low at the same time.
+    /// Returns the number of jobs to pull of an account behind the `cached` ones, given free room. It exceeds the
+    /// even share, because not all accounts are low at the same time.
     pub(crate) fn refill_limit(&self, cached: u64, room: usize) -> u32 {
         let cached = u32::try_from(cached).unwrap_or(u32::MAX);
         let room = u32::try_from(room).unwrap_or(u32::MAX);
@@ -189,27 +188,27 @@ impl Cache {
         room.clamp(least, most.max(least))
     }
 
-    /// How few jobs of an account in a queue are so few that more are pulled at once.
+    /// Returns the number of jobs of an account in a queue at or below which more are pulled at once.
     pub(crate) fn low_mark(&self) -> u64 {
         u64::from(self.fill / LOW_PART)
     }
 
-    /// Whether jobs of this account wait in the store.
+    /// Returns true if jobs of this account wait in the store.
     pub(crate) fn is_counted(&self, account: &str) -> bool {
         self.counts.accounts.contains_key(account)
     }
 
-    /// How many jobs of each account in a queue a find asks for.
+    /// Returns the number of jobs of each account in a queue that a find asks for.
     pub(crate) fn find_limit(&self) -> u32 {
         (FIND_JOBS / self.cells().max(1)).max(1)
     }
 
-    /// About how many jobs one find brings at most.
+    /// Returns the approximate maximum number of jobs of one find.
     pub(crate) fn find_jobs(&self) -> u32 {
         self.cells().max(FIND_JOBS).min(self.find_pairs())
     }
 
-    /// Of how many accounts in queues a find brings jobs at most.
+    /// Returns the maximum number of (queue, account) pairs whose jobs one find returns.
     pub(crate) fn find_pairs(&self) -> u32 {
         if self.counts.is_partial {
             FIND_PAIRS
@@ -218,7 +217,7 @@ impl Cache {
         }
     }
 
-    /// A find has ended, and the next one for these keys goes on there; none: it saw all.
+    /// Notes where the next find for these keys continues. `None`: the ended find saw all accounts.
     pub(crate) fn turn_ended(&mut self, wanted: &Wanted, next: Option<FindPlace>) {
         let Some(next) = next else {
             self.turns.remove(&wanted.keys);
@@ -230,41 +229,41 @@ impl Cache {
         }
     }
 
-    /// About how many accounts wait in queues.
+    /// Returns the approximate number of pairs of queue and account with waiting jobs.
     fn cells(&self) -> u32 {
         let cells = self.counts.accounts.len().max(self.counts.queues.len());
         u32::try_from(cells).unwrap_or(u32::MAX)
     }
 
-    /// What the store counted under a host key.
+    /// Returns the store's count under a host key.
     pub(crate) fn under_key(&self, key: &Atom) -> u64 {
         self.counts.under(key)
     }
 
-    /// What the store counted under each of these keys.
+    /// Returns the store's counts under each key of `wanted`.
     pub(crate) fn under_keys(&self, wanted: &Wanted) -> Vec<u64> {
         wanted.keys.iter().map(|key| self.under_key(key)).collect()
     }
 
-    /// Whether a find that is good enough for this ended so lately that what it brought is still fresh: a host's
-    /// free memory changes with each job, and each find takes its turn.
+    /// Returns true if a good enough find ended so recently that its jobs are still fresh. A host's free memory
+    /// changes with each job, so an exact match would need a find each time.
     pub(crate) fn is_served(&self, wanted: &Wanted, now: u64) -> bool {
         let mut fresh = self.found.iter().filter(|(_, ended)| ended.is_fresh(now));
         fresh.any(|(found, ended)| found.serves(wanted, ended.needs_mb))
     }
 
-    /// The find for this very one, if it ended so lately.
+    /// Returns the find for exactly this query if its result is still fresh.
     pub(crate) fn fresh(&self, wanted: &Wanted, now: u64) -> Option<&Ended> {
         self.found.get(wanted).filter(|ended| ended.is_fresh(now))
     }
 
-    /// What was pulled and found is as good as never asked for.
+    /// Forgets all finds and pulls, so that they are repeated.
     pub(crate) fn forget_finds(&mut self) {
         self.in_vain.clear();
         self.counts.forget_pulls();
     }
 
-    /// Forgets finds that are of no use any more.
+    /// Forgets finds that are no longer used.
     pub(crate) fn tidy(&mut self, now: u64) {
         self.found.retain(|_, ended| ended.is_fresh(now));
         let Self {
@@ -281,7 +280,7 @@ impl Cache {
     }
 }
 
-/// How much each may have at most, so that together they have what there is, and who wants less has all it wants.
+/// Returns the largest share that each may have so that all fit in the room. A smaller wish is met in full.
 fn level(mut more: Vec<u64>, room: u32) -> u32 {
     let mut room = u64::from(room);
     loop {

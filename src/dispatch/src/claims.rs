@@ -99,7 +99,7 @@ impl Engine {
         }
     }
 
-    /// The store said yes.
+    /// Handles a committed claim.
     pub(crate) fn committed(&mut self, key: JobKey, offer: OfferKey, version: Version) {
         let Some(run) = self.runs.get_mut(&key) else {
             return;
@@ -115,7 +115,7 @@ impl Engine {
             .take()
             .filter(|requeued| requeued.version > run.version);
         let is_put_back = run.requeued.is_some();
-        // From the decision, as other replicas charge it: else short jobs would pay too little.
+        // Charged from the decision on, as other replicas charge it: else short jobs would pay too little.
         self.ledger.start(key, flight.since, self.now);
         self.hosts.settle(offer, host, (serial, key), load, true);
         self.touched.insert(offer);
@@ -125,7 +125,7 @@ impl Engine {
         }
     }
 
-    /// The store said no, or could not say.
+    /// Handles a claim that the store refused or could not decide.
     pub(crate) fn refused(&mut self, key: JobKey, offer: OfferKey, refusal: Refusal) {
         let flight = self.runs.get(&key).and_then(|run| run.flight.as_ref());
         if flight.map(|flight| flight.offer) != Some(offer) {
@@ -225,7 +225,7 @@ impl Engine {
         self.host_has_room(host);
     }
 
-    /// Something left a host: its offer that still waits is looked at again.
+    /// Serves the waiting offer of a host again, because a job left the host.
     pub(crate) fn host_has_room(&mut self, host: HostId) {
         let Some(open) = self.hosts.known.get(host).and_then(|host| host.open) else {
             return;
@@ -240,7 +240,8 @@ impl Engine {
         }
     }
 
-    /// A job that waited is gone. If it is claimed just now, it does not wait again whatever becomes of that.
+    /// Handles a waiting job that is gone. If a claim of it is in flight, the job does not wait again, whatever the
+    /// result.
     pub(crate) fn job_gone(&mut self, key: JobKey, version: Version) {
         if let Some(run) = self.runs.get_mut(&key) {
             run.requeued.take_if(|facts| facts.version <= version);
@@ -350,7 +351,7 @@ impl Engine {
         self.hosts.hold(&name, facts.key, load, unknown)
     }
 
-    /// A job is over for its host since `at`.
+    /// Handles a job that ended on its host at `at`.
     pub(crate) fn job_ended(&mut self, key: JobKey, ran: bool, at: u64) {
         let Some(run) = self.runs.get_mut(&key) else {
             return;

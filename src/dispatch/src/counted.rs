@@ -8,19 +8,19 @@ use crate::interner::Fixed;
 use indexmap::IndexMap;
 use std::collections::HashSet;
 
-/// Accounts, queues, and pairs of both, that the store is asked to count, each. Of more, finds take turns through the
-/// rest.
+/// Maximum number of accounts, of queues, and of pairs of both that the store counts. Beyond it, finds take turns
+/// through the rest.
 pub const NAMES_MAX: u32 = 4_096;
 
-/// Names in order, with what was counted.
+/// Names in order, with their counts.
 pub(crate) type Names = IndexMap<String, Counted, Fixed>;
 
-/// One name.
+/// Count of one name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
     /// Jobs that wait in the store.
     pub jobs: u64,
-    /// What had been counted when it was pulled last.
+    /// Count at its last pull.
     pub pulled_at: Option<u64>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum Of<'a> {
 }
 
 impl<'a> Of<'a> {
-    /// None: everything.
+    /// Returns the counted dimension. `None`: the dimension is everything.
     pub(crate) fn new(dimension: &'a Dimension) -> Option<Self> {
         Some(match dimension {
             Dimension::All => return None,
@@ -58,9 +58,9 @@ pub(crate) struct Counts {
     pub accounts: Names,
     pub queues: Names,
     pub keys: Names,
-    /// Host keys that were asked for; none: all were.
+    /// Host keys that were asked for; `None`: all.
     asked: Option<HashSet<String, Fixed>>,
-    /// Whether there are more pairs of accounts and queues than were counted.
+    /// True if there are more pairs of accounts and queues than were counted.
     pub is_partial: bool,
 }
 
@@ -104,7 +104,7 @@ impl Counts {
         }
     }
 
-    /// A pull begins: notes what is counted now.
+    /// Notes the present count of a dimension whose pull begins.
     pub(crate) fn pull_begins(&mut self, dimension: &Dimension) {
         let counted = Of::new(dimension).and_then(|of| self.names_of(of));
         if let Some(counted) = counted {
@@ -112,7 +112,7 @@ impl Counts {
         }
     }
 
-    /// A pull brought nothing, for it could not be asked.
+    /// Forgets the pull of a dimension, because the store could not be asked.
     pub(crate) fn pull_failed(&mut self, dimension: &Dimension) {
         let counted = Of::new(dimension).and_then(|of| self.names_of(of));
         if let Some(counted) = counted {
@@ -120,7 +120,7 @@ impl Counts {
         }
     }
 
-    /// All pulls are as good as never begun.
+    /// Forgets all pulls, as if none had begun.
     pub(crate) fn forget_pulls(&mut self) {
         for names in [&mut self.accounts, &mut self.queues, &mut self.keys] {
             for counted in names.values_mut() {
@@ -129,7 +129,7 @@ impl Counts {
         }
     }
 
-    /// All, in order.
+    /// Returns all counts, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Of<'_>, Counted)> {
         let accounts = self.accounts.iter();
         let accounts = accounts.map(|(name, counted)| (Of::Account(name), *counted));
@@ -140,12 +140,12 @@ impl Counts {
         accounts.chain(queues).chain(keys)
     }
 
-    /// What was counted under a host key.
+    /// Returns the count under a host key.
     pub(crate) fn under(&self, key: &str) -> u64 {
         self.keys.get(key).map_or(0, |counted| counted.jobs)
     }
 
-    /// Whether jobs may wait under a host key: some were counted, or nobody asked for it.
+    /// Returns true if jobs may wait under a host key: some were counted, or the key was not asked for.
     pub(crate) fn may_wait_under(&self, key: &str) -> bool {
         let asked = || self.asked.as_ref().is_none_or(|asked| asked.contains(key));
         self.is_empty() || self.keys.contains_key(key) || !asked()

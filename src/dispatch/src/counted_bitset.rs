@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use slotmap::Key;
 use std::collections::BTreeMap;
 
-/// Queues, each a bit.
+/// Set of queues, one bit each.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Bitset(Vec<u64>);
 
@@ -38,7 +38,7 @@ impl Bitset {
         }
     }
 
-    /// Whether both have the same queues, however much room for more they have.
+    /// Returns true if both contain the same queues. Their capacities may differ.
     fn is_like(&self, other: &Self) -> bool {
         let words = self.0.len().max(other.0.len());
         let word = |bits: &Self, at: usize| bits.0.get(at).copied().unwrap_or(0);
@@ -56,7 +56,7 @@ impl Bitset {
     }
 }
 
-/// Queues that have at least one of something, and how many.
+/// Queues with a positive count, and their counts.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct CountedBitset {
     counts: BTreeMap<QueueId, u32>,
@@ -81,7 +81,7 @@ impl CountedBitset {
         }
     }
 
-    /// Whether both have the same queues, as often.
+    /// Returns true if both contain the same queues with the same counts.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.counts == other.counts && self.counts.keys().all(|queue| other.bits.contains(*queue))
     }
@@ -91,12 +91,12 @@ impl CountedBitset {
     }
 }
 
-/// Queues by the memory that is needed, as its number of binary digits.
+/// Queues by needed memory, as its number of binary digits.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ByMemory {
-    /// Those of any memory.
+    /// Queues of any memory.
     all: Bitset,
-    /// In order, none of them empty.
+    /// Queues by number of digits, in order, without empty sets.
     by_digits: Vec<(u32, CountedBitset)>,
 }
 
@@ -156,12 +156,12 @@ impl ByMemory {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ByNeed {
     plain: ByMemory,
-    /// By where the name of the requirement is.
+    /// Queues with such a requirement, by the address of its name.
     anchored: IndexMap<usize, (Atom, ByMemory), Numbers>,
 }
 
 impl ByNeed {
-    /// A queue has one more of this need.
+    /// Adds one job with this need to a queue.
     pub(crate) fn one_more(&mut self, anchor: Option<&Atom>, digits: u32, queue: QueueId) {
         let group = match anchor {
             None => &mut self.plain,
@@ -173,7 +173,7 @@ impl ByNeed {
         group.one_more(digits, queue);
     }
 
-    /// A queue has one less of this need.
+    /// Removes one job with this need from a queue.
     pub(crate) fn one_less(&mut self, anchor: Option<&Atom>, digits: u32, queue: QueueId) {
         let Some(name) = anchor else {
             self.plain.one_less(digits, queue);
@@ -188,7 +188,7 @@ impl ByNeed {
         }
     }
 
-    /// Adds the queues that need at most this much memory and nothing, or something of `own`.
+    /// Adds the queues that need at most this much memory, and either no requirement or one of `own`.
     pub(crate) fn add_to<'a>(
         &self,
         bits: &mut Bitset,
@@ -204,7 +204,7 @@ impl ByNeed {
         }
     }
 
-    /// Panics if this is not what counting anew has come to. For tests and simulation.
+    /// Panics if it differs from `other`, which was counted anew. For tests and simulation.
     pub(crate) fn check_like(&self, other: &Self) {
         let same = |a: &ByMemory, b: &ByMemory| {
             let (of_a, of_b) = (a.by_digits.iter(), b.by_digits.iter());

@@ -36,46 +36,46 @@ use slotmap::SecondaryMap;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// After this long an account is pulled from its beginning again, when its count changes, ms.
+/// Time after which an account is pulled from its beginning again when its count changes, ms.
 const ANEW_MS: u64 = 30_000;
 
-/// What was known is worth nothing while no news was read for this long, ms: a look at the store is due each second.
+/// Time without news after which all knowledge is void, ms. A look at the store is due each second.
 const NEWS_MS: u64 = 5_000;
 
-/// Accounts that are named in one find; of more it asks for all.
+/// Maximum number of accounts named in one find. Beyond it the find asks for all accounts.
 const NAMED_MAX: usize = 1_000;
 
-/// How far an account was read.
+/// Position up to which an account was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reach {
     /// The last job that was read.
     pub last: Cursor,
-    /// Whether the store had more behind it.
+    /// True if the store has more jobs behind it.
     pub more: bool,
-    /// When it was read from its beginning.
+    /// Time at which the account was read from its beginning.
     since: u64,
 }
 
 /// A pull under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Begun {
-    /// Behind which job.
+    /// Last job before the pulled page.
     after: Option<Cursor>,
-    /// How often everything had been forgotten.
+    /// Number of times that everything had been forgotten when the pull began.
     forgotten: u64,
-    /// The best job of what is pulled that was evicted meanwhile: it may be in the page, or one that the store does not
-    /// show yet.
+    /// Best job of the pulled account that was evicted meanwhile. It may be in the page, or the store may not show it
+    /// yet.
     pub evicted: Option<Cursor>,
 }
 
 impl Begun {
-    /// A job of what is pulled is evicted.
+    /// Notes the eviction of a job of the pulled account.
     pub(crate) fn loses(&mut self, job: Cursor) {
         let best = self.evicted.filter(|best| rank(*best) <= rank(job));
         self.evicted = Some(best.unwrap_or(job));
     }
 
-    /// How far what it brought is here, of a page that went so far.
+    /// Returns the last position up to which every job of the fetched page is still in memory.
     fn up_to(&self, last: Option<Cursor>) -> Option<Cursor> {
         let evicted = self
             .evicted
@@ -84,22 +84,22 @@ impl Begun {
     }
 }
 
-/// What is known of the accounts.
+/// Known extents of the accounts.
 #[derive(Debug, Default)]
 pub(crate) struct Coverage {
-    /// How far each account was read, by name.
+    /// Positions up to which accounts were read, by name.
     reach: IndexMap<String, Reach, Fixed>,
-    /// Of each account in a queue: all that waits before this place is here.
+    /// Places by pair of queue and account. All jobs that wait before the place are in memory.
     bounds: SecondaryMap<MemberId, Place>,
     forgotten: u64,
-    /// When the news were read last.
+    /// Time at which the news were read last.
     news_read: u64,
-    /// All that waits was here, and nothing was evicted since.
+    /// True if all waiting jobs were in memory and none was evicted since.
     all_here: bool,
 }
 
 impl Coverage {
-    /// Changes were missed: nothing is known any more.
+    /// Forgets everything, because changes were missed.
     pub(crate) fn forget(&mut self) {
         self.reach.clear();
         self.bounds.clear();
@@ -107,7 +107,7 @@ impl Coverage {
         self.forgotten = self.forgotten.saturating_add(1);
     }
 
-    /// All changes until now were told of.
+    /// Notes that all changes until `now` are known.
     pub(crate) fn news_read(&mut self, now: u64) {
         self.news_read = now;
     }
@@ -116,18 +116,19 @@ impl Coverage {
         self.news_read.saturating_add(NEWS_MS) > now
     }
 
-    /// How far an account was read, unless that began so long ago that it is to be read anew.
+    /// Returns the position up to which an account was read. `None`: it was read so long ago that it must be read
+    /// anew.
     pub(crate) fn fresh_reach(&self, account: &str, now: u64) -> Option<Reach> {
         let reach = self.reach.get(account)?;
         (reach.since.saturating_add(ANEW_MS) > now).then_some(*reach)
     }
 
-    /// Whether all that waits of an account is here.
+    /// Returns true if all waiting jobs of an account are in memory.
     pub(crate) fn is_whole(&self, account: &str) -> bool {
         self.reach.get(account).is_some_and(|reach| !reach.more)
     }
 
-    /// A pull begins.
+    /// Begins a pull.
     pub(crate) fn begin(&self, after: Option<Cursor>) -> Begun {
         Begun {
             after,
@@ -136,7 +137,8 @@ impl Coverage {
         }
     }
 
-    /// A page of this account was pulled at `now`. Whether that is of use: nothing was forgotten meanwhile.
+    /// Takes over a page of this account that was pulled at `now`. Returns true if it is of use: nothing was
+    /// forgotten meanwhile.
     pub(crate) fn read(
         &mut self,
         account: &str,
@@ -156,7 +158,7 @@ impl Coverage {
         let anew = begun.after.is_none();
         let since = before.filter(|_| !anew).map_or(now, |reach| reach.since);
         let (last, more) = match (before, up_to) {
-            // What was read before goes further.
+            // The earlier read reached further.
             (Some(before), Some(last)) if anew && goes_on && rank(before.last) > rank(last) => {
                 (Some(before.last), before.more)
             }
@@ -169,7 +171,7 @@ impl Coverage {
         true
     }
 
-    /// All of a pair is here up to and with this place.
+    /// Notes that all jobs of a pair up to and including this place are in memory.
     pub(crate) fn reached(&mut self, member: MemberId, (priority, key): Place) {
         let bound = (priority, JobKey(key.0.saturating_add(1)));
         let known = self.bounds.get(member).copied();
@@ -177,24 +179,25 @@ impl Coverage {
         self.bounds.insert(member, bound);
     }
 
-    /// Everything was pulled.
+    /// Notes that everything was pulled.
     pub(crate) fn all_here(&mut self, begun: Option<Begun>) {
         self.all_here = begun.is_some_and(|begun| begun.forgotten == self.forgotten);
     }
 
-    /// Whether all that waits is here, as far as news tell.
+    /// Returns true if all waiting jobs are in memory, as far as the news tell.
     pub(crate) fn is_all_here(&self, now: u64) -> bool {
         self.all_here && self.hears_news(now)
     }
 
-    /// A job that waits is not here any more.
+    /// Notes that a waiting job was evicted.
     pub(crate) fn evicted(&mut self, member: MemberId, account: &str, job: Cursor) {
         self.all_here = false;
         let place = (Reverse(job.priority), job.key);
         if let Some(bound) = self.bounds.get_mut(member) {
             *bound = place.min(*bound);
         }
-        // It is the first one that is read next. Of what was read behind it nothing is here: the deepest go first.
+        // The next read begins at the first job. No job behind it is in memory, because the deepest jobs are evicted
+        // first.
         let Some(reach) = self.reach.get_mut(account) else {
             return;
         };
@@ -204,12 +207,12 @@ impl Coverage {
         }
     }
 
-    /// Whether everything before this place is here.
+    /// Returns true if all jobs before this place are in memory.
     pub(crate) fn covers(&self, member: MemberId, place: Place) -> bool {
         self.bounds.get(member).is_some_and(|bound| place < *bound)
     }
 
-    /// Forgets what is of no use any more.
+    /// Forgets accounts and members that are no longer used.
     pub(crate) fn tidy(
         &mut self,
         is_counted: impl Fn(&str) -> bool,
@@ -220,33 +223,33 @@ impl Coverage {
     }
 }
 
-/// The place before a job.
+/// Returns the place just before a job.
 pub(crate) fn just_before(job: Cursor) -> Cursor {
     let key = JobKey(job.key.0.saturating_sub(1));
     Cursor { key, ..job }
 }
 
-/// In the order of pages.
+/// Returns the rank of a job in the order of pages.
 pub(crate) fn rank(job: Cursor) -> (Reverse<u8>, Reverse<i16>, JobKey) {
     (Reverse(job.class), Reverse(job.priority), job.key)
 }
 
-/// What a find would be for.
+/// Purpose of a find.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Unknown {
-    /// Accounts of which it could bring something better than what is here; none given: all.
+    /// Accounts that may have better jobs in the store than in memory. `None`: all accounts.
     pub accounts: Option<BTreeSet<String>>,
-    /// The most memory that the best known job of another account needs, MB.
+    /// Largest memory that the best known job of another account needs, MB.
     pub needs_mb: u32,
 }
 
 impl Unknown {
-    /// Whether a find could bring nothing better.
+    /// Returns true if a find cannot return anything better.
     pub(crate) fn is_nothing(&self) -> bool {
         self.accounts.as_ref().is_some_and(BTreeSet::is_empty)
     }
 
-    /// As a find names them: nobody for all.
+    /// Returns the accounts as a find names them. An empty list stands for all.
     pub(crate) fn names(self) -> Vec<String> {
         let accounts = self.accounts.filter(|names| names.len() <= NAMED_MAX);
         accounts.unwrap_or_default().into_iter().collect()

@@ -10,18 +10,18 @@ use crate::shape::Shape;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Pairs of one page of which it is noted how far it goes: for the others there is a find.
+/// Maximum number of pairs of one page whose extent is noted. Finds serve the other pairs.
 const REACHED_MAX: usize = 1_024;
 
 /// The best job of a pair for a host.
 enum Best {
-    /// It is here and needs so much memory, MB; or there is none.
+    /// The job is in memory and needs this much memory, MB; 0 if there is none.
     Known(u32),
     Unknown,
 }
 
 impl Engine {
-    /// A page was pulled: its jobs are here, and how far it went is known.
+    /// Takes over a pulled page: its jobs are in memory, and its extent is known.
     pub(crate) fn take_page(
         &mut self,
         dimension: &Dimension,
@@ -67,7 +67,7 @@ impl Engine {
         }
     }
 
-    /// What a find for this offer could bring that is better than what is here.
+    /// Returns the accounts of which a find for this offer could return better jobs than those in memory.
     pub(crate) fn unknown_to(&self, offer: OfferKey) -> Unknown {
         let mut unknown = Unknown::default();
         let Some((_, host)) = self.hosts.host_of(offer) else {
@@ -97,7 +97,7 @@ impl Engine {
         unknown
     }
 
-    /// The best job of a pair for a host, of which the store counted so many.
+    /// Returns the best job of a pair for a host. The store counted `jobs` jobs of the pair.
     fn best_known(
         &self,
         (queue, account): (&str, &str),

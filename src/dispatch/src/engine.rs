@@ -32,7 +32,7 @@ use crate::shape::{Env, Gate, Shape, View};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Most jobs in one answer, whatever the host says.
+/// Maximum number of jobs in one answer, whatever the host asks for.
 const JOBS_PER_ANSWER_MAX: u32 = 256;
 
 /// Time between two tidyings, ms.
@@ -45,7 +45,7 @@ pub struct Engine {
     pub(crate) now: u64,
     pub(crate) atoms: Atoms,
     pub(crate) envs: Interner<Env>,
-    /// Sets of keys that hosts have in common.
+    /// Sets of keys that several hosts have in common.
     pub(crate) key_sets: Interner<[KeyId]>,
     pub(crate) ledger: Ledger,
     pub(crate) index: Index,
@@ -74,9 +74,9 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine that knows nothing but its limits and the policy.
+    /// Creates an engine that knows only its limits and the policy.
     pub fn new(config: EngineConfig, policy: Policy) -> Self {
-        // Where each job has a queue of its own, those of jobs that went are kept for a while.
+        // If each job has a queue of its own, the queues of ended jobs are kept for a while.
         let room = room_for(config.cache_jobs_max.saturating_mul(2));
         Self {
             config,
@@ -107,8 +107,8 @@ impl Engine {
         }
     }
 
-    /// Something happened at `now`: adds what is to be done to `decisions`, in this order. `now` never goes
-    /// back; if it does, the time of the event before is taken.
+    /// Handles an event at `now` and adds the resulting decisions, in order. `now` never goes back: an earlier time
+    /// counts as the time of the last event.
     pub fn on(&mut self, now: Millis, event: Event, decisions: &mut Vec<Decision>) {
         let before = decisions.len();
         self.now = self.now.max(now.0);
@@ -191,7 +191,7 @@ impl Engine {
         }
     }
 
-    /// Gives a waiting job another gate.
+    /// Moves a waiting job to another gate.
     pub(crate) fn move_to_gate(&mut self, key: JobKey, gate: Gate) {
         let Some(removed) = self.index.remove(key) else {
             return;
@@ -204,14 +204,14 @@ impl Engine {
         self.freshen(bucket);
     }
 
-    /// A bucket has news: offers that wait are compared with it.
+    /// Notes news of a bucket: waiting offers are compared with it.
     pub(crate) fn freshen(&mut self, bucket: BucketId) {
         if self.hosts.listed > 0 {
             self.fresh.insert(bucket);
         }
     }
 
-    /// A job waits: unless what is known of it is as new.
+    /// Takes over the facts of a waiting job, unless the known ones are as new.
     pub(crate) fn learn(&mut self, facts: JobFacts) {
         let key = facts.key;
         if let Some(run) = self.runs.get_mut(&key) {
@@ -252,7 +252,7 @@ impl Engine {
         self.freshen(bucket);
     }
 
-    /// What is kept of a job, and its shape.
+    /// Returns the cached form of a job, and its shape.
     pub(crate) fn job_of(&mut self, facts: &JobFacts) -> (Job, Shape) {
         let liked: Vec<String> = facts
             .cache_dirs
@@ -274,7 +274,7 @@ impl Engine {
         (job, shape_of(&mut self.atoms, facts))
     }
 
-    /// A waiting job is no longer here. Answers its version.
+    /// Drops a waiting job that is no longer cached. Returns its version.
     pub(crate) fn drop_waiting(&mut self, key: JobKey) -> Option<crate::event::Version> {
         let removed = self.index.remove(key)?;
         self.gates.open(key);
@@ -347,7 +347,7 @@ impl Engine {
         self.hosts.describe(&name, group, view, Arc::clone(about))
     }
 
-    /// A newer offer of the same host has come.
+    /// Replaces an open offer by a newer one of the same host.
     fn supersede(&mut self, older: OfferKey, decisions: &mut Vec<Decision>) {
         let Some(open) = self.hosts.offers.get_mut(&older) else {
             return;
@@ -369,7 +369,7 @@ impl Engine {
         self.hosts.unlist(older);
     }
 
-    /// No more jobs for an offer.
+    /// Stops giving jobs to an offer.
     fn end_offer(&mut self, offer: OfferKey, standing: Standing) {
         let Some(open) = self.hosts.offers.get_mut(&offer) else {
             return;
@@ -400,7 +400,7 @@ impl Engine {
         self.freshen_all(resumed);
     }
 
-    /// Jobs of these may be dispatched again: offers that wait are compared with them.
+    /// Notes news of all buckets of these members: their jobs may be dispatched again.
     pub(crate) fn freshen_all(&mut self, members: Vec<MemberId>) {
         let buckets = members
             .into_iter()
@@ -430,7 +430,7 @@ impl Engine {
             return;
         };
         if open.in_flight > 0 {
-            // What comes now goes to others, so that the answer does not wait for ever.
+            // Jobs that come now go to other offers, so that this offer is answered soon.
             self.hosts.unlist(offer);
         } else if open.standing != Standing::Open || !open.committed.is_empty() {
             self.close(offer, decisions);

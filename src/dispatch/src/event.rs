@@ -11,7 +11,7 @@ use crate::run_times::StoredTimes;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What kind of testbox runs a job.
+/// Kind of testbox that runs a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// The whole host, alone.
@@ -22,23 +22,23 @@ pub enum Kind {
     Dc,
 }
 
-/// Most hosts that a job is kept from; the last ones count.
+/// Maximum number of hosts that a job avoids. The last ones count.
 pub const NOT_ON_MAX: usize = 20;
 
-/// A waiting job, as far as matching and charging look at it.
+/// Facts about a waiting job that matching and charging use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobFacts {
     /// The job.
     pub key: JobKey,
-    /// The stored state these facts were read from. Older than what is known: ignored.
+    /// Version of the stored state that these facts were read from. Facts older than the known ones are ignored.
     pub version: Version,
-    /// Who is charged.
+    /// Account that is charged.
     pub account: String,
-    /// The queue; the account's own queue bears the account's name.
+    /// Queue. An account's own queue bears the account's name.
     pub queue: String,
-    /// The suite, for run times.
+    /// Suite, used for run times.
     pub suite: String,
-    /// The same for jobs that run the same thing with the same parameters, for run times; 0: not known.
+    /// Class of run times: equal for jobs that run the same test with the same parameters; 0: not known.
     pub class: u64,
     /// Priority inside the account, higher first.
     pub priority: i16,
@@ -48,9 +48,9 @@ pub struct JobFacts {
     pub arch: String,
     /// Host keys, one of which the host must offer. Never empty.
     pub host_keys: Vec<String>,
-    /// Memory it takes (vm, dc) or that the machine must have (hw), MB.
+    /// Memory that the job takes (vm, dc) or that the machine must have (hw), MB.
     pub memory_mb: u32,
-    /// CPUs it takes (vm, dc) or that the machine must have (hw).
+    /// CPUs that the job takes (vm, dc) or that the machine must have (hw).
     pub cpus: u32,
     /// Tags that the host must have.
     pub tags: Vec<String>,
@@ -60,114 +60,116 @@ pub struct JobFacts {
     pub any_of: Vec<Alternative<String>>,
     /// Devices that the host must have.
     pub devices: Vec<String>,
-    /// Hosts that must not have it: earlier attempts failed there. At most [`NOT_ON_MAX`].
+    /// Hosts that must not run the job, because earlier attempts failed there. At most [`NOT_ON_MAX`].
     pub not_on: Vec<String>,
-    /// Cache directories it would like to find. A preference, never a requirement.
+    /// Cache directories that the job prefers. A preference, never a requirement.
     pub cache_dirs: Vec<String>,
-    /// More that it would like to find among `cache_dirs` of a host; it never waits for that.
+    /// More names that the job prefers among the `cache_dirs` of a host. The job never waits for them.
     pub prefer: Vec<String>,
-    /// Its own time limit, seconds: the longest it can run.
+    /// Time limit of the job, seconds: the longest time it can run.
     pub timeout_s: u64,
-    /// When it was submitted (or became ready), for waiting times.
+    /// Time at which the job was submitted (or became ready), for waiting times.
     pub submitted: Millis,
-    /// Not given to anybody before this: another replica may want it first. 0: at once.
+    /// Time before which no host gets the job, because another replica may want it first. 0: at once.
     pub not_before: Millis,
 }
 
-/// What a host is: the same from one of its offers to the next, mostly.
+/// Properties of a host. They rarely change between two of its offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
-    /// The host group, for rates, run times and people.
+    /// Host group, used for rates, run times and reports.
     pub group: String,
     /// The host's architecture.
     pub arch: String,
-    /// Host keys that it offers, for example `hw@a66`, `hw.aarch64`, `vm.x86_64`, `vm.x86_64@a66`.
+    /// Host keys that the host offers, for example `hw@a66`, `hw.aarch64`, `vm.x86_64`, `vm.x86_64@a66`.
     pub keys: Vec<String>,
     /// Tags that the host has.
     pub tags: Vec<String>,
     /// Devices that the host has.
     pub devices: Vec<String>,
-    /// Cache directories that it holds.
+    /// Cache directories that the host holds.
     pub cache_dirs: Vec<String>,
-    /// Accounts whose jobs alone it gets; empty: everybody's.
+    /// Accounts that alone may use the host; empty: all accounts.
     pub accounts: Vec<String>,
 }
 
-/// How loaded a host of vm and dc jobs is.
+/// Load of a host of vm and dc jobs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HostLoad {
-    /// Whether it gets jobs only if all hosts that could run them are so.
+    /// True if the host gets a job only if all hosts that could run the job are loaded.
     pub loaded: bool,
-    /// Memory in use there, percent.
+    /// Memory in use on the host, percent.
     pub memory_used_percent: u8,
-    /// Part of the last seconds in which something waited for a CPU there, percent. Of hosts with as many jobs, the one
-    /// with less gets the next.
+    /// Part of the last seconds in which something waited for a CPU, percent. Of hosts with as many jobs, the one
+    /// with less pressure gets the next.
     pub cpu_pressure_percent: u8,
 }
 
-/// What a host says when it asks for work.
+/// Request of a host for work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// This request.
+    /// Key of this request.
     pub key: OfferKey,
-    /// The host's name. One open offer a host: a newer one replaces the older, which is answered empty.
+    /// Name of the host. A host has one open offer: a newer one replaces the older, which is answered empty.
     pub host: String,
-    /// What it is. An allocation that its last offer had need not be read again: share it where nothing changed.
+    /// Properties of the host. Share the allocation of the last offer if nothing changed: the engine then need not
+    /// read it again.
     pub about: Arc<About>,
     /// Memory that jobs may take now, MB (hw: all of the machine's).
     pub free_memory_mb: u32,
-    /// Memory of the whole host, MB: what a hw job is charged for. At least `free_memory_mb`.
+    /// Memory of the whole host, MB: the charge of a hw job. At least `free_memory_mb`.
     pub total_memory_mb: u32,
-    /// CPUs that jobs may take now (hw: all of the machine's); [`CPUS_UNCHECKED`]: it did not say.
+    /// CPUs that jobs may take now (hw: all of the machine's); [`CPUS_UNCHECKED`]: the host did not say.
     pub free_cpus: u32,
     /// CPUs of the whole host. At least `free_cpus`.
     pub total_cpus: u32,
-    /// Jobs that were handed to it in answers which it had not read when it asked: neither `free_memory_mb`,
-    /// `free_cpus` nor `jobs_max` counts them. Those that are not on it, as far as is known, are passed over.
+    /// Jobs in earlier answers that the host had not read when it asked. Neither `free_memory_mb`, `free_cpus` nor
+    /// `jobs_max` counts them. Jobs that are not on the host, as far as is known, are ignored.
     pub owed: Vec<JobKey>,
-    /// How many jobs it takes at most in this answer, at least 1; hw jobs: always 1.
+    /// Maximum number of jobs in this answer, at least 1; hw jobs: always 1.
     pub jobs_max: u32,
-    /// When it must be answered, empty if nothing was found.
+    /// Time by which the offer must be answered, empty if nothing was found.
     pub waits_until: Millis,
-    /// How loaded it is; none: it did not say, or it offers hw.
+    /// Load of the host; `None`: the host did not say, or it offers hw.
     pub load: Option<HostLoad>,
-    /// Of a machine of a pool, when its last job ended, ms by a clock that all offers share; 0: it has had none. Of such
-    /// machines, the one that was used last gets the next job, so that the others fall idle. None: it is always there.
+    /// End of the last job on a machine of a pool, ms by a clock that all offers share; 0: no job yet. The pool
+    /// machine that was used last gets the next job, so that the others fall idle. `None`: the host does not belong
+    /// to a pool.
     pub used_last: Option<u64>,
 }
 
-/// A job that a host already has: told at start (restored from the store) or by another replica.
+/// Job that a host already has: restored from the store at start, or reported by another replica.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Running {
     /// The job.
     pub facts: JobFacts,
     /// The host that has it.
     pub host: String,
-    /// That host's group.
+    /// Group of that host.
     pub group: String,
     /// Memory of the whole host, MB.
     pub total_memory_mb: u32,
-    /// CPUs of the whole host; [`CPUS_UNCHECKED`]: it did not say.
+    /// CPUs of the whole host; [`CPUS_UNCHECKED`]: the host did not say.
     pub total_cpus: u32,
-    /// Since when.
+    /// Time since which the host has it.
     pub since: Millis,
 }
 
-/// Why a claim was not committed.
+/// Reason why a claim was not committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// The job is another's, cancelled or gone: forget it, try the next for the same offer.
+    /// The job was claimed by another replica, cancelled or deleted: forget it, try the next for the same offer.
     Gone,
     /// The stored job is at this newer version and still waits: keep it, try again at once.
     Moved(Version),
-    /// The store could not say: the job waits again from `until`; the offer is answered empty.
+    /// The store could not decide: the job waits again from `until`; the offer is answered empty.
     Unavailable {
-        /// Not offered to anybody before this.
+        /// Time before which no host gets the job.
         until: Millis,
     },
 }
 
-/// One way of slicing the waiting jobs.
+/// One way of grouping the waiting jobs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dimension {
     /// Everything that waits.
@@ -180,18 +182,19 @@ pub enum Dimension {
     HostKey(String),
 }
 
-/// How many jobs wait in the store, by dimension: exact, unless there are more accounts or queues than are counted.
+/// Number of waiting jobs in the store, by dimension. Exact, unless there are more accounts or queues than are
+/// counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DimensionCounts {
-    /// All of them.
+    /// Number of all waiting jobs.
     pub total: u64,
     /// (dimension, jobs), in any order, zero counts left out; never [`Dimension::All`].
     pub by: Vec<(Dimension, u64)>,
     /// (queue, account, jobs), in any order, zero counts left out. Empty: not counted.
     pub pairs: Vec<(String, String, u64)>,
-    /// Whether some accounts, queues or pairs of them were left out, for there are too many.
+    /// True if accounts, queues or pairs were left out because there are too many.
     pub partial: bool,
-    /// The host keys that were asked for; none: all were counted.
+    /// Host keys that were asked for; `None`: all were counted.
     pub host_keys: Option<Vec<String>>,
 }
 
@@ -206,11 +209,11 @@ pub struct Cursor {
     pub key: JobKey,
 }
 
-/// A place among the pairs of queue and account, in the store's own order.
+/// Place among the pairs of queue and account, in the store's own order.
 pub type FindPlace = (String, String);
 
-/// How far a page went in one pair of queue and account: nothing of the pair that the store had before this job,
-/// and behind where the page began, is missing from it.
+/// Extent of a page in one pair of queue and account. The page holds all stored jobs of the pair from its beginning
+/// to this job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reached {
     /// The queue.
@@ -223,112 +226,114 @@ pub struct Reached {
     pub key: JobKey,
 }
 
-/// A page that was pulled.
+/// Page that was pulled.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PulledPage {
-    /// Its jobs, without those of which something newer is known.
+    /// Jobs of the page, without those of which newer facts are known.
     pub jobs: Vec<JobFacts>,
-    /// How far it went, of each pair in it.
+    /// Extent of the page in each of its pairs.
     pub reached: Vec<Reached>,
-    /// Its last job; none: it is empty.
+    /// Last job of the page; `None`: the page is empty.
     pub last: Option<Cursor>,
-    /// The page was full, the store holds more.
+    /// True if the page was full and the store holds more.
     pub more: bool,
 }
 
-/// Jobs that are best told of in one event: of more, several events are made, so that none takes long.
+/// Recommended maximum number of jobs in one event. More jobs make several events, so that none takes long.
 pub const EVENT_JOBS_MAX: usize = 64;
 
-/// What happened.
+/// Event that the engine handles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// Jobs that wait: submitted here, hinted by a peer, or found.
     JobsLearned(Vec<JobFacts>),
     /// A pull of this dimension has ended.
     PullEnded {
-        /// What was asked for.
+        /// Pulled dimension.
         dimension: Dimension,
-        /// What it brought; none: the store could not be asked.
+        /// Pulled page; `None`: the store could not be asked.
         page: Option<PulledPage>,
     },
-    /// A find for this offer has ended; its jobs came in `JobsLearned` before it.
+    /// A find for this offer has ended. Its jobs came in `JobsLearned` before it.
     FindEnded {
-        /// Whom it was for.
+        /// Offer that the find was for.
         offer: OfferKey,
-        /// The most memory that a job that was found needs, MB: what was found is best for hosts with less than this
-        /// offer, too, down to that. `u32::MAX` if that is not known, as when the store could not be asked.
+        /// Largest memory that a found job needs, MB. The found jobs are also best for hosts with less free memory
+        /// than this offer, down to this value. `u32::MAX`: not known, for example because the store could not be
+        /// asked.
         needs_mb: u32,
-        /// Where the next one goes on; none: all pairs of queue and account were looked at.
+        /// Place where the next find continues; `None`: all pairs of queue and account were looked at.
         next: Option<FindPlace>,
     },
-    /// At this version, a job does not wait to be dispatched (it has ended, or waits for something else). Older than
-    /// what is known: ignored.
+    /// At this version, a job does not wait to be dispatched (it has ended, or waits for something else). Ignored if
+    /// older than the known version.
     JobGone(JobKey, Version),
     /// A host has this job although this engine did not dispatch it.
     JobHeld(Box<Running>),
-    /// What the store counts.
+    /// Counts of the store.
     CountsRefreshed(DimensionCounts),
-    /// All jobs that changed in the store until a moment ago were told of.
+    /// All jobs that changed in the store until a moment ago were reported.
     NewsRead,
-    /// More jobs changed in the store than were told of: counts that stayed equal may hide news.
+    /// More jobs changed in the store than were reported: counts that stayed equal may hide changes.
     NewsMissed,
     /// A host asks for work.
     HostOffers(Offer),
-    /// The asker wants its answer now: no more jobs for it, and it is answered when its claims are settled.
+    /// The host wants its answer now. The offer gets no more jobs and is answered when its claims are settled.
     OfferClosing(OfferKey),
-    /// The asker hung up: answer nothing. Claims in flight for it still settle.
+    /// The host hung up: send no answer. Claims in flight for the offer still settle.
     OfferWithdrawn(OfferKey),
     /// A host is gone: its offer is dropped, and explain forgets it. Its running jobs end separately.
     HostLeft(String),
-    /// A host is as loaded as this, which it said between two offers. Ignored if it recovers while an offer of it is open:
-    /// the next one says so.
+    /// A host reported its load between two offers. Ignored if the host recovers while an offer of it is open: the
+    /// next offer says so.
     HostLoaded {
         /// The host.
         host: String,
-        /// How loaded.
+        /// Load of the host.
         load: HostLoad,
     },
-    /// These hosts get no jobs for now, and no others: no job waits for them. What they ask is not told of.
+    /// Exactly these hosts get no jobs for now, and no job waits for them. Their requests are not reported to the
+    /// engine.
     HostsClosed(BTreeSet<String>),
-    /// The store said yes. The job is the host's and is charged from now on.
+    /// The store committed the claim. The host has the job, which is charged from now on.
     ClaimCommitted {
         /// The job.
         job: JobKey,
-        /// For which offer.
+        /// Offer that it was claimed for.
         offer: OfferKey,
         /// The job's new version.
         version: Version,
     },
-    /// The store said no, or could not say.
+    /// The store refused the claim or could not decide.
     ClaimRefused {
         /// The job.
         job: JobKey,
-        /// For which offer.
+        /// Offer that it was claimed for.
         offer: OfferKey,
-        /// Why.
+        /// Reason of the refusal.
         refusal: Refusal,
     },
-    /// A held job is over for its host (ended, lost or given back): charging stops. `ran` says whether
-    /// the time it took may be learned from (it ran to an end of its own).
+    /// A held job is over for its host (ended, lost or given back): charging stops.
     JobEnded {
         /// The job.
         job: JobKey,
-        /// Whether its duration tells how long such jobs take.
+        /// True if its duration counts as a run time, because the job ran to an end of its own.
         ran: bool,
-        /// When it ended, if that was a while ago: it is charged until then. Later than now means now.
+        /// Time at which the job ended, if that was a while ago: it is charged until then. A later time than now
+        /// means now.
         at: Millis,
     },
     /// Queues, weights, priorities or rates changed.
     PolicyChanged(Policy),
-    /// Run times that were stored: they count where more of them is known than here.
+    /// Stored run times. They count if they have more samples than those in memory.
     RunTimesRead(Vec<StoredTimes>),
-    /// Which replicas live.
+    /// The set of live replicas changed.
     PeersChanged(Peers),
     /// Nothing happened, but time passed (a wake-up the engine asked for, or once a second).
     Tick,
 }
 
-/// What to do now, in this order.
+/// Action for the caller. Actions are carried out in their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// Try to commit this job for this offer; report `ClaimCommitted` or `ClaimRefused`.
@@ -337,11 +342,11 @@ pub enum Decision {
         job: JobKey,
         /// The version to expect.
         version: Version,
-        /// For which offer.
+        /// Offer that the claim is for.
         offer: OfferKey,
     },
-    /// All claims of the offer are settled, or its time is up: answer it with these jobs, now. Empty:
-    /// nothing was found in time. The offer is closed.
+    /// Answer the offer with these jobs now: all its claims are settled, or its time is up. Empty: nothing was found
+    /// in time. The offer is closed.
     Answer {
         /// The offer.
         offer: OfferKey,
@@ -350,24 +355,24 @@ pub enum Decision {
     },
     /// Pull a page of this dimension from the store; report `PullEnded`.
     Pull {
-        /// What to pull.
+        /// Dimension to pull.
         dimension: Dimension,
-        /// How many jobs at most, 1 to 10,000.
+        /// Maximum number of jobs, 1 to 10,000.
         limit: u32,
-        /// Only what comes behind this.
+        /// Last job before the page; `None`: from the beginning.
         after: Option<Cursor>,
     },
     /// Search the store with this offer's whole requirement; report `JobsLearned` and `FindEnded`.
     Find {
         /// The offer.
         offer: OfferKey,
-        /// How many jobs of each account in a queue at most.
+        /// Maximum number of jobs of each account in a queue.
         limit: u32,
-        /// Only jobs of these accounts, all of which the offer serves; empty: of all that it serves.
+        /// Accounts whose jobs to find, all of which the offer serves; empty: all that it serves.
         accounts: Vec<String>,
-        /// Of how many accounts in queues at most.
+        /// Maximum number of pairs of queue and account.
         pairs_max: u32,
-        /// Those behind this one come first, and the first ones after the last.
+        /// Pair behind which the find begins. It continues with the first pairs after the last one.
         after: Option<FindPlace>,
     },
     /// Send `Tick` at this time, if nothing comes before. Replaces earlier wake-ups.

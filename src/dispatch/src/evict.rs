@@ -22,14 +22,14 @@ const EVICTED_AT_ONCE: usize = 256;
 /// The cache may grow to this many times its limit for the sake of jobs that are the last of a dimension, or of finds.
 const OVERFULL: usize = 2;
 
-/// So many groups of jobs of one account are looked at each time, without a plan of their own.
+/// Maximum number of groups of jobs of one account that are looked at each time without a plan.
 const BUCKETS_FEW: usize = 8;
 
 impl Engine {
-    /// Makes room: the deepest jobs of the longest queues go.
+    /// Makes room: evicts the deepest jobs of the longest queues.
     pub(crate) fn evict(&mut self) {
         let limit = self.config.cache_jobs_max.max(CACHE_JOBS_MIN);
-        // What a find brings must not be evicted before the offer it was meant for is served.
+        // Found jobs must not be evicted before the offer that they were found for is served.
         let found = u32::try_from(self.cache.finding.len())
             .unwrap_or(u32::MAX)
             .saturating_mul(self.cache.find_jobs());
@@ -90,7 +90,7 @@ impl Engine {
         self.cache.plan.looked_at(self.ledger.members.len());
     }
 
-    /// Evicts up to `most` jobs as planned. Answers how many; none: the plan has come to its end.
+    /// Evicts up to `most` jobs as planned. Returns their number; `None`: the plan is used up.
     fn evict_by_plan(&mut self, most: usize) -> usize {
         let mut evicted = 0;
         while evicted < most && self.cache.plan.left > 0 {
@@ -124,7 +124,7 @@ impl Engine {
         evicted
     }
 
-    /// Evicts up to `most` of the deepest jobs of one account in one queue. Answers how many.
+    /// Evicts up to `most` of the deepest jobs of one account in one queue. Returns their number.
     fn evict_from(&mut self, member: MemberId, most: usize) -> usize {
         let mut tails = self.tails_of(member);
         let mut evicted = 0;
@@ -159,7 +159,7 @@ impl Engine {
         evicted
     }
 
-    /// The last job of each group of an account's jobs in a queue, deepest first.
+    /// Returns the last job of each group of an account's jobs in a queue, deepest first.
     fn tails_of(&mut self, member: MemberId) -> BinaryHeap<(Place, BucketId)> {
         if let Some(tails) = self.cache.plan.tails.remove(&member) {
             return tails;
@@ -173,7 +173,7 @@ impl Engine {
         tails.into()
     }
 
-    /// A job that waits is about to go: what is known of its account ends there.
+    /// Notes that a waiting job is about to be evicted: the known extent of its account ends there.
     fn note_eviction(&mut self, member: MemberId, key: JobKey) {
         let Some(job) = self.index.jobs.get(&key) else {
             return;
@@ -195,7 +195,7 @@ impl Engine {
         }
     }
 
-    /// Whether no dimension that is to have a job here would be empty without this job.
+    /// Returns true if this job may go: each dimension that must keep a job in memory has another one.
     fn is_spare(&self, key: JobKey) -> bool {
         let job = self.index.jobs.get(&key);
         let bucket = job.and_then(|job| self.index.buckets.get(job.bucket));
@@ -213,7 +213,8 @@ impl Engine {
             })
     }
 
-    /// The same of its queue and account. While there are few of them all count, else those that the store counts.
+    /// Same as [`Self::is_spare`] for its queue and account. All queues and accounts count while there are few, else
+    /// those that the store counts.
     fn spares_owner(&self, owner: Owner, names_max: usize) -> bool {
         let (ledger, counts) = (&self.ledger, &self.cache.counts);
         let (Some(queue), Some(member)) = (

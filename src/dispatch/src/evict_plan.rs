@@ -4,28 +4,28 @@ use crate::ids::{BucketId, MemberId, Place};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// A plan is good for one eviction for so many accounts and groups of jobs that were looked at for it.
+/// Accounts and groups of jobs that a plan may look at for each eviction that it provides.
 pub(crate) const LOOKS_PER_EVICTION: usize = 16;
 
-/// Whom to evict next.
+/// Plan of the next evictions.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// Accounts in queues by how many jobs of theirs were here, most first.
     pub longest: BinaryHeap<(u64, Reverse<MemberId>)>,
-    /// Of those with many groups of jobs the last job of each, deepest first.
+    /// Last job of each group, deepest first, of accounts with many groups of jobs.
     pub tails: BTreeMap<MemberId, BinaryHeap<(Place, BucketId)>>,
-    /// For so many evictions it is good.
+    /// Number of evictions left in the plan.
     pub left: usize,
-    /// Whether the last job of a dimension stays.
+    /// True if the last job of a dimension stays.
     pub spares_last: bool,
-    /// It found nobody: not made anew before there are so many jobs here.
+    /// Number of jobs in memory below which no new plan is made, because the last plan found nothing to evict.
     pub asleep_until: usize,
     /// Accounts and groups of jobs looked at so far, over all plans.
     pub looks: u64,
 }
 
 impl Plan {
-    /// What the store counts has changed: what had to stay may go now.
+    /// Allows a new plan, because the store's counts have changed: jobs that had to stay may go now.
     pub(crate) fn wake(&mut self) {
         self.asleep_until = 0;
     }

@@ -9,44 +9,44 @@ pub const EXPLAIN_LIST_MAX: usize = 50;
 /// Counting stops here: beyond it [`Count::more`] is set.
 pub const EXPLAIN_COUNT_MAX: u64 = 1_000;
 
-/// A number that is exact up to [`EXPLAIN_COUNT_MAX`].
+/// Number that is exact up to [`EXPLAIN_COUNT_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Count {
-    /// How many, at most [`EXPLAIN_COUNT_MAX`].
+    /// Counted number, at most [`EXPLAIN_COUNT_MAX`].
     pub counted: u64,
-    /// Whether there are more than that.
+    /// True if there are more.
     pub more: bool,
 }
 
-/// Where a job is, as far as the engine knows.
+/// State of a job, as far as the engine knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobState {
-    /// It is not in memory here: explained by its facts alone.
+    /// The job is not in memory here: it is explained by its facts alone.
     NotCached,
-    /// It waits.
+    /// The job waits.
     Waiting,
-    /// A claim of it for this host is not settled.
+    /// A claim of the job for this host is not settled.
     InFlight {
         /// The host.
         host: String,
         /// The host's request.
         offer: OfferKey,
     },
-    /// A host has it.
+    /// A host has the job.
     Running {
         /// The host.
         host: String,
-        /// Since when.
+        /// Time since which the host has it.
         since: Millis,
     },
 }
 
-/// Whose jobs a limit is of.
+/// Owner of the jobs that a limit counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Limited {
-    /// An account's, in all queues.
+    /// An account, in all queues.
     Account(String),
-    /// A queue's, of all accounts.
+    /// A queue, of all accounts.
     Queue(String),
 }
 
@@ -60,87 +60,87 @@ pub enum Reason {
     },
     /// The architecture differs.
     Arch {
-        /// What the job needs.
+        /// Architecture that the job needs.
         needs: String,
-        /// What the host has.
+        /// Architecture of the host.
         has: String,
     },
     /// Too little memory is free (hw: the machine has too little).
     Memory {
-        /// What the job needs, MB.
+        /// Memory that the job needs, MB.
         needs_mb: u32,
-        /// What jobs may take there now, MB (hw: of the whole machine).
+        /// Memory that jobs may take there now, MB (hw: of the whole machine).
         free_mb: u32,
-        /// Memory of the whole host, MB: less than needed means never.
+        /// Memory of the whole host, MB. If it is less than needed, the host can never run the job.
         total_mb: u32,
     },
     /// Too few CPUs are free (hw: the machine has too few).
     Cpus {
-        /// What the job needs.
+        /// CPUs that the job needs.
         needs: u32,
-        /// What jobs may take there now (hw: of the whole machine).
+        /// CPUs that jobs may take there now (hw: of the whole machine).
         free: u32,
-        /// CPUs of the whole host: less than needed means never.
+        /// CPUs of the whole host. If they are fewer than needed, the host can never run the job.
         total: u32,
     },
     /// The host lacks these tags.
     Tags {
-        /// Those it lacks.
+        /// Missing tags.
         missing: Vec<String>,
     },
     /// The host has these tags, which the job avoids.
     AvoidedTags {
-        /// Those it has.
+        /// Avoided tags that the host has.
         has: Vec<String>,
     },
     /// The host meets none of the job's alternatives.
     NoAlternative {
-        /// Its tags.
+        /// Tags of the host.
         has: Vec<String>,
     },
     /// The host lacks these devices.
     Devices {
-        /// Those it lacks.
+        /// Missing devices.
         missing: Vec<String>,
     },
-    /// Only jobs of these accounts get the host for now.
+    /// The host runs only jobs of these accounts for now.
     KeptFor {
-        /// Whose, sorted.
+        /// Names of the accounts, sorted.
         accounts: Vec<String>,
     },
-    /// An earlier attempt of the job failed there, and it is to be tried elsewhere.
+    /// An earlier attempt of the job failed there, and the job is to be tried elsewhere.
     FailedThere,
-    /// A hw job and other jobs never share a host, and it has jobs.
+    /// The host has jobs, and a hw job never shares a host with other jobs.
     BusyHw,
-    /// It does not ask for work now.
+    /// The host does not ask for work now.
     NotAsking {
-        /// When it asked last; 0: never here.
+        /// Time of its last request; 0: never here.
         last_seen: Millis,
     },
-    /// It is loaded, and gets jobs only if all hosts that could run them are.
+    /// The host is loaded, and gets a job only if all hosts that could run the job are loaded.
     Loaded {
         /// Memory in use there, percent.
         memory_used_percent: u8,
     },
-    /// All hosts that could run the job are loaded: the least loaded of them gets it then.
+    /// All hosts that could run the job are loaded. The least loaded of them gets it at `until`.
     AllLoaded {
-        /// When.
+        /// Time at which a loaded host gets the job.
         until: Millis,
     },
-    /// It is kept for this job, and would not be free in time.
+    /// The host is reserved for this job, and would not be free in time.
     ReservedFor(JobKey),
-    /// As many of these jobs are on hosts, or on their way to one, as are allowed at one time.
+    /// The number of jobs on hosts, or on their way to one, has reached its limit.
     RunningLimit {
-        /// Whose.
+        /// Owner of these jobs.
         of: Limited,
-        /// How many there are.
+        /// Number of these jobs.
         held: u64,
-        /// How many are allowed.
+        /// Allowed number of jobs.
         limit: u64,
     },
-    /// They have had all that is allowed for now.
+    /// The owner has used all that is allowed for now.
     Spent {
-        /// Whose.
+        /// Account or queue that has used all.
         of: Limited,
     },
     /// Nothing of the queue is dispatched for now.
@@ -149,17 +149,17 @@ pub enum Reason {
     LabPaused,
     /// The job still waits for a host that holds its cache directories.
     WaitingForAffinity {
-        /// Not longer than until then.
+        /// Time at which this wait ends at the latest.
         until: Millis,
     },
-    /// The store could not say who has the job: it is tried again then.
+    /// The store could not tell which host has the job. The claim is tried again at `until`.
     WaitingForStore {
-        /// When.
+        /// Time of the next try.
         until: Millis,
     },
 }
 
-/// The queue of a job, and what it may expect.
+/// Queue of a job, with its share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueStanding {
     /// The queue's name.
@@ -170,15 +170,16 @@ pub struct QueueStanding {
     pub class: u8,
     /// Weight inside the class.
     pub weight: u32,
-    /// Whether nothing of it is dispatched for now.
+    /// True if no job of the queue is dispatched for now.
     pub paused: bool,
     /// The weight's part among the queues of its class that have jobs, in thousandths.
     pub share_permille: u32,
-    /// Of the dispatches to hosts that could run its jobs, those that are kept for it, in thousandths.
+    /// Dispatches reserved for the queue while higher classes also wait, per mille of those to hosts that could run
+    /// its jobs.
     pub background_permille: u16,
 }
 
-/// What stands before a job.
+/// Jobs, accounts and queues that stand before a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ahead {
     /// Waiting jobs of its own account in its queue that come first, of those in memory.
@@ -197,86 +198,87 @@ pub struct Ahead {
     pub higher_classes: u64,
     /// Waiting jobs of these queues.
     pub higher_jobs: u64,
-    /// Whether all waiting jobs are in memory. Else jobs of queues are as the store counted them last, and those of
-    /// accounts are the least that there are.
+    /// True if all waiting jobs are in memory. Otherwise the jobs of queues are as the store counted them last, and
+    /// those of accounts are lower bounds.
     pub is_exact: bool,
-    /// Jobs like it that were submitted later and went first, as far as this replica knows: replicas begin with jobs
-    /// of their own. Each lets at most [`crate::OVERTAKES_MAX`] go before one.
+    /// Equal jobs that were submitted later and went first, as far as this replica knows. Replicas begin with jobs of
+    /// their own. Each lets at most [`crate::OVERTAKES_MAX`] go before one.
     pub overtaken_by: u64,
 }
 
-/// What one host lacks.
+/// Requirements of a job that one host does not meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostVerdict {
     /// The host.
     pub host: String,
-    /// Whether it could run the job if nothing else ran there.
+    /// True if the host could run the job on its own.
     pub able: bool,
-    /// Everything that speaks against it now; empty: nothing but the order of jobs.
+    /// Reasons why the host does not get the job now; empty: only the order of jobs.
     pub reasons: Vec<Reason>,
 }
 
-/// Why a job is where it is.
+/// Explanation of a job's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobExplanation {
     /// The job.
     pub job: JobKey,
-    /// Where it is.
+    /// State of the job.
     pub state: JobState,
     /// Its queue.
     pub standing: QueueStanding,
-    /// What stands before it.
+    /// Jobs, accounts and queues that stand before it.
     pub ahead: Ahead,
-    /// What keeps it back whatever the host.
+    /// Reasons that hold the job back on any host.
     pub reasons: Vec<Reason>,
-    /// Soft limits by which it goes behind others.
+    /// Soft limits that put the job behind others.
     pub behind: Vec<Reason>,
-    /// The host that is kept for it.
+    /// Host that is reserved for it.
     pub reserved_host: Option<String>,
     /// Hosts that are known.
     pub hosts_known: u64,
-    /// Hosts that could run it if nothing else ran there. 0: no host seen so far ever could.
+    /// Hosts that could run the job on their own. 0: no host seen so far ever could.
     pub hosts_able: u64,
-    /// Hosts that ask and lack nothing.
+    /// Hosts that ask for work and lack nothing.
     pub hosts_ready: u64,
     /// The hosts that lack least, at most [`EXPLAIN_LIST_MAX`].
     pub hosts: Vec<HostVerdict>,
-    /// How many hosts are not named.
+    /// Number of hosts that are not named.
     pub hosts_more: u64,
 }
 
 /// Jobs of one shape that a host does not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShapeVerdict {
-    /// How many waiting jobs have this shape.
+    /// Number of waiting jobs of this shape.
     pub jobs: Count,
-    /// One of them.
+    /// One of these jobs.
     pub example: JobKey,
-    /// What speaks against them here; empty: nothing but paused queues or the order of jobs.
+    /// Reasons why they do not start here; empty: only paused queues or the order of jobs.
     pub reasons: Vec<Reason>,
 }
 
-/// Why a host is idle.
+/// Explanation of an idle host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostExplanation {
     /// The host.
     pub host: String,
-    /// Its open request and since when, if it asks now.
+    /// Its open request and the time of it, if it asks now.
     pub asking: Option<(OfferKey, Millis)>,
-    /// When it asked last; 0: never here.
+    /// Time of its last request; 0: never here.
     pub last_seen: Millis,
     /// Jobs in flight to it and running on it.
     pub jobs: u64,
     /// Memory that jobs may take now, MB.
     pub free_memory_mb: u32,
-    /// The job that it is kept for.
+    /// Job that the host is reserved for.
     pub reserved_for: Option<JobKey>,
-    /// How loaded it is; none: it does not say.
+    /// Load of the host; `None`: the host does not say.
     pub load: Option<HostLoad>,
     /// Waiting jobs under its keys that are in memory here (a job under two of its keys counts twice).
     pub jobs_under_keys: u64,
-    /// What it lacks for them, by shape, at most [`EXPLAIN_LIST_MAX`]. Empty: nobody wants its keys.
+    /// Requirements of these jobs that the host does not meet, by shape, at most [`EXPLAIN_LIST_MAX`]. Empty: no job
+    /// waits under its keys.
     pub shapes: Vec<ShapeVerdict>,
-    /// Whether there are shapes that are not named.
+    /// True if some shapes are not named.
     pub shapes_more: bool,
 }

@@ -21,7 +21,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 impl Engine {
-    /// Why a job that waits here, is in flight or runs is where it is. None: the engine does not know it.
+    /// Explains the state of a job that waits here, is in flight or runs. `None`: the engine does not know the job.
     pub fn explain_job(&self, now: Millis, job: JobKey) -> Option<JobExplanation> {
         let now = self.now.max(now.0);
         if let Some(cached) = self.index.jobs.get(&job) {
@@ -69,7 +69,7 @@ impl Engine {
         })
     }
 
-    /// Why nothing of a queue that is paused is dispatched.
+    /// Returns the reason why a paused queue dispatches nothing.
     fn why_paused(&self) -> Reason {
         if self.ledger.policy.paused {
             Reason::LabPaused
@@ -78,7 +78,7 @@ impl Engine {
         }
     }
 
-    /// How any job would fare, in memory here or not: for example whether any known host could ever run it.
+    /// Explains any job by its facts, in memory here or not: for example if any known host could ever run it.
     pub fn explain_facts(&self, now: Millis, facts: &JobFacts) -> JobExplanation {
         if let Some(known) = self.explain_job(now, facts.key) {
             return known;
@@ -226,8 +226,8 @@ impl Engine {
         }
     }
 
-    /// Why a host is idle, or how busy it is. None: it has neither asked nor has it jobs.
-    /// Time plays no part so far; it is taken for the day it does.
+    /// Explains why a host is idle, or how busy it is. `None`: it has neither asked nor has it jobs. The time is not
+    /// used yet.
     pub fn explain_host(&self, _now: Millis, host: &str) -> Option<HostExplanation> {
         let id = self.hosts.id(host)?;
         let known = self.hosts.known.get(id).filter(|host| !host.left)?;
@@ -317,7 +317,8 @@ impl Engine {
     }
 }
 
-/// Everything that a host lacks for a shape, with what it is about. Gates belong to the job, not to the host.
+/// Returns all reasons why a host cannot run a shape, with details. Gates are left out: they belong to the job, not
+/// to the host.
 fn reasons(account: &str, shape: &Shape, host: &View) -> Vec<Reason> {
     let missing = |needs: &[Atom], has: &[Atom]| {
         let lacks = |name: &&Atom| has.binary_search(name).is_err();

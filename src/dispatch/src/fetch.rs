@@ -11,14 +11,14 @@ use crate::ids::OfferKey;
 use std::sync::Arc;
 
 impl Engine {
-    /// Everything is here: offers that waited for finds are served.
+    /// Serves the offers that waited for finds, because all jobs are in memory.
     pub(crate) fn release_all(&mut self) {
         self.cache.to_find.clear();
         let mut gated = std::mem::take(&mut self.cache.gated);
         self.dirty.append(&mut gated);
     }
 
-    /// What a find for this offer would ask for; none: the store has nothing under its keys.
+    /// Returns the query of a find for this offer; `None`: the store has nothing under its keys.
     fn wanted(&self, offer: OfferKey) -> Option<Wanted> {
         let view = &self.hosts.host_of(offer)?.1.view;
         let keys = view
@@ -36,7 +36,7 @@ impl Engine {
         })
     }
 
-    /// Whether an offer may be served from what is in memory. If not, a find is on its way.
+    /// Returns true if an offer may be served from what is in memory. If not, a find is queued.
     pub(crate) fn may_serve(&mut self, offer: OfferKey) -> bool {
         if self.cache.is_complete() {
             return true;
@@ -78,7 +78,7 @@ impl Engine {
         waited_enough
     }
 
-    /// An offer was served: notes if there was nothing for it.
+    /// Handles an offer that was served, and notes if there was nothing for it.
     pub(crate) fn served(&mut self, offer: OfferKey) {
         let Some(open) = self.hosts.offers.get(&offer) else {
             return;
@@ -110,7 +110,7 @@ impl Engine {
         }
     }
 
-    /// Takes an offer away.
+    /// Removes an offer.
     pub(crate) fn drop_offer(&mut self, offer: OfferKey) -> Option<OpenOffer> {
         let open = self.hosts.close(offer)?;
         if let Some(host) = self.hosts.known.get_mut(open.host) {
@@ -121,7 +121,7 @@ impl Engine {
         Some(open)
     }
 
-    /// The last find for this brought nothing that fits, and the store has counted nothing new since.
+    /// Returns true if the last find of this query returned nothing that fits, and the counts have not changed since.
     fn found_nothing(&self, wanted: &Wanted) -> bool {
         self.cache
             .in_vain
@@ -162,7 +162,7 @@ impl Engine {
         }
     }
 
-    /// Asks the store for what could be better than what is here, if anything could.
+    /// Asks the store for jobs that may be better than those in memory, if there can be any.
     fn begin_find(
         &mut self,
         (since, offer): (u64, OfferKey),
@@ -207,7 +207,7 @@ impl Engine {
         most.saturating_sub(self.cache.begun.len())
     }
 
-    /// A find is over: who waited for it is served.
+    /// Ends a find and serves the offers that waited for it.
     pub(crate) fn find_ended(&mut self, leader: OfferKey, needs_mb: u32, next: Option<FindPlace>) {
         let Some(finding) = self.cache.finding.remove(&leader) else {
             return;
@@ -237,7 +237,7 @@ impl Engine {
         }
     }
 
-    /// Offers that wait although the store has jobs under their keys, of which nothing was asked yet.
+    /// Queues finds for waiting offers if the store has jobs under their keys and no find was asked for yet.
     pub(crate) fn find_for_the_idle(&mut self) {
         let waiting = self
             .hosts
@@ -261,7 +261,7 @@ impl Engine {
         }
     }
 
-    /// Offers that waited for a find long enough, or can wait no longer, are served from what there is.
+    /// Serves offers from memory that waited long enough for a find, or can wait no longer.
     pub(crate) fn serve_impatient(&mut self) {
         let impatient =
             |(since, _): &&(u64, OfferKey)| since.saturating_add(PATIENCE_MS) <= self.now;
@@ -284,7 +284,7 @@ impl Engine {
         self.dirty.extend(due);
     }
 
-    /// When something here must be looked at again.
+    /// Returns the time of the next due action here.
     pub(crate) fn next_fetch(&self) -> Option<u64> {
         let patience = self
             .cache

@@ -5,15 +5,15 @@
 
 use std::collections::BTreeSet;
 
-/// Members that lie side by side, at most.
+/// Maximum number of members kept side by side in a vector.
 const FRONT_MAX: usize = 16;
 
 /// A sorted set.
 #[derive(Debug)]
 pub(crate) struct FrontSet<T> {
-    /// The first members, the very first at the end.
+    /// First members, in reverse order.
     front: Vec<T>,
-    /// Those after them; none without a front.
+    /// Members after the front; empty if the front is empty.
     rest: BTreeSet<T>,
 }
 
@@ -43,7 +43,7 @@ impl<T: Copy + Ord> FrontSet<T> {
         self.rest.last().or_else(|| self.front.first())
     }
 
-    /// In order.
+    /// Returns the members in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.front.iter().rev().chain(&self.rest)
     }
@@ -95,7 +95,7 @@ mod tests {
         fn is_a_sorted_set(steps in prop::collection::vec((any::<bool>(), 0..60_u8), 0..400)) {
             let (mut set, mut model) = (FrontSet::default(), BTreeSet::new());
             for (comes, member) in steps {
-                // What goes is often the first.
+                // A removed member is often the first.
                 let first = model.first().copied().filter(|_| member % 2 == 0);
                 let member = first.filter(|_| !comes).unwrap_or(member);
                 if comes {

@@ -5,7 +5,7 @@ use crate::interner::Numbers;
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
 
-/// Jobs that are kept back, and until when.
+/// Jobs that are held back, with the times of their release.
 #[derive(Debug, Default)]
 pub(crate) struct Gates {
     by_time: BTreeSet<(u64, JobKey)>,
@@ -25,14 +25,14 @@ impl Gates {
         }
     }
 
-    /// Opens the gate of a job whose time has come.
+    /// Opens the gate of one job whose time has come. Returns the job.
     pub(crate) fn due(&mut self, now: u64) -> Option<JobKey> {
         let job = self.by_time.first().filter(|(at, _)| *at <= now)?.1;
         self.open(job);
         Some(job)
     }
 
-    /// When the next one opens.
+    /// Returns the time at which the next gate opens.
     pub(crate) fn next(&self) -> Option<u64> {
         self.by_time.first().map(|(at, _)| *at)
     }

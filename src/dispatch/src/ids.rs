@@ -3,7 +3,7 @@
 use slotmap::new_key_type;
 use std::cmp::Reverse;
 
-/// Milliseconds since the Unix epoch, as the caller's *monotonic* clock has them: never goes back.
+/// Milliseconds since the Unix epoch by the caller's *monotonic* clock, which never goes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Millis(pub u64);
 
@@ -15,7 +15,7 @@ pub struct JobKey(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OfferKey(pub u64);
 
-/// Which state of a stored job is meant; ordered by (`primary_term`, `seq_no`), later is greater.
+/// Version of a stored job's state. Ordered by (`primary_term`, `seq_no`): a later version is greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Version {
     /// Elasticsearch's `_primary_term`; 1 in the embedded store.
@@ -44,7 +44,7 @@ new_key_type! {
 /// Highest class.
 pub(crate) const CLASS_MAX: u8 = 9;
 
-/// Who is charged for a job.
+/// Owner of a job: the queue and the member that are charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Owner {
     pub queue: QueueId,

@@ -26,9 +26,9 @@ pub(crate) struct Job {
     pub submitted: u64,
     pub timeout_ms: u64,
     pub suite: Atom,
-    /// Of its run time, see [`JobFacts::class`].
+    /// Class of its run time, see [`JobFacts::class`].
     pub class: u64,
-    /// Sorted.
+    /// Cache directories, sorted.
     pub caches: Option<Arc<[Atom]>>,
     pub priority: i16,
 }
@@ -39,12 +39,12 @@ pub(crate) struct Bucket {
     pub owner: Owner,
     pub shape: ShapeId,
     pub jobs: FrontSet<Place>,
-    /// Those that went before others.
+    /// Jobs of the bucket that went before others.
     pub overtakers: Overtakers,
 }
 
 impl Bucket {
-    /// The first jobs, those that this replica may take while the first of them waits (I13).
+    /// Returns the first jobs of the bucket, as far as this replica may take them while the first one waits (I13).
     pub(crate) fn within_reach(&self) -> impl Iterator<Item = &Place> {
         let first = self.jobs.first();
         let reach = first.and_then(|first| self.overtakers.reach(*first));
@@ -53,7 +53,7 @@ impl Bucket {
     }
 }
 
-/// Binary digits of the memory that is needed: queues are told apart by it roughly.
+/// Returns the binary digits of the needed memory, by which queues are roughly told apart.
 pub(crate) fn digits(memory_mb: u32) -> u32 {
     u32::BITS - memory_mb.leading_zeros()
 }
@@ -65,16 +65,16 @@ pub(crate) struct Cell {
     pub heads: FrontSet<Head>,
 }
 
-/// All that waits under one host key.
+/// Jobs that wait under one host key.
 #[derive(Debug, Default)]
 pub(crate) struct KeyCells {
-    /// By account in a queue.
+    /// Cells by account in a queue.
     pub cells: IndexMap<MemberId, Cell, Numbers>,
-    /// Shapes by a requirement that few hosts meet, then by memory: what cannot fit is never visited.
+    /// Shapes by a requirement that few hosts meet, then by memory. Shapes that cannot fit are never visited.
     pub shapes: BTreeMap<Option<Atom>, BTreeSet<(u32, ShapeId)>>,
     /// Queues that have jobs, by the same requirement and by memory in powers of two.
     pub queues: ByNeed,
-    /// Which of the shapes ever listed was the last one here.
+    /// Number of the last shape that was listed here, among all shapes ever listed.
     pub listed_at: u64,
     /// Jobs under this key.
     pub jobs: u64,
@@ -114,7 +114,7 @@ impl KeyCells {
     }
 }
 
-/// What a removed job was.
+/// Parts of a removed job.
 #[derive(Debug)]
 pub(crate) struct Removed {
     pub job: Job,
@@ -122,7 +122,7 @@ pub(crate) struct Removed {
     pub shape: Arc<Shape>,
 }
 
-/// The index.
+/// Index of all waiting jobs in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub jobs: HashMap<JobKey, Job, Numbers>,
@@ -131,23 +131,23 @@ pub(crate) struct Index {
     pub keys: SlotMap<KeyId, KeyCells>,
     /// Shapes ever listed.
     pub listed: u64,
-    /// Keys ever made: while it stays, so do the ids of the keys that have one.
+    /// Number of keys ever made. While it stays the same, so do the ids of the keys that have one.
     pub keys_made: u64,
     key_ids: HashMap<Atom, KeyId, Fixed>,
     by_owner: SecondaryMap<MemberId, BTreeMap<ShapeId, BucketId>>,
 }
 
-/// Jobs for which there is room from the start, at most. A table that grows is filled anew within one event, and where
-/// each job has names of its own several grow at once.
+/// Maximum number of jobs for which there is room from the start. A growing table is filled anew within one event. If
+/// each job has its own names, several tables grow at once.
 const ROOM_MAX: usize = 1 << 16;
 
-/// For how many entries to make room where this many may come.
+/// Returns the number of entries to reserve if this many may come.
 pub(crate) fn room_for(entries: u32) -> usize {
     usize::try_from(entries).unwrap_or(usize::MAX).min(ROOM_MAX)
 }
 
 impl Index {
-    /// An index with room for so many jobs.
+    /// Creates an index with room for this many jobs.
     pub(crate) fn with_room(jobs: u32) -> Self {
         // A few more than are kept come before others go.
         let room = room_for(jobs.saturating_add(jobs / 8));
@@ -158,7 +158,7 @@ impl Index {
         index
     }
 
-    /// Adds a job that is not in here yet. Its `bucket` is set here.
+    /// Adds a job that is not in the index yet. Sets its `bucket`.
     pub(crate) fn insert(
         &mut self,
         key: JobKey,
@@ -199,7 +199,8 @@ impl Index {
         id
     }
 
-    /// A waiting job is about to go to a host, of this replica or of another: those before it are overtaken.
+    /// Notes that a waiting job is about to go to a host, of this replica or of another. The jobs before it are
+    /// overtaken.
     pub(crate) fn goes(&mut self, key: JobKey, is_here: bool) {
         let Some(job) = self.jobs.get(&key) else {
             return;
@@ -212,7 +213,7 @@ impl Index {
         }
     }
 
-    /// Takes a job out.
+    /// Removes a job.
     pub(crate) fn remove(&mut self, key: JobKey) -> Option<Removed> {
         let job = self.jobs.remove(&key)?;
         let id = job.bucket;
@@ -257,24 +258,24 @@ impl Index {
         Some(Removed { job, owner, shape })
     }
 
-    /// The ids of those of these keys that something waits under.
+    /// Returns the ids of those keys that jobs wait under.
     pub(crate) fn key_ids(&self, names: &[Atom]) -> Box<[KeyId]> {
         let known = names.iter().filter_map(|name| self.key_ids.get(name));
         known.copied().collect()
     }
 
-    /// What waits under a host key.
+    /// Returns the jobs that wait under a host key.
     pub(crate) fn under(&self, key: &str) -> Option<&KeyCells> {
         self.keys.get(*self.key_ids.get(key)?)
     }
 
-    /// The shape of a waiting job, and whose it is.
+    /// Returns the shape and the owner of a waiting job.
     pub(crate) fn shape_of(&self, job: &Job) -> Option<(&Arc<Shape>, Owner)> {
         let bucket = self.buckets.get(job.bucket)?;
         Some((&self.shapes.get(bucket.shape)?.shape, bucket.owner))
     }
 
-    /// The buckets of one account in one queue.
+    /// Returns the buckets of one account in one queue.
     pub(crate) fn buckets_of(&self, member: MemberId) -> impl Iterator<Item = (BucketId, &Bucket)> {
         let all = self.by_owner.get(member).into_iter().flatten();
         all.filter_map(|(_, id)| self.buckets.get(*id).map(|bucket| (*id, bucket)))

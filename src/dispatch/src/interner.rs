@@ -8,7 +8,7 @@ use indexmap::IndexSet;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
 
-/// Below this many values it is not worth while to look for unused ones.
+/// Number of values below which unused ones are not looked for.
 const SWEEP_FROM: usize = 1_024;
 
 /// Values looked at for each new one.
@@ -48,14 +48,14 @@ impl Hasher for NumberHasher {
     }
 }
 
-/// For maps whose keys are numbers.
+/// Hasher of maps whose keys are numbers.
 pub(crate) type Numbers = BuildHasherDefault<NumberHasher>;
 
-/// A table of values, of which equal ones are shared.
+/// Table of values in which equal values are shared.
 #[derive(Debug)]
 pub(crate) struct Interner<T: ?Sized> {
     known: IndexSet<Arc<T>, Fixed>,
-    /// Which one is looked at next.
+    /// Index of the value to look at next.
     next: usize,
 }
 
@@ -72,7 +72,7 @@ impl<T: ?Sized> Default for Interner<T> {
 }
 
 impl<T: ?Sized + Eq + Hash> Interner<T> {
-    /// The shared form of `value`.
+    /// Returns the shared form of `value`.
     pub(crate) fn get<'a>(&mut self, value: &'a T) -> Arc<T>
     where
         Arc<T>: From<&'a T>,
@@ -91,7 +91,7 @@ impl<T: ?Sized + Eq + Hash> Interner<T> {
             return;
         }
         for _ in 0..LOOKED_AT {
-            // From the end on: what takes the place of one that is dropped was looked at before.
+            // The walk goes backwards: the value that replaces a dropped one was looked at before.
             self.next = self.next.checked_sub(1).unwrap_or(self.known.len() - 1);
             let one = self.known.get_index(self.next);
             if one.is_some_and(|shared| Arc::strong_count(shared) == 1) {
@@ -100,14 +100,14 @@ impl<T: ?Sized + Eq + Hash> Interner<T> {
         }
     }
 
-    /// How many values are in the table.
+    /// Returns the number of values in the table.
     pub(crate) fn len(&self) -> usize {
         self.known.len()
     }
 }
 
 impl Atoms {
-    /// The shared forms of `names`, sorted, each once.
+    /// Returns the shared forms of `names`, sorted and without duplicates.
     pub(crate) fn set(&mut self, names: &[String]) -> Box<[Atom]> {
         let mut atoms: Vec<Atom> = names.iter().map(|name| self.get(name)).collect();
         atoms.sort_unstable();
@@ -115,7 +115,7 @@ impl Atoms {
         atoms.into_boxed_slice()
     }
 
-    /// A table of those of `names` that are in this one.
+    /// Returns a table of those `names` that are in this one.
     pub(crate) fn those_of<'a>(&self, names: impl Iterator<Item = &'a str>) -> Self {
         let known = names.filter_map(|name| self.known.get(name));
         Self {
@@ -125,7 +125,7 @@ impl Atoms {
     }
 }
 
-/// Names of one table: equal ones are the same, and lists are sorted. No name is read.
+/// Names of one table: equal names have equal addresses, and lists are sorted. No text is compared.
 impl Name for Atom {
     fn is_same(&self, other: &Self) -> bool {
         Self::ptr_eq(self, other)
@@ -138,12 +138,12 @@ impl Name for Atom {
     }
 }
 
-/// Where a name is: of one table, as good as the name.
+/// Returns the address of a name, which identifies it within one table.
 pub(crate) fn address(name: &Atom) -> usize {
     Arc::as_ptr(name).cast::<u8>().addr()
 }
 
-/// How many names two sorted lists have in common.
+/// Returns the number of names that two sorted lists have in common.
 pub(crate) fn common(a: &[Atom], b: &[Atom]) -> usize {
     a.iter()
         .filter(|name| b.binary_search(name).is_ok())

@@ -11,10 +11,11 @@ use crate::interner::{Atom, Atoms};
 use crate::kept_off::Waits;
 use crate::shape::{Shape, View};
 
-/// Most jobs that one job is compared with: more are left out. Each takes a look at each known host.
+/// Maximum number of jobs that one job is compared with. More are left out, because each one needs a look at each
+/// known host.
 pub const COMPARED_MAX: usize = 16;
 
-/// What more hosts could do for a job if it were another one.
+/// Hosts that a job would gain if it had the facts of another one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct More {
     /// Hosts that could run the other job, and not this one.
@@ -23,7 +24,7 @@ pub struct More {
     pub ready: u64,
     /// Memory of the largest of those that are able, MB.
     pub most_mb: u32,
-    /// CPUs of the largest of those that are able; [`CPUS_UNCHECKED`](crate::CPUS_UNCHECKED): it did not say.
+    /// CPUs of the largest able host; [`CPUS_UNCHECKED`](crate::CPUS_UNCHECKED): it did not say.
     pub most_cpus: u32,
 }
 
@@ -31,7 +32,7 @@ pub struct More {
 pub(crate) struct Judge<'a> {
     account: &'a str,
     pub shape: &'a Shape,
-    /// Whether loaded hosts do not get it for now.
+    /// True if loaded hosts do not get the job for now.
     is_kept_off: bool,
 }
 
@@ -44,18 +45,18 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether the load of the host keeps it off.
+    /// Returns true if the load of the host keeps the job off.
     pub(crate) fn is_kept(&self, host: &Host) -> bool {
         self.is_kept_off && host.is_loaded()
     }
 
-    /// Whether the host could run it if nothing else ran there.
+    /// Returns true if the host could run the job on its own.
     pub(crate) fn is_able(&self, host: &Host) -> bool {
         let anybodys = self.shape.requirements(None);
         anybodys.first_unmet_by(&host.view.idle()).is_none()
     }
 
-    /// How much keeps it off the host now.
+    /// Returns the number of reasons that keep the job off the host now.
     pub(crate) fn lacking(&self, host: &View) -> usize {
         let required = self.shape.requirements(Some(self.account));
         required.unmet_by(&host.now(self.shape.kind)).count()
@@ -63,14 +64,14 @@ impl<'a> Judge<'a> {
             + usize::from(!self.shape.is_let_in(host))
     }
 
-    /// Whether the host asks, and nothing keeps the job off it.
+    /// Returns true if the host asks, and nothing keeps the job off it.
     pub(crate) fn is_ready(&self, host: &Host) -> bool {
         host.open.is_some() && !self.is_kept(host) && self.lacking(&host.view) == 0
     }
 }
 
 impl Engine {
-    /// What more hosts could do for a job if it were each of these others, in their order. At most [`COMPARED_MAX`] of
+    /// Compares the hosts for a job with those for each of these others, in their order. At most [`COMPARED_MAX`] of
     /// them are looked at.
     pub fn compare_facts(&self, now: Millis, job: &JobFacts, others: &[JobFacts]) -> Vec<More> {
         if others.is_empty() {
@@ -101,7 +102,7 @@ impl Engine {
     }
 }
 
-/// The facts' shape. No name of it is kept.
+/// Returns the shape of the facts. Names are not added to the table.
 pub(crate) fn plain_shape(known: &Atoms, facts: &JobFacts) -> Shape {
     let lists = [
         &facts.host_keys,
@@ -118,7 +119,7 @@ pub(crate) fn plain_shape(known: &Atoms, facts: &JobFacts) -> Shape {
     crate::engine::shape_of(&mut atoms, facts)
 }
 
-/// The texts of names.
+/// Returns the texts of names.
 pub(crate) fn texts(names: &[Atom]) -> Vec<String> {
     names.iter().map(ToString::to_string).collect()
 }

@@ -11,13 +11,13 @@ use crate::interner::Numbers;
 use crate::shape::Shape;
 use std::collections::{BTreeSet, HashMap};
 
-/// A job waits so long for a calm host, if all that could run it are loaded, ms.
+/// Time that a job waits for a calm host if all hosts that could run it are loaded, ms.
 pub const LOADED_WAIT_MS: u64 = 10_000;
 
-/// A job that a calm host could run is compared with loaded hosts again after so long, ms: that host may be gone.
+/// Time after which a job kept for a calm host is compared with loaded hosts again, ms. The calm host may be gone.
 const LOOK_AGAIN_MS: u64 = 1_000;
 
-/// Buckets with jobs that loaded hosts did not get, by when they are looked at again.
+/// Buckets with jobs that loaded hosts did not get, by the time of their next look.
 #[derive(Debug, Default)]
 pub(crate) struct KeptOff {
     by_time: BTreeSet<(u64, BucketId)>,
@@ -32,13 +32,13 @@ impl KeptOff {
         self.by_time.insert((at, bucket));
     }
 
-    /// All of them.
+    /// Removes and returns all of them.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = BucketId> + use<> {
         let all = std::mem::take(self);
         all.by_time.into_iter().map(|(_, bucket)| bucket)
     }
 
-    /// One whose time has come.
+    /// Removes and returns one whose time has come.
     pub(crate) fn due(&mut self, now: u64) -> Option<BucketId> {
         let (at, bucket) = self.by_time.first().copied()?;
         if at > now {
@@ -53,13 +53,13 @@ impl KeptOff {
         self.at.contains_key(&bucket)
     }
 
-    /// When the next one is looked at again.
+    /// Returns the time of the next look.
     pub(crate) fn next(&self) -> Option<u64> {
         self.by_time.first().map(|(at, _)| *at)
     }
 }
 
-/// A waiting job, as far as the load of hosts matters to it.
+/// Parts of a waiting job that matter for the load of hosts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waits<'a> {
     pub account: &'a str,
@@ -78,7 +78,8 @@ impl<'a> Waits<'a> {
 }
 
 impl Hosts {
-    /// Until when a job is kept off a loaded host, as far as is known now; none: it may have it.
+    /// Returns the time until which a job is kept off a loaded host, as far as is known now; `None`: the host may
+    /// have it.
     pub(crate) fn kept_off(&self, job: Waits<'_>, now: u64) -> Option<u64> {
         if job.shape.kind == Kind::Hw {
             return None;

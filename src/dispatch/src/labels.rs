@@ -4,40 +4,40 @@
 //! No queue or account has a slash in its name. So labels are counted, pulled and found like queues. The ledger lets
 //! them take turns inside the one queue, with that queue's weight, class, limits and share.
 
-/// The labels of a queue: more names share these.
+/// Number of label slots of a queue. More labels share these slots.
 pub const SLOTS: u8 = 16;
 
-/// Between a queue and the slot of a label.
+/// Separator between a queue and the slot of a label.
 const SEPARATOR: char = '/';
 
-/// What is stored of a label: its account's queue, and its slot.
+/// Returns the stored name of a label: its account's queue, and its slot.
 pub fn slot_of(queue: &str, slot: u8) -> String {
     format!("{queue}{SEPARATOR}{}", slot % SLOTS)
 }
 
-/// What is stored of each of the labels of a queue.
+/// Returns the stored names of all labels of a queue.
 pub fn slots_of(queue: &str) -> impl Iterator<Item = String> {
     (0..SLOTS).map(move |slot| slot_of(queue, slot))
 }
 
-/// The queue and the slot of a label; `None`: it is a whole queue's name.
+/// Splits a label into its queue and its slot; `None`: the name is that of a whole queue.
 fn split(stored: &str) -> Option<(&str, u8)> {
     let (queue, slot) = stored.split_once(SEPARATOR)?;
     let number: u8 = slot.parse().ok()?;
     (number < SLOTS && number.to_string() == slot).then_some((queue, number))
 }
 
-/// The queue whose weight, class and limits hold for jobs of this stored queue.
+/// Returns the queue whose weight, class and limits apply to jobs of this stored queue.
 pub fn queue_of(stored: &str) -> &str {
     split(stored).map_or(stored, |(queue, _)| queue)
 }
 
-/// Whether this stored queue is a label of another one.
+/// Returns true if this stored queue is a label of another one.
 pub fn is_label(stored: &str) -> bool {
     split(stored).is_some()
 }
 
-/// The queue that is charged for a job, and who takes turns with others inside it: an account or a label of one.
+/// Returns the queue that is charged for a job, and its member that takes turns inside: an account or a label.
 pub(crate) fn place_of<'a>(stored: &'a str, account: &'a str) -> (&'a str, &'a str) {
     match split(stored) {
         // A label is its own account's alone.

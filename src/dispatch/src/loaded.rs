@@ -9,7 +9,7 @@ use crate::kept_off::Waits;
 use std::collections::BTreeSet;
 
 impl Host {
-    /// Why it does not get a job, if it is loaded.
+    /// Returns the reason why it does not get a job, if it is loaded.
     pub(crate) fn why_loaded(&self) -> Option<Reason> {
         let load = self.load.filter(|load| load.loaded)?;
         Some(Reason::Loaded {
@@ -19,7 +19,7 @@ impl Host {
 }
 
 impl Engine {
-    /// What a job waits for that only loaded hosts could run.
+    /// Returns the reason for the wait of a job that only loaded hosts could run.
     pub(crate) fn all_loaded(&self, job: Waits<'_>, now: u64) -> Option<Reason> {
         let until = self.hosts.kept_off(job, now).map(Millis)?;
         let required = job.shape.requirements(Some(job.account));
@@ -30,35 +30,35 @@ impl Engine {
         all_loaded.then_some(Reason::AllLoaded { until })
     }
 
-    /// Jobs that loaded hosts did not get, and whose time has come, are compared with waiting offers again.
+    /// Compares jobs kept off loaded hosts with waiting offers again when their time has come.
     pub(crate) fn look_at_kept_off(&mut self) {
         while let Some(bucket) = self.kept_off.due(self.now) {
             self.freshen(bucket);
         }
     }
 
-    /// There are fewer calm hosts: what loaded ones did not get is compared with them at once.
+    /// Compares all jobs kept off loaded hosts with them at once, because there are fewer calm hosts.
     pub(crate) fn release_kept_off(&mut self) {
         for bucket in self.kept_off.take() {
             self.freshen(bucket);
         }
     }
 
-    /// A loaded host did not get these.
+    /// Notes jobs that a loaded host did not get.
     pub(crate) fn note_kept_off(&mut self, kept: impl IntoIterator<Item = (BucketId, u64)>) {
         for (bucket, at) in kept {
             self.kept_off.note(bucket, at);
         }
     }
 
-    /// These hosts are closed, and no others.
+    /// Closes exactly these hosts.
     pub(crate) fn hosts_closed(&mut self, hosts: BTreeSet<String>) {
         self.hosts.closed = hosts;
         self.release_kept_off();
     }
 
-    /// A host said between two offers how loaded it is. One that recovers while it asks says what it has by the request
-    /// that follows: the open one offers what only a loaded host does.
+    /// Takes over the load that a host reports between two offers. A host that recovers while it asks is left as it
+    /// is: its open offer holds only the room of a loaded host. The next request tells its full room.
     pub(crate) fn host_load(&mut self, host: &str, load: HostLoad) {
         let Some(id) = self.hosts.id(host) else {
             return;

@@ -11,27 +11,27 @@ const UNIT: i128 = 1 << 30;
 /// Largest weight that a queue may have.
 pub(crate) const WEIGHT_MAX: u32 = 10_000;
 
-/// Most that a job is charged a millisecond; keeps every product far from the ends of `i128`.
+/// Maximum charge of a job per millisecond. It keeps every product far from the limits of `i128`.
 pub(crate) const PRICE_MAX: i128 = 1 << 44;
 
 /// Virtual time: charge over weight. Comparable inside one class, or among the accounts of one queue.
 pub(crate) type Pass = i128;
 
-/// How far one queue or account is.
+/// Virtual time of one queue or account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meter {
-    /// Virtual time of all that is finished.
+    /// Virtual time of all finished jobs.
     settled: Pass,
-    /// Charge of what runs, as `flat + rate × now`: constant, but for jobs that run longer than was expected.
+    /// Charge of running jobs, as `flat + rate × now`. It is constant except for jobs that run longer than expected.
     charged: (i128, i128),
-    /// What of that is used, in the same form.
+    /// Used part of that charge, in the same form.
     used: (i128, i128),
     /// Virtual time of one unit of charge.
     stride: i128,
 }
 
 impl Meter {
-    /// A meter of this weight that stands at `at`.
+    /// Creates a meter of this weight that stands at `at`.
     pub(crate) fn new(weight: u32, at: Pass) -> Self {
         Self {
             settled: at,
@@ -41,12 +41,12 @@ impl Meter {
         }
     }
 
-    /// Where it stands at `now_ms`.
+    /// Returns its virtual time at `now_ms`.
     pub(crate) fn pass(&self, now_ms: u64) -> Pass {
         self.with(self.charged, now_ms)
     }
 
-    /// Where it stands without what is charged in advance: what runs counts for as long as it ran.
+    /// Returns its virtual time without advance charges: running jobs count for as long as they ran.
     pub(crate) fn reached(&self, now_ms: u64) -> Pass {
         self.with(self.used, now_ms)
     }
@@ -56,7 +56,7 @@ impl Meter {
         self.settled.saturating_add(times(running, self.stride))
     }
 
-    /// Adds (or with negative numbers takes away) running charge, and what of it is used: each `flat + rate × now`.
+    /// Adds running charge and the used part of it, each as `flat + rate × now`. Negative numbers take it away.
     pub(crate) fn add(&mut self, charged: (i128, i128), used: (i128, i128)) {
         let sum = |to: &mut (i128, i128), more: (i128, i128)| {
             *to = (to.0.saturating_add(more.0), to.1.saturating_add(more.1));
@@ -65,36 +65,37 @@ impl Meter {
         sum(&mut self.used, used);
     }
 
-    /// Charges for what is over.
+    /// Settles the charge of finished jobs.
     pub(crate) fn settle(&mut self, charge: i128) {
         self.settled = self.settled.saturating_add(times(charge, self.stride));
     }
 
-    /// Virtual time of `charge` at this weight.
+    /// Returns the virtual time of `charge` at this weight.
     pub(crate) fn cost(&self, charge: i128) -> Pass {
         times(charge, self.stride)
     }
 
-    /// Gives it another weight from now on; where it stands now stays.
+    /// Changes the weight from now on. The present virtual time stays.
     pub(crate) fn reweigh(&mut self, weight: u32, now_ms: u64) {
         let before = self.pass(now_ms);
         self.stride = stride(weight);
         self.move_to(before, now_ms);
     }
 
-    /// Puts it at `pass`.
+    /// Moves it to `pass`.
     pub(crate) fn move_to(&mut self, pass: Pass, now_ms: u64) {
         let off = pass.saturating_sub(self.pass(now_ms));
         self.settled = self.settled.saturating_add(off);
     }
 
-    /// What is charged for what runs, and what of it is used, to be compared with sums over the running jobs.
+    /// Returns the charge of running jobs and the used part of it, to be compared with sums over these jobs.
     pub(crate) fn running(&self) -> ((i128, i128), (i128, i128)) {
         (self.charged, self.used)
     }
 }
 
-/// The product, no further than the ends of `i128`. Quick where both fit in 64 bits, as they nearly always do.
+/// Returns the product, limited to the range of `i128`. Fast if both factors fit in 64 bits, as they nearly always
+/// do.
 pub(crate) fn times(a: i128, b: i128) -> i128 {
     match (i64::try_from(a), i64::try_from(b)) {
         (Ok(a), Ok(b)) => i128::from(a) * i128::from(b),

@@ -10,18 +10,18 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, btree_set};
 use std::iter::Peekable;
 
-/// Room for so many looked at is made at once: most walks need no more.
+/// Initial capacity for ids looked at. Most walks need no more.
 const READY_FROM: usize = 16;
 
-/// What orders queues, or the accounts of one queue: higher classes first, then those within their limits, then
-/// virtual time. One number, because decisions compare little else.
+/// Order of queues, or of the accounts of one queue: higher classes first, then those within their limits, then
+/// virtual time. It is one number, because decisions compare little else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Standing(i128);
 
 impl Standing {
-    /// Virtual time has so many bits, far more than any reaches.
+    /// Bits of virtual time, far more than any value needs.
     const PASS_BITS: u32 = 120;
-    /// Half of what virtual times there are: they lie around 0.
+    /// Half of the range of virtual times, which lie around 0.
     const PASS_MAX: i128 = 1 << (Self::PASS_BITS - 1);
 
     pub(crate) fn new(class: u8, behind: bool, pass: Pass) -> Self {
@@ -51,9 +51,9 @@ impl<'a, K: Copy + Ord, I: Copy + Ord, R: Ord> Walk<'a, K, I, R> {
         }
     }
 
-    /// The next in order. `rank` is the true rank of an id, none for those to be left out; `key` is what of a rank
-    /// is noted, and `least` the lowest rank that one may have of which that is noted: of many that stand at the same
-    /// place, none need be looked at behind the first. Ids that were noted too low are added to `stale`.
+    /// Returns the next id in order. `rank` returns the true rank of an id; `None` leaves the id out. `key` returns
+    /// the noted part of a rank. `least` returns the lowest rank that is possible for a noted key, so that of many
+    /// equal keys only the first is looked at. Ids that were noted too low are added to `stale`.
     pub(crate) fn next(
         &mut self,
         rank: impl Fn(I) -> Option<R>,

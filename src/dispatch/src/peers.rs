@@ -7,30 +7,30 @@
 
 use crate::ids::{JobKey, Place};
 
-/// So many jobs that are alike are looked at for one that is this replica's own.
+/// Number of equal jobs among which a replica looks for one of its own.
 pub(crate) const WINDOW: usize = 64;
 
-/// So many later jobs, of those that are alike, a replica takes before one that waits here (I13).
+/// Number of later equal jobs that a replica takes before one that waits here (I13).
 pub const OVERTAKES_MAX: usize = 64;
 
-/// Once so many went before the first job that waits, those behind them wait until it is taken: then the last ones of
-/// the window are taken by turns of rank, and not all replicas want the same one at once.
+/// Number of overtakes from which the jobs behind them wait until the first job is taken. The last jobs of the window
+/// are then taken in the order of rank, so that not all replicas claim the same one.
 const OVERTAKES_CLOSE: usize = 32;
 
-/// Most jobs that are remembered to have gone elsewhere before others. For explanations alone.
+/// Maximum number of remembered jobs that went elsewhere before others. Used only for explanations.
 const ELSEWHERE_MAX: usize = 256;
 
-/// The live replicas, each by a number that all replicas derive alike.
+/// Live replicas, each by a number that all replicas derive in the same way.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Peers {
-    /// This one.
+    /// This replica.
     pub own: u64,
-    /// The others, in any order. Empty: this replica is alone, and takes jobs in submit order.
+    /// Other replicas, in any order. Empty: this replica is alone, and takes jobs in submit order.
     pub others: Vec<u64>,
 }
 
 impl Peers {
-    /// How many replicas come before this one for a job; 0: it is its own.
+    /// Returns the number of replicas that come before this one for a job; 0: the job is its own.
     pub fn rank(&self, job: JobKey) -> usize {
         let own = (weight(self.own, job), self.own);
         let before = |other: &&u64| (weight(**other, job), **other) > own;
@@ -41,14 +41,14 @@ impl Peers {
 /// The jobs of a bucket that went before others which still wait.
 #[derive(Debug, Default)]
 pub(crate) struct Overtakers {
-    /// Taken by this replica. At most [`OVERTAKES_MAX`].
+    /// Jobs taken by this replica. At most [`OVERTAKES_MAX`].
     here: Vec<Place>,
-    /// Taken by others, as far as was heard. At most [`ELSEWHERE_MAX`].
+    /// Jobs taken by others, as far as is known. At most [`ELSEWHERE_MAX`].
     elsewhere: Vec<Place>,
 }
 
 impl Overtakers {
-    /// How far this replica may look for a job of its own: the last one that it may take while `first` waits.
+    /// Returns the last job that this replica may take while `first` waits; `None`: no bound.
     pub(crate) fn reach(&self, first: Place) -> Option<Place> {
         let before = self.here.iter().filter(|place| is_behind(**place, first));
         match before.clone().count() {
@@ -58,7 +58,7 @@ impl Overtakers {
         }
     }
 
-    /// A job is taken while `first` waits: by this replica, or by another one.
+    /// Notes a job that is taken while `first` waits, by this replica or by another one.
     pub(crate) fn note(&mut self, taken: Place, first: Place, is_here: bool) {
         let (places, most) = if is_here {
             (&mut self.here, OVERTAKES_MAX)
@@ -74,19 +74,19 @@ impl Overtakers {
         }
     }
 
-    /// How many later jobs of its priority went before a job.
+    /// Returns the number of later jobs of its priority that went before a job.
     pub(crate) fn before(&self, job: Place) -> u64 {
         let all = self.here.iter().chain(&self.elsewhere);
         all.filter(|place| is_behind(**place, job)).count() as u64
     }
 }
 
-/// Whether it is of the same priority and comes later.
+/// Returns true if `place` has the same priority and comes later.
 fn is_behind(place: Place, first: Place) -> bool {
     place.0 == first.0 && place > first
 }
 
-/// A mix of both numbers in which each bit depends on all (the finalizer of splitmix64).
+/// Mixes both numbers so that each bit depends on all (the finalizer of splitmix64).
 fn weight(replica: u64, job: JobKey) -> u64 {
     let mut mixed = replica ^ job.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

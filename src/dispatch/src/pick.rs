@@ -42,17 +42,17 @@ use slotmap::KeyData;
 /// Entries looked at by the first walk.
 const FIRST_BUDGET: u64 = 8;
 
-/// How much more the next try may look at.
+/// Factor by which the budget of the next try grows.
 const BUDGET_GROWS: u64 = 8;
 
-/// So many queues or accounts are compared all; of more, only as many as needed, in their order.
+/// Number of queues or accounts up to which all are compared. Beyond it, only as many as needed are, in their order.
 const SCANNED_MAX: usize = 8;
 
-/// A walk passes every queue that has nothing for this host. With fewer than one account here for so many of them those
-/// under its keys are compared instead.
+/// Queues per account here from which the accounts under the host's keys are compared instead. A walk would pass
+/// every queue that has nothing for this host.
 const PASSED_PER_CELL: usize = 32;
 
-/// A job that takes long waits no longer than this before it reserves a host, ms.
+/// Maximum wait before a long job reserves a host, ms.
 const RESERVE_WAIT_MAX_MS: u64 = 8 * 3_600_000;
 
 /// Counted work.
@@ -70,29 +70,29 @@ pub(crate) struct Picker<'a> {
     pub view: &'a View,
     pub group: &'a str,
     pub now: u64,
-    /// The host is reserved: who may still enter.
+    /// Jobs that may still enter, if the host is reserved.
     pub limit: Option<Limit>,
-    /// Jobs that have waited since before this may reserve the host when passed over.
+    /// Time of submission before which a job may reserve the host when it is passed over.
     pub reserve_before: Option<u64>,
-    /// The host is loaded: the others, one of which may be the better place for a job.
+    /// Other hosts, if this host is loaded: one of them may be the better place for a job.
     pub loaded: Option<&'a Hosts>,
-    /// The only queue whose jobs are looked at; none: all.
+    /// Only queue whose jobs are looked at; `None`: all queues.
     pub only: Option<QueueId>,
-    /// What waits under the host's keys.
+    /// Jobs that wait under the host's keys.
     pub cells: Vec<&'a KeyCells>,
     pub work: Work,
-    /// Whose place in the order is to be noted anew.
+    /// Queues whose place in the order is to be noted anew.
     pub stale_queues: Vec<QueueId>,
     pub stale_members: Vec<Owner>,
-    /// No shape under the host's keys fits.
+    /// True if no shape under the host's keys fits.
     pub nothing: bool,
-    /// The first job that could run here were it not for others that do.
+    /// First job that could run here if other jobs left the host.
     pub passed_over: Option<JobKey>,
-    /// What it did not get because it is loaded, and when that is looked at again.
+    /// Buckets that the host did not get because it is loaded, with the time of their next look.
     pub kept_off: Vec<(BucketId, u64)>,
 }
 
-/// What an ordered walk came to.
+/// Result of an ordered walk.
 enum Found {
     Job(JobKey),
     Nothing,
@@ -100,7 +100,7 @@ enum Found {
 }
 
 impl Picker<'_> {
-    /// The next job for this host.
+    /// Returns the next job for this host.
     pub(crate) fn pick(&mut self) -> Option<JobKey> {
         let candidates = self.candidates();
         if candidates.is_empty() {
@@ -132,7 +132,7 @@ impl Picker<'_> {
         entries.map(|entry| entry.holders.len() as u64).sum()
     }
 
-    /// Queues that have jobs under the host's keys whose rarest requirement it meets, and whose memory it may have.
+    /// Returns the queues that have jobs under the host's keys whose rarest requirement and memory the host may meet.
     fn candidates(&self) -> Bitset {
         let (view, mut candidates) = (self.view, Bitset::default());
         // For a reservation those count that would fit if nothing else ran here.
@@ -195,7 +195,7 @@ impl Picker<'_> {
         found
     }
 
-    /// The queues under the host's keys, last first, when there are few.
+    /// Returns the queues under the host's keys, last first, if there are few.
     fn ranks_under_keys(&mut self) -> Vec<QueueRank> {
         let queues = self
             .cells
@@ -298,7 +298,7 @@ impl Picker<'_> {
         Ok(None)
     }
 
-    /// The first job of a bucket that may have the host now.
+    /// Returns the first job of a bucket that may have the host now.
     fn first_fit(&mut self, head: &Head, class: u8) -> Option<Place> {
         let index = self.index;
         let bucket = index.buckets.get(head.bucket)?;
@@ -315,8 +315,8 @@ impl Picker<'_> {
         None
     }
 
-    /// The job of a bucket that enters next: its first; on a host that is reserved in its class, the shortest of the best
-    /// priority that may enter.
+    /// Returns the job of a bucket that enters next. That is its first job, or, on a host reserved in its class, the
+    /// shortest of the best priority that may enter.
     fn next_to_enter(&mut self, bucket: &Bucket, class: u8) -> Option<Place> {
         let first = bucket.jobs.first().copied()?;
         if self.limit.is_none_or(|limit| class > limit.class) {
@@ -339,8 +339,8 @@ impl Picker<'_> {
         expected_ms(self.ledger, job, self.group)
     }
 
-    /// Whether a job that is passed over has waited so long that the host is reserved for it: also half as long as it takes.
-    /// For one that takes long, a short wait is not worth an empty host.
+    /// Returns true if a passed-over job has waited long enough to reserve the host. A long job waits for half of its
+    /// expected time, because an empty host is not worth a short wait.
     fn may_reserve(&self, job: JobKey) -> bool {
         let before = self.reserve_before.filter(|_| self.passed_over.is_none());
         let Some((before, known)) = before.zip(self.index.jobs.get(&job)) else {
@@ -351,7 +351,7 @@ impl Picker<'_> {
         known.submitted <= before && known.submitted.saturating_add(waits_ms) <= self.now
     }
 
-    /// Whether a loaded host does not get a job that it could run.
+    /// Returns true if a loaded host does not get a job that it could run.
     fn is_kept_off(&mut self, job: JobKey) -> bool {
         let (index, ledger) = (self.index, self.ledger);
         let again = self.loaded.and_then(|hosts| {
@@ -385,7 +385,7 @@ impl Picker<'_> {
         })
     }
 
-    /// The shapes that fit, unless that takes more than `checks_max` checks.
+    /// Returns the shapes that fit. `None`: that needs more than `checks_max` checks.
     fn fitting_shapes(&mut self, checks_max: u64) -> Option<Vec<ShapeId>> {
         let (index, view) = (self.index, self.view);
         let reach_mb = if view.hw_open {

@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-/// Waiting offers looked at in one group, when the first ones are reserved or too small.
+/// Maximum number of waiting offers looked at in one group if the first ones are reserved or too small.
 const SLOTS_LOOKED_AT: usize = 32;
 
 const _: () = assert!(NOT_ON_MAX < SLOTS_LOOKED_AT);
@@ -52,7 +52,7 @@ impl Engine {
         }
     }
 
-    /// The first job of a bucket or one like it, with an offer that waits.
+    /// Returns the first job of a bucket, or one like it, with a waiting offer for it.
     fn place(&mut self, first: JobKey, class: u8) -> Option<(JobKey, OfferKey)> {
         let own = self.own_first(first);
         if let Some(offer) = self.best_offer(own, class) {
@@ -67,7 +67,7 @@ impl Engine {
         Some((first, offer))
     }
 
-    /// A waiting job, as far as the load of hosts matters to it.
+    /// Returns the parts of a waiting job that matter for the load of hosts.
     fn waits<'a>(&'a self, owner: Owner, shape: &'a Shape, submitted: u64) -> Waits<'a> {
         Waits::new(self.ledger.account(owner), shape, submitted)
     }
@@ -79,9 +79,9 @@ impl Engine {
         Some((queue, member, *bucket.jobs.first()?, id))
     }
 
-    /// The waiting offer for a job: most of its cache directories, then fewest jobs and least pressure, of hosts that say
-    /// how loaded they are, then hosts that are always there, then the machine of a pool that was used last, then most free
-    /// memory, then longest waiting.
+    /// Returns the best waiting offer for a job. The order is: most of its cache directories; then, of hosts that
+    /// report their load, fewest jobs and least pressure; then permanent hosts; then the last used machine of a pool;
+    /// then most free memory; then longest waiting.
     fn best_offer(&mut self, key: JobKey, class: u8) -> Option<OfferKey> {
         let job = self.index.jobs.get(&key)?;
         let (shape, owner) = self.index.shape_of(job)?;
@@ -184,7 +184,7 @@ impl Engine {
         best.map(|(.., slot)| slot.key)
     }
 
-    /// Whether a reservation of this host lets a job in.
+    /// Returns true if a reservation of this host lets a job in.
     fn may_enter(&self, key: JobKey, class: u8, id: HostId) -> bool {
         let reserved = self.reservations.iter().find(|(_, r)| r.host == id);
         let (Some((reserved_class, reserved)), Some(host)) = (reserved, self.hosts.known.get(id))

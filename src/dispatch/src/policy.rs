@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-/// How one queue is served.
+/// Policy of one queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueuePolicy {
     /// Class, 0 to 9: a higher class is always served first. Default 3; `vip` 9, `idle` 1.
     pub priority: u8,
     /// Share inside the class, 1 to 10,000. Default 10.
     pub weight: u32,
-    /// Whether nothing of it is dispatched for now. Default false.
+    /// True if no job of it is dispatched for now.
     pub paused: bool,
-    /// Of the dispatches to hosts that could run a job of it, those that are kept for it whatever waits in higher
-    /// classes, in thousandths, 0 to 1,000. Default 0.
+    /// Dispatches reserved for this queue while higher classes also wait, per mille of those to hosts that could run
+    /// its jobs, 0 to 1,000. Default 0.
     pub background_permille: u16,
 }
 
@@ -27,16 +27,16 @@ impl Default for QueuePolicy {
     }
 }
 
-/// What admins allow an account or a queue; by default as much as there is.
+/// Limits of an account or a queue, set by admins. Default: no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Allowance {
-    /// With so many jobs on hosts it goes behind others of its class.
+    /// Number of jobs on hosts from which it goes behind others of its class.
     pub running_soft: Option<u64>,
-    /// With so many jobs on hosts no other of it is dispatched.
+    /// Number of jobs on hosts from which no other job of it is dispatched.
     pub running_hard: Option<u64>,
-    /// It goes behind others of its class for now, whatever is on hosts.
+    /// True if it goes behind others of its class for now, whatever is on hosts.
     pub behind: bool,
-    /// Nothing of it is dispatched for now, whatever is on hosts.
+    /// True if no job of it is dispatched for now, whatever is on hosts.
     pub spent: bool,
 }
 
@@ -49,7 +49,7 @@ impl Allowance {
         self.behind || self.running_soft.is_some_and(|most| held >= most)
     }
 
-    /// Whether one job more was all that it admits.
+    /// Returns true if its limit admits exactly one job more.
     pub(crate) fn was_full(self, held: u64) -> bool {
         self.admits(held) && !self.admits(held.saturating_add(1))
     }
@@ -58,11 +58,11 @@ impl Allowance {
 /// Everything that admins set and that may change at any time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// Whether nothing at all is dispatched.
+    /// True if nothing at all is dispatched.
     pub paused: bool,
     /// Named queues; a queue that is not here has the default policy.
     pub queues: BTreeMap<String, QueuePolicy>,
-    /// Price of a host group in thousandths of the normal; groups not named cost 1000.
+    /// Price of a host group in thousandths of the normal price. Groups that are not named cost 1000.
     pub group_rates: BTreeMap<String, u32>,
     /// Limits of accounts, over all queues.
     pub account_limits: BTreeMap<String, Allowance>,
@@ -71,7 +71,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The policy of a queue: paused if the whole lab is.
+    /// Returns the policy of a queue. Each queue is paused if the lab is paused.
     pub(crate) fn of_queue(&self, name: &str) -> QueuePolicy {
         let policy = self.queues.get(name).copied().unwrap_or_default();
         QueuePolicy {
@@ -82,7 +82,7 @@ impl Policy {
 }
 
 impl Default for Policy {
-    /// The queues every site has: `vip` in class 9 and `idle` in class 1.
+    /// Returns the queues that every site has: `vip` in class 9 and `idle` in class 1.
     fn default() -> Self {
         let named = |priority| QueuePolicy {
             priority,
@@ -98,25 +98,25 @@ impl Default for Policy {
     }
 }
 
-/// Waiting jobs that are kept in memory unless told otherwise: a pull of 300 accounts' jobs is worth its search then, and a
-/// replica takes less than 150 MB.
+/// Default number of waiting jobs kept in memory. A pull for 300 accounts is then worth its search, and a replica
+/// takes less than 150 MB.
 pub const CACHE_JOBS: u32 = 30_000;
 
 /// The engine's limits. Units are in the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EngineConfig {
-    /// Most waiting jobs kept in memory, at least 64. Default [`CACHE_JOBS`].
+    /// Maximum number of waiting jobs kept in memory, at least 64. Default [`CACHE_JOBS`].
     pub cache_jobs_max: u32,
-    /// How far a queue's virtual time may lag behind or run ahead, ms of a whole host. Default 1 h.
+    /// Maximum lag or lead of a queue's virtual time, ms of a whole host. Default 1 h.
     pub lag_max_ms: u64,
-    /// How long a job waits at most for a host that holds its cache directories, ms. Default 2,000; 0: not at all.
+    /// Maximum wait of a job for a host that holds its cache directories, ms. Default 2,000; 0: no wait.
     pub affinity_wait_ms: u64,
-    /// After this long at the head of its class a job reserves a host, ms; after half of its expected run time (at most
-    /// 8 h), if that is longer. Default 15 min; 0: never.
+    /// Time at the head of its class after which a job reserves a host, ms. A longer job waits for half of its
+    /// expected run time (at most 8 h). Default 15 min; 0: never.
     pub reserve_after_ms: u64,
-    /// Most finds begun a second. Default 20.
+    /// Maximum number of finds begun per second. Default 20.
     pub finds_per_second_max: u32,
-    /// Most pulls in flight. Default 16.
+    /// Maximum number of pulls in flight. Default 16.
     pub pulls_in_flight_max: u32,
 }
 

@@ -10,18 +10,18 @@ use crate::event::{Cursor, Decision, Dimension, DimensionCounts, PulledPage};
 use crate::ids::MemberId;
 use crate::labels::queue_of;
 
-/// Dimensions of which enough is here that are pulled for their news at one count, in turn.
+/// Dimensions with enough jobs in memory that are pulled for their changes at one count, in turn.
 const NEWS_AT_ONCE: usize = 32;
 
-/// Counts in a row that may differ from what is here while jobs come and go, or as many as it would take pages to read
-/// everything again, if that is more: reading takes no more than one page a count in the long run.
+/// Consecutive counts that may differ from memory while jobs come and go. The number of pages of a full read takes
+/// its place if it is larger, so that reading costs at most one page a count.
 const DIFFERED_MIN: u32 = 5;
 
-/// Most jobs that one page may hold.
+/// Maximum number of jobs in one page.
 const PAGE_MAX: u32 = 10_000;
 
 impl Engine {
-    /// The store has counted.
+    /// Takes over new counts of the store.
     pub(crate) fn counts_refreshed(
         &mut self,
         counts: DimensionCounts,
@@ -52,8 +52,8 @@ impl Engine {
         }
     }
 
-    /// Whether counts that are not what is here are so only since jobs come and go: all was here, news of all changes
-    /// came, and it has not been so for long.
+    /// Returns true if the counts differ from memory only because jobs come and go. All jobs were in memory, news of
+    /// all changes came, and the difference is recent.
     fn differs_in_passing(&mut self) -> bool {
         let pages = self.index.jobs.len() / PAGE_MAX as usize;
         let pages = u32::try_from(pages).unwrap_or(u32::MAX);
@@ -68,12 +68,12 @@ impl Engine {
         is_passing
     }
 
-    /// What changes when jobs come or go.
+    /// Returns a value that changes when jobs come or go.
     fn activity(&self) -> (u64, usize) {
         (self.serial, self.index.jobs.len())
     }
 
-    /// Dimensions with news, and those that are empty here.
+    /// Chooses the dimensions to pull: those with changes, and those without jobs in memory.
     fn choose_pulls(&mut self) {
         let low = u64::from(self.cache.fill.div_ceil(2));
         let mut accounts = self.cache.counts.accounts.keys();
@@ -110,7 +110,8 @@ impl Engine {
                 }
             }
         }
-        // What goes and comes all the time would be pulled all the time: finds and changes bring what is best and new.
+        // A dimension that changes all the time would be pulled all the time. Finds and changes bring its best and
+        // new jobs.
         let last = self.cache.news_pulled.as_ref().and_then(Of::new);
         let after = news.partition_point(|(of, _)| Some(*of) <= last);
         news.rotate_left(after);
@@ -125,7 +126,7 @@ impl Engine {
         self.cache.news_pulled = news_pulled;
     }
 
-    /// Whether this is the queue of an account with a queue of its own: both are the same jobs.
+    /// Returns true for the queue of an account that has a queue of its own: both contain the same jobs.
     fn is_twin(&self, of: Of<'_>, count: u64, cached: u64) -> bool {
         let Of::Queue(name) = of else { return false };
         let name = queue_of(name);
@@ -141,13 +142,13 @@ impl Engine {
         }
     }
 
-    /// Behind which job the next page of an account begins; none: at its beginning.
+    /// Returns the job behind which the next page of an account begins; `None`: its beginning.
     fn goes_on(&self, dimension: &Dimension) -> Option<Cursor> {
         let reach = self.reach_of(Of::new(dimension)?);
         reach.filter(|reach| reach.more).map(|reach| reach.last)
     }
 
-    /// How many jobs of a dimension are here.
+    /// Returns the number of jobs of a dimension in memory.
     fn cached_of(&self, of: Of<'_>) -> u64 {
         match of {
             Of::Account(name) => self.ledger.waiting.of(name),
@@ -156,13 +157,13 @@ impl Engine {
         }
     }
 
-    /// How many more jobs may be here.
+    /// Returns the number of jobs for which there is room.
     fn room(&self) -> usize {
         let most = usize::try_from(self.config.cache_jobs_max).unwrap_or(usize::MAX);
         most.saturating_sub(self.index.jobs.len())
     }
 
-    /// A job of this account in a queue was claimed: few may be left.
+    /// Notes the claim of a job of this account in a queue: few may be left.
     pub(crate) fn note_low(&mut self, member: MemberId) {
         let waiting = self.ledger.members.get(member);
         let waiting = waiting.map_or(0, |member| member.tally.waiting);
@@ -171,7 +172,7 @@ impl Engine {
         }
     }
 
-    /// Pulls more of the accounts of which little is left and whose place in the store is known.
+    /// Pulls more jobs of accounts that have few left in memory and whose place in the store is known.
     pub(crate) fn refill(&mut self, decisions: &mut Vec<Decision>) {
         if self.cache.low.is_empty() {
             return;
@@ -218,7 +219,7 @@ impl Engine {
         self.cache.to_pull.extend(later);
     }
 
-    /// A pull is over.
+    /// Handles the end of a pull.
     pub(crate) fn pull_ended(
         &mut self,
         dimension: &Dimension,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most jobs named in the report of one host; more are only counted.
 pub const REPORT_JOBS_MAX: usize = 64;
 
-/// One queue, as it stands now.
+/// State of one queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueReport {
     /// Its name.
@@ -18,7 +18,7 @@ pub struct QueueReport {
     pub class: u8,
     /// Its weight inside the class, 1 to 10,000.
     pub weight: u32,
-    /// Whether nothing of it is dispatched for now.
+    /// True if no job of it is dispatched for now.
     pub paused: bool,
     /// Accounts that have or had jobs in it.
     pub accounts: u64,
@@ -32,12 +32,11 @@ pub struct QueueReport {
     pub charged_ms: u64,
     /// Its weight's part among the queues of its class that have jobs, in thousandths. 0: it has no jobs.
     pub share_permille: u32,
-    /// How far its virtual time is behind (negative) or ahead of its class, ms of a whole host at weight 1
-    /// and the normal rate.
+    /// Lead (negative: lag) of its virtual time over its class, ms of a whole host at weight 1 and the normal rate.
     pub lag_ms: i64,
 }
 
-/// One host, as it stands now.
+/// State of one host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostReport {
     /// Its name.
@@ -52,13 +51,13 @@ pub struct HostReport {
     pub free_memory_mb: u32,
     /// Memory of the whole host, MB.
     pub total_memory_mb: u32,
-    /// When it asked last; 0: it has jobs, but has not asked here.
+    /// Time of its last request; 0: it has jobs, but has not asked here.
     pub last_seen: Millis,
     /// Its open request, if it asks now.
     pub asking: Option<OfferKey>,
     /// Jobs in flight to it or running on it, at most [`REPORT_JOBS_MAX`].
     pub jobs: Vec<JobKey>,
-    /// How many jobs those are in all.
+    /// Total number of these jobs.
     pub jobs_total: u64,
     /// The job that it is reserved for.
     pub reserved_for: Option<JobKey>,
@@ -100,7 +99,7 @@ pub struct Stats {
 }
 
 impl Engine {
-    /// All queues that are known, by name.
+    /// Returns all known queues, by name.
     pub fn queues(&self, now: Millis) -> Vec<QueueReport> {
         let now = self.now.max(now.0);
         let weights = self.weights();
@@ -119,7 +118,7 @@ impl Engine {
         accounts.len() as u64
     }
 
-    /// Sum of the weights of the queues that have jobs, by class.
+    /// Returns the sum of the weights of the queues that have jobs, by class.
     fn weights(&self) -> BTreeMap<u8, u64> {
         let mut weights: BTreeMap<u8, u64> = BTreeMap::new();
         for queue in self.ledger.queues.values().filter(|queue| has_jobs(queue)) {
@@ -129,7 +128,7 @@ impl Engine {
         weights
     }
 
-    /// The weight's part of a queue among those of its class that have jobs, in thousandths.
+    /// Returns the part of a queue's weight among the queues of its class that have jobs, in thousandths.
     pub(crate) fn share_permille(&self, queue: &Queue) -> u32 {
         share_permille(queue, &self.weights())
     }
@@ -150,7 +149,7 @@ impl Engine {
         }
     }
 
-    /// All hosts that are known, by name.
+    /// Returns all known hosts, by name.
     pub fn hosts(&self) -> Vec<HostReport> {
         let mut reports: Vec<HostReport> = self
             .hosts
@@ -177,12 +176,12 @@ impl Engine {
         reports
     }
 
-    /// How long hosts are occupied by jobs, as far as is known.
+    /// Returns the run times of jobs, as far as is known.
     pub fn run_times(&self) -> &RunTimes {
         &self.ledger.run_times
     }
 
-    /// Counted work and sizes.
+    /// Returns counted work and sizes.
     pub fn stats(&self) -> Stats {
         Stats {
             shapes_checked: self.work.shapes_checked,
@@ -203,11 +202,11 @@ impl Engine {
         }
     }
 
-    /// Checks all indexes against each other. For tests and simulation: takes time in proportion to everything
-    /// that is known.
+    /// Checks all indexes against each other. For tests and simulation: takes time in proportion to the size of the
+    /// state.
     ///
     /// # Panics
-    /// If any index disagrees with another.
+    /// Panics if any index disagrees with another.
     pub fn sanity_check(&self) {
         self.index.sanity_check();
         self.ledger.sanity_check();

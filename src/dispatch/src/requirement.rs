@@ -3,7 +3,7 @@
 //! The engine, the warnings of a submit and the simulated store all use it. The engine compares interned names, the others
 //! plain strings. The rules are the same for both.
 
-/// The CPUs of a host that does not say how many it has: no job is refused for want of them, and none takes any.
+/// Number of CPUs of a host that does not report it. No job is refused for want of CPUs, and no job takes any.
 pub const CPUS_UNCHECKED: u32 = u32::MAX;
 
 /// One requirement of a job. A host that gets the job meets all of them.
@@ -33,15 +33,15 @@ pub enum Requirement {
 
 /// A name that can be compared: by its text or, where equal names are shared, by its address.
 pub trait Name: AsRef<str> + Sized {
-    /// Whether both are the same name.
+    /// Returns true if both are the same name.
     fn is_same(&self, other: &Self) -> bool;
 
-    /// Whether it is one of `names`.
+    /// Returns true if `names` contains it.
     fn is_among(&self, names: &[Self]) -> bool {
         names.iter().any(|other| self.is_same(other))
     }
 
-    /// Whether `outer` has all names of `inner`.
+    /// Returns true if `outer` has all names of `inner`.
     fn is_subset(inner: &[Self], outer: &[Self]) -> bool {
         inner.iter().all(|name| name.is_among(outer))
     }
@@ -63,21 +63,21 @@ pub struct Alternative<N> {
 }
 
 impl<N: Name> Alternative<N> {
-    /// Whether a host of these tags meets it.
+    /// Returns true if a host of these tags meets it.
     pub fn is_met_by(&self, tags: &[N]) -> bool {
         N::is_subset(&self.tags, tags) && !has_any(tags, &self.not_tags)
     }
 }
 
-/// Whether a host of these tags has one of `avoided`.
+/// Returns true if a host of these tags has one of `avoided`.
 fn has_any<N: Name>(tags: &[N], avoided: &[N]) -> bool {
     avoided.iter().any(|tag| tag.is_among(tags))
 }
 
-/// What a job requires of a host.
+/// Requirements of a job.
 #[derive(Debug)]
 pub struct JobRequirements<'a, N> {
-    /// Its account. None: the accounts that a host serves do not matter.
+    /// Its account. `None`: the accounts that a host serves do not matter.
     pub account: Option<&'a str>,
     /// Its architecture; empty: any.
     pub arch: &'a N,
@@ -99,7 +99,7 @@ pub struct JobRequirements<'a, N> {
     pub cpus: u32,
 }
 
-/// What a host has.
+/// Properties of a host.
 #[derive(Debug)]
 pub struct HostProperties<'a, N> {
     /// Its name.
@@ -121,7 +121,7 @@ pub struct HostProperties<'a, N> {
 }
 
 impl Requirement {
-    /// All of them. The cheapest and most selective come first.
+    /// All requirements. The cheapest and most selective come first.
     const ALL: [Self; 10] = [
         Self::Account,
         Self::Architecture,
@@ -135,7 +135,7 @@ impl Requirement {
         Self::Cpus,
     ];
 
-    /// Whether a host meets this requirement of a job.
+    /// Returns true if a host meets this requirement of a job.
     #[inline]
     pub fn is_met<N: Name>(
         self,
@@ -160,14 +160,14 @@ impl Requirement {
 }
 
 impl<N: Name> JobRequirements<'_, N> {
-    /// The requirements that a host does not meet. If there are none, the job may run there.
+    /// Returns the requirements that a host does not meet. If there are none, the job may run there.
     pub fn unmet_by(&self, host: &HostProperties<'_, N>) -> impl Iterator<Item = Requirement> {
         let all = Requirement::ALL.into_iter();
         all.filter(|requirement| !requirement.is_met(self, host))
     }
 
-    /// The first requirement that a host does not meet. Written out, because the engine asks this for each shape that it
-    /// looks at: a loop over the requirements made a decision a tenth slower.
+    /// Returns the first requirement that a host does not meet. It is written out, because the engine asks this for
+    /// each shape: a loop over the requirements made a decision a tenth slower.
     #[inline]
     pub fn first_unmet_by(&self, host: &HostProperties<'_, N>) -> Option<Requirement> {
         let unmet = |one: Requirement| (!one.is_met(self, host)).then_some(one);
@@ -184,7 +184,7 @@ impl<N: Name> JobRequirements<'_, N> {
     }
 }
 
-/// Whether a host that serves these accounts gets jobs of this account. An empty list means all accounts.
+/// Returns true if a host that serves these accounts gets jobs of this account. An empty list means all accounts.
 pub(crate) fn serves<N: Name>(accounts: &[N], account: &str) -> bool {
     accounts.is_empty() || accounts.iter().any(|one| one.as_ref() == account)
 }

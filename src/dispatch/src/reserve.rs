@@ -14,20 +14,20 @@ use crate::runs::Runs;
 use crate::shape::{Shape, View, first_obstacle};
 use std::collections::BTreeMap;
 
-/// A job and the host that is kept for it.
+/// Job and the host that is reserved for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Reservation {
     pub job: JobKey,
     pub host: HostId,
-    /// When the job is to start at the latest, if nothing enters that runs too long, ms: twice as long after this was made
-    /// as it looked then.
+    /// Latest start of the job, ms, unless a job enters that runs too long. It lies twice as far ahead as the start
+    /// that was expected when the reservation was made.
     pub promised: u64,
 }
 
 /// All reservations, by class.
 pub(crate) type Reservations = BTreeMap<u8, Reservation>;
 
-/// Who may enter a reserved host.
+/// Condition of entry to a reserved host.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit {
     pub class: u8,
@@ -35,16 +35,16 @@ pub(crate) struct Limit {
     pub start: Start,
 }
 
-/// When a reserved job could start, and what is free beside it then.
+/// Time at which a reserved job could start, and the resources that are free beside it then.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Start {
-    /// By this moment what enters is to be over, ms.
+    /// Time by which entering jobs must be over, ms.
     pub at: u64,
     pub spare: Taken,
 }
 
 impl Limit {
-    /// Whether this waiting job of this class may enter now.
+    /// Returns true if this waiting job of this class may enter now.
     pub(crate) fn admits(
         &self,
         ledger: &Ledger,
@@ -63,7 +63,7 @@ impl Limit {
 }
 
 impl Start {
-    /// The start of a job of this shape on a host as it is then.
+    /// Returns the start of a job of this shape on a host as it is at `at`.
     fn of(shape: &Shape, at: u64, view: &View) -> Self {
         let left = |free: u32, needs: u32| u64::from(free.saturating_sub(needs));
         let spare = match shape.kind {
@@ -76,7 +76,7 @@ impl Start {
         Self { at, spare }
     }
 
-    /// Whether a job of this shape takes nothing of what the reserved job needs, however long it runs.
+    /// Returns true if a job of this shape takes nothing that the reserved job needs, however long it runs.
     fn leaves(&self, shape: &Shape) -> bool {
         shape.kind != Kind::Hw
             && u64::from(shape.memory_mb) <= self.spare.memory_mb
@@ -84,7 +84,7 @@ impl Start {
     }
 }
 
-/// How long a waiting job is expected to take on hosts of this group, ms; none: nobody knows.
+/// Returns the expected run time of a waiting job on hosts of this group, ms; `None`: unknown.
 pub(crate) fn expected_ms(ledger: &Ledger, job: &Job, group: &str) -> Option<u64> {
     let kind = JobKind {
         suite: &job.suite,
@@ -95,7 +95,7 @@ pub(crate) fn expected_ms(ledger: &Ledger, job: &Job, group: &str) -> Option<u64
     ledger.run_times.expect_ms(kind).or(limit)
 }
 
-/// How long a job with this time limit can take; 0 is no limit.
+/// Returns the longest run time of a job with this time limit; 0 is no limit.
 fn longest(timeout_ms: u64) -> u64 {
     if timeout_ms == 0 {
         u64::MAX
@@ -104,7 +104,7 @@ fn longest(timeout_ms: u64) -> u64 {
     }
 }
 
-/// When each job of a host should end, ms, what it gives back then, and since when it runs.
+/// Returns for each job of a host its expected end, ms, the resources that it gives back, and its start.
 fn ends_on(host: &Host, runs: &Runs, ledger: &Ledger, now: u64) -> Vec<(u64, Taken, Option<u64>)> {
     let known = host
         .runs
@@ -131,11 +131,12 @@ fn ends_on(host: &Host, runs: &Runs, ledger: &Ledger, now: u64) -> Vec<(u64, Tak
     ends
 }
 
-/// When a job of this shape could start on `host`, if the host's jobs end as expected; none: it never could.
+/// Returns the time at which a job of this shape could start on `host` if the host's jobs end as expected; `None`:
+/// never.
 ///
-/// A job that enters may run longer than expected. That puts off the start, and others may enter until then, of which
-/// some run longer again: a stream of such jobs would never end. So once the `promised` start is over, others enter
-/// only as long as jobs run that began before it.
+/// A job that enters may run longer than expected. That delays the start, and other jobs may enter until then, of
+/// which some run longer again. A stream of such jobs would never end. Once the `promised` start is over, others
+/// therefore enter only while jobs run that began before it.
 pub(crate) fn start_at(
     shape: &Shape,
     host: &Host,

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Most jobs whose last version is remembered after they are gone.
+/// Maximum number of gone jobs whose last version is remembered.
 const GONE_MAX: usize = 65_536;
 
 /// A job in flight or running.
@@ -27,9 +27,9 @@ pub(crate) struct Run {
     pub version: Version,
     /// Order of its dispatch.
     pub serial: u64,
-    /// In flight: for which offer, and what it was while it waited.
+    /// Claim in flight: its offer, and the facts of the job while it waited.
     pub flight: Option<Box<Flight>>,
-    /// A newer state in which it waits again, told before its end was.
+    /// Newer state in which the job waits again, reported before its end was.
     pub requeued: Option<Box<JobFacts>>,
 }
 
@@ -37,21 +37,21 @@ pub(crate) struct Run {
 #[derive(Debug)]
 pub(crate) struct Flight {
     pub offer: OfferKey,
-    /// When it was claimed.
+    /// Time of the claim.
     pub since: u64,
     pub job: Job,
     pub shape: Arc<Shape>,
-    /// What was heard of it meanwhile.
+    /// News of the job since then.
     pub news: News,
 }
 
-/// What was heard of a job in flight.
+/// News of a job in flight.
 #[derive(Debug)]
 pub(crate) enum News {
     Nothing,
-    /// Another host has it.
+    /// Another host has the job.
     Held(Box<Running>),
-    /// It is over already.
+    /// The job is over already.
     Ended,
 }
 
@@ -61,13 +61,13 @@ pub(crate) type Runs = IndexMap<JobKey, Run, Numbers>;
 /// The last known versions of jobs that are gone, so that a stale read does not bring them back.
 #[derive(Debug, Default)]
 pub(crate) struct Gone {
-    /// By job: its version, and whether it was over at that version.
+    /// Last version by job, and true if the job was over at that version.
     versions: IndexMap<JobKey, (Version, bool), Numbers>,
     order: VecDeque<JobKey>,
 }
 
 impl Gone {
-    /// A job is gone, and was at this version. `ended`: a host had it, and has it no more.
+    /// Notes a job that is gone, with its version. `ended`: a host had the job, and has it no more.
     pub(crate) fn note(&mut self, job: JobKey, version: Version, ended: bool) {
         let known = self.versions.entry(job).or_insert_with(|| {
             self.order.push_back(job);
@@ -81,14 +81,14 @@ impl Gone {
         }
     }
 
-    /// Whether a job read at this version is one that is gone.
+    /// Returns true if a job read at this version is gone.
     pub(crate) fn covers(&self, job: JobKey, version: Version) -> bool {
         self.versions
             .get(&job)
             .is_some_and(|(known, _)| version <= *known)
     }
 
-    /// Whether a job that a host is said to have at this version is over, or was seen elsewhere since.
+    /// Returns true if a job that a host is said to have at this version is over, or was seen elsewhere since.
     pub(crate) fn is_over(&self, job: JobKey, version: Version) -> bool {
         let over =
             |(known, ended): &(Version, bool)| version < *known || (version == *known && *ended);

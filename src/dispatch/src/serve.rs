@@ -9,13 +9,13 @@ use crate::pick::Picker;
 use crate::reserve::{Limit, Reservation, Start, start_at};
 use crate::shape::first_obstacle;
 
-/// Tries for an offer whose time is up, when claims for it were refused.
+/// Maximum number of further tries for an offer whose time is up, after claims for it were refused.
 const LATE_TRIES_MAX: u32 = 3;
 
-/// Time between two looks for jobs that a host is too busy for, ms.
+/// Interval between two looks for jobs that do not fit only because the host is busy, ms.
 const LARGE_EVERY_MS: u64 = 1_000;
 
-/// Queues noted too low that a look may pass.
+/// Maximum number of queues with a stale note that one look may pass.
 const STALE_MAX: usize = 6;
 
 impl Engine {
@@ -61,7 +61,7 @@ impl Engine {
         self.served(offer);
     }
 
-    /// The next job for an offer, if any cached one fits.
+    /// Returns the next job for an offer, if any cached one fits.
     fn next_for(&mut self, offer: OfferKey) -> Option<JobKey> {
         let id = self.hosts.offers.get(&offer)?.host;
         self.look_up_keys(id);
@@ -72,7 +72,7 @@ impl Engine {
         let reserve_before = self.reserve_before(id).filter(|_| limit.is_none());
         let (found, passed_over) = self.look_for(id, limit, reserve_before, None)?;
         if passed_over.is_some_and(|job| self.reserve(job, id)) {
-            // Whether what was found may still enter is another question now.
+            // The find may change the conditions of entry, so they are checked again.
             return self.next_for(offer);
         }
         let Some(limit) = limit else {
@@ -93,7 +93,8 @@ impl Engine {
         }
     }
 
-    /// What comes before the next job of a host: one of a lower class whose queue is due its share of dispatches.
+    /// Returns the job that goes before the next job of a host: one of a lower class whose queue is due its share of
+    /// dispatches.
     fn background_first(&mut self, job: JobKey, host: HostId) -> JobKey {
         if self.ledger.background.is_empty() {
             return job;
@@ -112,7 +113,7 @@ impl Engine {
         job
     }
 
-    /// Looks for a host's next job, of all queues or of one; and for a job that it must pass over.
+    /// Looks for a host's next job, of all queues or of one. Also returns the job that the host must pass over.
     fn look_for(
         &mut self,
         id: HostId,
@@ -166,9 +167,8 @@ impl Engine {
         Some((found, passed_over))
     }
 
-    /// Of the first jobs that are alike the first that this replica comes first for, else second, and so on: who
-    /// helps another with its jobs then seldom takes the one that the other, or a third, takes just now. Few go before
-    /// one that waits (I13).
+    /// Returns the first job among equal ones that this replica has the best rank for. A replica that helps another
+    /// then seldom claims the job that other replicas claim now. Few jobs go before a waiting one (I13).
     pub(crate) fn own_first(&mut self, job: JobKey) -> JobKey {
         if self.peers.others.is_empty() {
             return job;
@@ -196,7 +196,7 @@ impl Engine {
         best.1
     }
 
-    /// Whether nothing fitted this host when it was looked at last, and neither it nor the shapes have changed.
+    /// Returns true if no shape fitted this host at the last look, and neither the host nor the shapes have changed.
     fn still_nothing(&self, host: HostId) -> bool {
         let Some(host) = self.hosts.known.get(host) else {
             return true;
@@ -208,7 +208,7 @@ impl Engine {
         self.cells_under(host).all(listed)
     }
 
-    /// Finds the ids of a host's keys, if there may be others than when they were looked up last.
+    /// Looks up the ids of a host's keys if keys were made since the last look-up.
     fn look_up_keys(&mut self, host: HostId) {
         let made = self.index.keys_made;
         let Some(host) = self.hosts.known.get_mut(host) else {
@@ -220,7 +220,7 @@ impl Engine {
         }
     }
 
-    /// What waits under a host's keys, once they are looked up.
+    /// Returns the jobs that wait under a host's keys, once these are looked up.
     fn cells_under<'a>(&'a self, host: &'a Host) -> impl Iterator<Item = &'a KeyCells> {
         let ids = host.under.iter().flat_map(|(_, ids)| &**ids);
         ids.filter_map(|id| self.index.keys.get(*id))
@@ -243,7 +243,8 @@ impl Engine {
         });
     }
 
-    /// Jobs submitted before this may reserve the host if it must pass them over. Looked for once a second.
+    /// Returns the time of submission before which jobs may reserve the host if it must pass them over. Looked for
+    /// once a second.
     fn reserve_before(&mut self, host: HostId) -> Option<u64> {
         let before = self
             .now
@@ -282,7 +283,8 @@ impl Engine {
         })
     }
 
-    /// Who may enter this host, if it is reserved. A reservation that no longer makes sense is dropped here.
+    /// Returns the condition of entry to this host, if it is reserved. A reservation that no longer makes sense is
+    /// dropped here.
     pub(crate) fn limit_on(&mut self, host: HostId) -> Option<Limit> {
         let mut all = self.reservations.iter();
         let (&class, reserved) = all.find(|(_, r)| r.host == host)?;
@@ -293,7 +295,8 @@ impl Engine {
         start.map(|start| Limit { class, job, start })
     }
 
-    /// When a job with a reservation could start on its host; none: the reservation makes no sense.
+    /// Returns the time at which a job with a reservation could start on its host; `None`: the reservation makes no
+    /// sense.
     pub(crate) fn reserved_start(&self, reserved: &Reservation) -> Option<Start> {
         let job = self.index.jobs.get(&reserved.job)?;
         let (shape, owner) = self.index.shape_of(job)?;
@@ -306,7 +309,8 @@ impl Engine {
         start_at(shape, host, reserved.promised, known, self.now)
     }
 
-    /// Reserves a host for a job that was passed over. False: its class has a reservation, or it would not help.
+    /// Reserves a host for a job that was passed over. Returns false if its class has a reservation, or if it would
+    /// not help.
     fn reserve(&mut self, job: JobKey, host: HostId) -> bool {
         let Some(class) = self.class_of(job) else {
             return false;
@@ -330,7 +334,7 @@ impl Engine {
         true
     }
 
-    /// A job needs no reservation any more: who waits for its host may have it.
+    /// Drops the reservation of a job. Waiting offers of the host may then get other jobs.
     pub(crate) fn unreserve(&mut self, job: JobKey) {
         let Some((class, host)) = self
             .reservations

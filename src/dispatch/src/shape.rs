@@ -12,18 +12,18 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// What keeps a job back for a while.
+/// Condition that holds a job back for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Gate {
-    /// Nothing.
+    /// No condition.
     Open,
-    /// Only hosts that hold one of these cache directories (sorted), until its affinity expires.
+    /// Only hosts that hold one of these cache directories (sorted) get the job, until its affinity expires.
     Affine(Arc<[Atom]>),
-    /// Nobody: the store could not say who has it.
+    /// No host gets the job: the store could not tell which host has it.
     Blocked,
 }
 
-/// Everything that matching looks at. Jobs of equal shape are interchangeable.
+/// All facts that matching looks at. Jobs of equal shape are interchangeable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Shape {
     pub kind: Kind,
@@ -31,25 +31,26 @@ pub(crate) struct Shape {
     pub memory_mb: u32,
     pub cpus: u32,
     pub arch: Atom,
-    /// Sorted, like all lists here.
+    /// Host keys, sorted, like all lists here.
     pub keys: Box<[Atom]>,
     pub tags: Box<[Atom]>,
     /// Tags that a host must not have.
     pub not_tags: Box<[Atom]>,
-    /// In the job's order.
+    /// Alternatives in the job's order.
     pub any_of: Box<[Alternative<Atom>]>,
     pub devices: Box<[Atom]>,
-    /// Hosts that must not have it.
+    /// Hosts that must not run the job.
     pub not_on: Box<[Atom]>,
 }
 
 impl Shape {
-    /// A requirement that few hosts meet, to find shapes by; shapes without one are found under `None`.
+    /// Returns a requirement that few hosts meet, by which shapes are found. Shapes without one are found under
+    /// `None`.
     pub(crate) fn anchor(&self) -> Option<&Atom> {
         self.devices.first().or_else(|| self.tags.first())
     }
 
-    /// What jobs of this shape require of a host, if they are this account's. None: whosever they are.
+    /// Returns the requirements of jobs of this shape and this account. `None`: any account.
     #[inline]
     pub(crate) fn requirements<'a>(
         &'a self,
@@ -69,7 +70,7 @@ impl Shape {
         }
     }
 
-    /// Whether the gate is open for this host.
+    /// Returns true if the gate is open for this host.
     pub(crate) fn is_let_in(&self, host: &View) -> bool {
         match &self.gate {
             Gate::Open => true,
@@ -79,14 +80,14 @@ impl Shape {
     }
 }
 
-/// What does not change from offer to offer of one host; shared by hosts that are alike.
+/// Properties that stay the same from one offer of a host to the next. Equal hosts share them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Env {
     pub arch: Atom,
-    /// Sorted, like all lists here.
+    /// Tags, sorted, like all lists here.
     pub tags: Box<[Atom]>,
     pub devices: Box<[Atom]>,
-    /// Whose jobs alone it gets; empty: everybody's.
+    /// Accounts that alone may use the host; empty: all accounts.
     pub accounts: Box<[Atom]>,
 }
 
@@ -97,43 +98,43 @@ impl From<&Env> for Arc<Env> {
 }
 
 impl Env {
-    /// Its tags and devices.
+    /// Returns the marks of its tags and devices.
     pub(crate) fn marks(&self) -> Marks {
         Marks::of(self.tags.iter().chain(&self.devices))
     }
 
-    /// Whether it gets jobs of this account.
+    /// Returns true if the host serves this account.
     pub(crate) fn serves(&self, account: &str) -> bool {
         serves(&self.accounts, account)
     }
 }
 
-/// A host as matching sees it now.
+/// State of a host for matching.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     /// The host's name.
     pub name: Atom,
     pub env: Arc<Env>,
-    /// The tags and devices of `env`.
+    /// Marks of the tags and devices of `env`.
     pub has: Marks,
-    /// Sorted, like all lists here.
+    /// Host keys, sorted, like all lists here.
     pub keys: Box<[Atom]>,
     pub caches: Box<[Atom]>,
     pub total_mb: u32,
-    /// What jobs may still take.
+    /// Memory that jobs may still take, MB.
     pub free_mb: u32,
-    /// [`CPUS_UNCHECKED`](crate::requirement::CPUS_UNCHECKED): it did not say.
+    /// CPUs of the host; [`CPUS_UNCHECKED`](crate::requirement::CPUS_UNCHECKED): it did not say.
     pub total_cpus: u32,
-    /// What jobs may still take; unchecked like `total_cpus`.
+    /// CPUs that jobs may still take; unchecked like `total_cpus`.
     pub free_cpus: u32,
-    /// Nothing runs or is in flight there: a hw job may enter.
+    /// True if no job runs or is in flight there: a hw job may enter.
     pub hw_open: bool,
-    /// No hw job runs or is in flight there: vm and dc jobs may enter.
+    /// True if no hw job runs or is in flight there: vm and dc jobs may enter.
     pub shared_open: bool,
 }
 
 impl View {
-    /// Whether the jobs there leave room for one of this kind at all.
+    /// Returns true if the jobs there leave room for a job of this kind at all.
     pub(crate) fn admits(&self, kind: Kind) -> bool {
         if kind == Kind::Hw {
             self.hw_open
@@ -142,7 +143,7 @@ impl View {
         }
     }
 
-    /// Memory that a job of this kind may take now, MB: a hw job never shares it.
+    /// Returns the memory that a job of this kind may take now, MB. A hw job never shares it.
     pub(crate) fn memory_for(&self, kind: Kind) -> u32 {
         if kind == Kind::Hw {
             self.total_mb
@@ -151,7 +152,7 @@ impl View {
         }
     }
 
-    /// CPUs that a job of this kind may take now: a hw job never shares them.
+    /// Returns the CPUs that a job of this kind may take now. A hw job never shares them.
     pub(crate) fn cpus_for(&self, kind: Kind) -> u32 {
         if kind == Kind::Hw {
             self.total_cpus
@@ -160,13 +161,13 @@ impl View {
         }
     }
 
-    /// What it has for a job of this kind now.
+    /// Returns its properties for a job of this kind now.
     #[inline]
     pub(crate) fn now(&self, kind: Kind) -> HostProperties<'_, Atom> {
         self.with(self.memory_for(kind), self.cpus_for(kind))
     }
 
-    /// What it has when nothing runs there.
+    /// Returns its properties when nothing runs there.
     #[inline]
     pub(crate) fn idle(&self) -> HostProperties<'_, Atom> {
         self.with(self.total_mb, self.total_cpus)
@@ -187,18 +188,18 @@ impl View {
     }
 }
 
-/// What keeps the next job of a shape off a host.
+/// Reason that keeps the next job of a shape off a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Obstacle {
-    /// Jobs that share no host with it.
+    /// Jobs there share no host with it.
     Busy,
-    /// The shape's gate.
+    /// Gate of the shape.
     Gate,
     Unmet(Requirement),
 }
 
 impl Obstacle {
-    /// Whether it may go away when the host's present jobs end.
+    /// Returns true if the obstacle may disappear when the host's present jobs end.
     pub(crate) fn may_pass(self) -> bool {
         matches!(
             self,
@@ -207,7 +208,8 @@ impl Obstacle {
     }
 }
 
-/// The first thing that keeps jobs of this shape off a host now; none: they fit. No account: whosever they are.
+/// Returns the first obstacle that keeps jobs of this shape off a host now; `None`: they fit. Without an account, any
+/// account fits.
 #[inline]
 pub(crate) fn first_obstacle(
     account: Option<&str>,
@@ -226,13 +228,13 @@ pub(crate) fn first_obstacle(
         .map(Obstacle::Unmet)
 }
 
-/// Whether a host could run jobs of this shape if nothing else ran there.
+/// Returns true if a host could run jobs of this shape on its own.
 pub(crate) fn could_run(account: Option<&str>, shape: &Shape, host: &View) -> bool {
     let required = shape.requirements(account);
     shape.is_let_in(host) && required.first_unmet_by(&host.idle()).is_none()
 }
 
-/// A set of names, roughly: a bit each, which several may share.
+/// Approximate set of names: each name has a bit, which several names may share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Marks(u64);
 
@@ -242,13 +244,13 @@ impl Marks {
         Self(bits.fold(0, |all, bit: u64| all | bit))
     }
 
-    /// False: `all` surely lack one of these names.
+    /// Returns false if `all` surely lacks one of these names.
     pub(crate) fn may_be_in(self, all: Self) -> bool {
         self.0 & !all.0 == 0
     }
 }
 
-/// The first job of a bucket, with what rules most of them out: who cannot have it need not look at its shape.
+/// First job of a bucket, with marks that rule out most of them without a look at the shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Head {
     pub place: Place,
@@ -257,7 +259,7 @@ pub(crate) struct Head {
     pub needs: Marks,
 }
 
-/// A shape and who has jobs of it.
+/// Shape with the buckets of its jobs.
 #[derive(Debug)]
 pub(crate) struct ShapeEntry {
     pub shape: Arc<Shape>,
@@ -270,7 +272,7 @@ pub(crate) struct ShapeEntry {
 }
 
 impl ShapeEntry {
-    /// The head of a bucket of this shape.
+    /// Returns the head of a bucket of this shape.
     pub(crate) fn head(&self, place: Place, bucket: BucketId) -> Head {
         Head {
             place,
@@ -281,7 +283,7 @@ impl ShapeEntry {
     }
 }
 
-/// A shape with its hash, which takes a while to compute.
+/// Shape with its hash, which takes a while to compute.
 #[derive(Debug)]
 struct Hashed {
     hash: u64,
@@ -311,13 +313,13 @@ pub(crate) struct Shapes {
 }
 
 impl Shapes {
-    /// Makes room for so many.
+    /// Reserves room for this many shapes.
     pub(crate) fn reserve(&mut self, shapes: usize) {
         self.ids.reserve(shapes);
         self.entries.reserve(shapes);
     }
 
-    /// The id of this shape, and whether it is new. The keys of a new one are not set.
+    /// Returns the id of this shape, and true if it is new. The keys of a new one are not set.
     pub(crate) fn intern(&mut self, shape: Shape) -> (ShapeId, bool) {
         let hash = Fixed::default().hash_one(&shape);
         let shape = Arc::new(shape);
@@ -347,7 +349,7 @@ impl Shapes {
         self.entries.get_mut(id)
     }
 
-    /// Forgets a shape that nobody has any more.
+    /// Forgets a shape that no job has any more.
     pub(crate) fn forget(&mut self, id: ShapeId) {
         if let Some(ShapeEntry { hash, shape, .. }) = self.entries.remove(id) {
             self.ids.remove(&Hashed { hash, shape });

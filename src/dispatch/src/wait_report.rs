@@ -5,28 +5,28 @@ use crate::ids::{Owner, ShapeId};
 use crate::shape::Shape;
 use std::collections::BTreeMap;
 
-/// Comparisons of a shape with a host that one report makes, at most. Jobs of shapes beyond it count as
+/// Maximum number of comparisons of a shape with a host in one report. Jobs of shapes beyond it count as
 /// [`WaitReason::Host`].
 pub const WAIT_REPORT_LOOKS_MAX: u64 = 200_000;
 
-/// What keeps a waiting job from a host, by the first reason that applies.
+/// Reason why a waiting job gets no host. The first reason that applies counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WaitReason {
     /// Its queue or the whole lab is paused.
     Paused,
     /// A limit of its account or queue is reached.
     Limit,
-    /// No host that is known could ever run it.
+    /// No known host could ever run it.
     NoHost,
-    /// It waits for its turn on a host that could.
+    /// It waits for its turn on a host that could run it.
     Host,
 }
 
 impl WaitReason {
-    /// All, in order.
+    /// All reasons, in order.
     pub const ALL: [Self; 4] = [Self::Paused, Self::Limit, Self::NoHost, Self::Host];
 
-    /// A word for it.
+    /// Returns the word for it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Paused => "paused",
@@ -38,8 +38,8 @@ impl WaitReason {
 }
 
 impl Engine {
-    /// How many jobs that are in memory here wait for each reason, by queue. Its cost grows with the groups of jobs of one
-    /// account, queue and shape, never with the jobs, and is bounded by [`WAIT_REPORT_LOOKS_MAX`].
+    /// Returns the number of jobs in memory by queue and by reason of their wait. Its cost grows with the groups of
+    /// jobs of one account, queue and shape, not with the jobs. [`WAIT_REPORT_LOOKS_MAX`] bounds the cost.
     pub fn waiting_by_reason(&self) -> BTreeMap<(String, WaitReason), u64> {
         let mut counts: BTreeMap<(Owner, WaitReason), u64> = BTreeMap::new();
         let mut owners: BTreeMap<Owner, Option<WaitReason>> = BTreeMap::new();
@@ -84,7 +84,8 @@ impl Engine {
         (!reached.is_empty()).then_some(WaitReason::Limit)
     }
 
-    /// Whether any known host could run jobs of a shape if nothing else ran there; assumed where too much was looked at.
+    /// Returns true if any known host could run jobs of a shape on its own. Beyond the maximum of looks it is
+    /// assumed.
     fn has_able_host(&self, shape: &Shape, looks: &mut u64) -> bool {
         if *looks >= WAIT_REPORT_LOOKS_MAX {
             return true;

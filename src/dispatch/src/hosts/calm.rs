@@ -10,7 +10,8 @@ use crate::interner::Atom;
 use crate::shape::Shape;
 
 impl Host {
-    /// Until when it may ask again, as far as is known: it asks, has jobs, or did so lately. None: it is gone.
+    /// Returns the time until which the host may ask again, as far as is known. A host that asks, has jobs, or did so
+    /// lately may ask. `None`: the host is gone.
     fn alive_until(&self, now: u64) -> Option<u64> {
         let until = if self.open.is_some() || !self.runs.is_empty() {
             u64::MAX
@@ -22,7 +23,7 @@ impl Host {
 }
 
 impl Hosts {
-    /// How loaded a host is now. Its open offer is listed anew.
+    /// Sets the load of a host.
     pub(crate) fn set_load(&mut self, id: HostId, load: Option<HostLoad>) {
         let Some(host) = self.known.get(id).filter(|host| host.load != load) else {
             return;
@@ -41,7 +42,7 @@ impl Hosts {
         }
     }
 
-    /// A host is there among the calm ones, or no more; a loaded one never is.
+    /// Adds a host to the calm hosts, or removes it. A loaded host is never among them.
     pub(crate) fn count_calm(&mut self, id: HostId, is_there: bool) {
         let Some(host) = self.known.get(id).filter(|host| !host.is_loaded()) else {
             return;
@@ -61,8 +62,8 @@ impl Hosts {
         }
     }
 
-    /// Until when a calm host that could run jobs of this shape, if nothing else ran there, may ask again. None: there is
-    /// none.
+    /// Returns the time until which a calm host may ask again that could run jobs of this shape on its own. `None`:
+    /// there is no such host.
     pub(crate) fn calm_until(&self, account: &str, shape: &Shape, now: u64) -> Option<u64> {
         let required = shape.requirements(Some(account));
         let ids = shape.keys.iter().filter_map(|key| self.calm.get(key));

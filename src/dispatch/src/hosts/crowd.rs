@@ -2,22 +2,22 @@
 
 use crate::event::HostLoad;
 
-/// Pressures within so many percent are taken for the same: else hosts that are alike would not be found together.
+/// Step of pressures, percent. Pressures within one step count as equal, so that similar hosts share a group.
 const PRESSURE_STEP: u8 = 10;
 
-/// Whom a job goes to first, of hosts that say how loaded they are: the least. All others are alike.
+/// Order of hosts that report their load: a job goes to the least one first. All other hosts are equal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Crowd {
     loaded: bool,
-    /// Of a loaded host, memory in use, percent.
+    /// Memory in use, percent, if the host is loaded; else 0.
     used_percent: u8,
     jobs: u32,
-    /// In steps of [`PRESSURE_STEP`].
+    /// Pressure in steps of [`PRESSURE_STEP`].
     pressure: u8,
 }
 
 impl Crowd {
-    /// That of a host that says its load and has so many jobs.
+    /// Returns the order of a host that reports this load and has this many jobs.
     pub(crate) fn of(load: HostLoad, jobs: usize) -> Self {
         Self {
             loaded: load.loaded,

@@ -18,37 +18,38 @@ pub(crate) struct Host {
     pub group: Atom,
     pub view: View,
     pub last_seen: u64,
-    /// Where it stands in `Hosts::seen`: when it was last seen, at most `NOTE_MS` ago.
+    /// Its time in `Hosts::seen`: when it was last seen, at most `NOTE_MS` ago.
     pub noted: Option<u64>,
-    /// When jobs that only others' memory keeps from it were looked for.
+    /// Time of the last look for jobs that do not fit only because other jobs use the memory.
     pub looked_for_large: u64,
     pub open: Option<OfferKey>,
-    /// It is gone, but jobs of it are not ended yet.
+    /// True if it is gone while jobs of it have not ended yet.
     pub left: bool,
     /// Jobs in flight to it and running on it.
     pub runs: BTreeSet<JobKey>,
-    /// What it said of itself; none: nothing yet, or it left.
+    /// Properties that it reported; `None`: none yet, or it left.
     pub about: Option<Arc<About>>,
-    /// Those of its keys that something waited under, when so many keys had been made.
+    /// Its keys that jobs waited under, and the value of `keys_made` at that look-up.
     pub under: Option<(u64, Arc<[KeyId]>)>,
-    /// When nothing fitted, if that was so the last time.
+    /// State in which no shape fitted the host, if the last look found none.
     pub nothing: Option<Nothing>,
     /// Free memory as its open offer said.
     pub offered_mb: u32,
     /// Free CPUs as its open offer said.
     pub offered_cpus: u32,
-    /// Taken from that by jobs the host did not know of when it offered: in flight then, or claimed since.
+    /// Jobs that its open offer does not count, because the host did not know them: in flight then, or claimed since.
     pub claimed: Vec<Claimed>,
-    /// Given back by jobs that ended since its open offer, which counts them: its next offer will have it.
+    /// Resources of jobs that ended since its open offer. That offer still counts them as used; the next one will
+    /// not.
     pub freed: Taken,
-    /// What vm and dc jobs in flight and running take, as far as is known here.
+    /// Resources that vm and dc jobs in flight and running take, as far as is known here.
     pub used: Taken,
     pub hw_jobs: u32,
-    /// When it stopped asking or had a job end last: it asks again soon.
+    /// Last time at which it stopped asking or a job on it ended: it asks again soon.
     pub heard: u64,
-    /// How loaded it is, as it said last; none: it does not say.
+    /// Load in its last report; `None`: it reports none.
     pub load: Option<HostLoad>,
-    /// When its last job ended, as its open offer said.
+    /// End of its last job, as in its open offer.
     pub recency: Recency,
 }
 
@@ -57,7 +58,7 @@ pub(crate) struct Host {
 pub(crate) struct Claimed {
     pub job: JobKey,
     pub shared: Taken,
-    /// Its claim is not settled.
+    /// True while its claim is not settled.
     pub in_flight: bool,
 }
 
@@ -93,8 +94,8 @@ impl Host {
         self.load.is_some_and(|load| load.loaded)
     }
 
-    /// Its place among hosts that could have the same job. What an idle machine of a pool tells of its CPUs its last job has
-    /// left: that does not keep the next one off.
+    /// Returns its place among hosts that could run the same job. The reported CPU pressure of an idle pool machine
+    /// comes from its last job. So that pressure does not count.
     pub(crate) fn crowd(&self) -> Crowd {
         if self.recency.is_elastic() && self.runs.is_empty() && !self.is_loaded() {
             return Crowd::default();
@@ -109,14 +110,14 @@ impl Host {
         self.view.shared_open = self.hw_jobs == 0;
     }
 
-    /// Its room when it will have told that jobs ended since it offered.
+    /// Returns its room after the next offer, which will count the jobs that ended since this one.
     pub(crate) fn view_soon(&self) -> View {
         let mut soon = self.view.clone();
         (soon.free_mb, soon.free_cpus) = self.free(self.freed);
         soon
     }
 
-    /// Free memory and CPUs with so much more than it offered.
+    /// Returns free memory and CPUs, with `more` added to the offer.
     fn free(&self, more: Taken) -> (u32, u32) {
         let of = |memory_mb: u32, cpus: u32| Taken {
             memory_mb: memory_mb.into(),
@@ -136,7 +137,7 @@ impl Host {
         (less(offered.memory_mb, left.memory_mb), cpus)
     }
 
-    /// A job is in flight to it.
+    /// Adds a job in flight to it.
     pub(crate) fn claim(&mut self, job: JobKey, load: Load) {
         self.runs.insert(job);
         self.claimed.push(Claimed {

@@ -2,7 +2,7 @@
 
 use crate::event::Kind;
 
-/// What a job takes of its host.
+/// Resources that a job takes of its host.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
     pub kind: Kind,
@@ -18,7 +18,7 @@ pub(crate) struct Taken {
 }
 
 impl Load {
-    /// What it takes of what vm and dc jobs share.
+    /// Returns the part that it takes of the resources shared by vm and dc jobs; nothing for hw.
     pub(crate) fn shared(self) -> Taken {
         if self.kind == Kind::Hw {
             return Taken::default();

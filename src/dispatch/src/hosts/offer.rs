@@ -8,14 +8,14 @@ use crate::shape::{Env, View};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// Whether an offer still takes jobs.
+/// State of an offer: does it still take jobs?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It does.
+    /// It takes jobs.
     Open,
-    /// No more: it is answered when its claims are settled.
+    /// It takes no more jobs and is answered when its claims are settled.
     Closing,
-    /// Its asker hung up: no answer.
+    /// Its host hung up: no answer.
     Withdrawn,
 }
 
@@ -28,18 +28,18 @@ pub(crate) struct OpenOffer {
     pub waits_until: u64,
     pub standing: Standing,
     pub in_flight: u32,
-    /// In order of commit, each with the order of its dispatch.
+    /// Committed jobs in order of commit, each with the order of its dispatch.
     pub committed: Vec<(u64, JobKey)>,
-    /// On their way to its host when it was made, and not ended since.
+    /// Jobs that were on their way to its host when it was made, and have not ended since.
     pub before: Vec<JobKey>,
     /// Tries made after its time was up, because a claim was refused.
     pub late_tries: u32,
-    /// Where it is listed.
+    /// Group and slot where it is listed.
     pub listed: Option<(Group, Slot)>,
 }
 
 impl OpenOffer {
-    /// How many more jobs it takes.
+    /// Returns the number of jobs that it can still take.
     pub(crate) fn room(&self) -> u32 {
         let known = self.committed.len().saturating_add(self.before.len());
         let taken = u32::try_from(known)
@@ -48,16 +48,16 @@ impl OpenOffer {
         self.jobs_max.saturating_sub(taken)
     }
 
-    /// Nothing was claimed for it so far.
+    /// Returns true if nothing has been claimed for it.
     pub(crate) fn is_untouched(&self) -> bool {
         self.in_flight == 0 && self.committed.is_empty()
     }
 }
 
-/// Under which circumstances no shape fitted a host.
+/// State of a host in which no shape fitted it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Nothing {
-    /// Shapes ever listed until then.
+    /// Number of shapes ever listed until then.
     pub listed: u64,
     pub free_mb: u32,
     pub free_cpus: u32,
@@ -66,7 +66,7 @@ pub(crate) struct Nothing {
 }
 
 impl Nothing {
-    /// Whether a host that could take no more than this one could do so now.
+    /// Returns true if `view` offers no more than the host did in this state.
     pub(crate) fn covers(&self, view: &View) -> bool {
         view.free_mb <= self.free_mb
             && view.free_cpus <= self.free_cpus
@@ -75,14 +75,14 @@ impl Nothing {
     }
 }
 
-/// What may differ from one offer of a host to the next.
+/// Parts that may differ between two offers of a host.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrival {
     pub free_mb: u32,
     pub total_mb: u32,
     pub free_cpus: u32,
     pub total_cpus: u32,
-    /// Jobs on their way to it, with what they take there.
+    /// Jobs on their way to it, with the resources that they take there.
     pub owed: Vec<(JobKey, Load)>,
     pub jobs_max: u32,
     pub waits_until: u64,
@@ -90,24 +90,24 @@ pub(crate) struct Arrival {
     pub recency: Recency,
 }
 
-/// The order of hosts by their last use: those that are always there first, then machines of pools, the last used first.
+/// Order of hosts by their last use: permanent hosts first, then machines of pools, the last used first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Recency(u64);
 
 impl Recency {
-    /// That of a machine whose last job ended then; none: the host is always there.
+    /// Returns the order of a machine whose last job ended at this time; `None`: the host is permanent.
     pub(crate) fn of(ended: Option<u64>) -> Self {
         Self(ended.map_or(0, |ended| (u64::MAX - ended).max(1)))
     }
 
-    /// Whether it is that of a machine of a pool.
+    /// Returns true for a machine of a pool.
     pub(crate) fn is_elastic(self) -> bool {
         self.0 > 0
     }
 }
 
-/// Offers that no check but that of memory tells apart. Those of machines of pools have equal free memory, too, so that they
-/// stand in the order of their last use.
+/// Offers that only the check of memory can tell apart. Those of pool machines have equal free memory as well, so
+/// that they stand in the order of their last use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Group {
     pub env: Arc<Env>,
@@ -115,7 +115,7 @@ pub(crate) struct Group {
     pub hw_open: bool,
     pub shared_open: bool,
     pub crowd: Crowd,
-    /// Free memory of a machine of a pool; 0: of a host that is always there.
+    /// Free memory of a machine of a pool; 0: the host is permanent.
     pub elastic_mb: u32,
 }
 

@@ -15,16 +15,17 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Most hosts remembered; beyond it the one longest unseen, with nothing open or running, makes room.
+/// Maximum number of remembered hosts. Beyond it, the host that was unseen for longest and has nothing open or
+/// running is forgotten.
 const HOSTS_MAX: usize = 65_536;
 
 /// A host that asked within this time may ask again soon enough to be waited for, ms.
 pub(crate) const RECENT_MS: u64 = 60_000;
 
-/// That a host was seen is noted this often, ms: the order of the unseen is right to so much.
+/// Interval at which the last sight of a host is noted, ms. The order of unseen hosts is exact to this interval.
 const NOTE_MS: u64 = 60_000;
 
-/// Hosts looked at for one cache directory; more of them do not make the choice better.
+/// Maximum number of hosts looked at for one cache directory. More hosts do not improve the choice.
 const HOLDERS_LOOKED_AT: usize = 32;
 
 /// All hosts and offers.
@@ -37,25 +38,25 @@ pub(crate) struct Hosts {
     pub waiting_with: HashMap<Atom, BTreeSet<Slot>, Fixed>,
     /// Known hosts by cache directory.
     holders: HashMap<Atom, BTreeSet<HostId>, Fixed>,
-    /// Offers that nothing is in flight for, by when they must be answered.
+    /// Offers without claims in flight, by their deadlines.
     pub deadlines: BTreeSet<(u64, OfferKey)>,
     seen: BTreeSet<(u64, HostId)>,
     pub listed: usize,
-    /// By how many known hosts each key is offered.
+    /// Number of known hosts that offer each key.
     pub offered: HashMap<Atom, u32, Fixed>,
-    /// Those of them that are not loaded, by key.
+    /// Those hosts that are not loaded, by key.
     pub calm: HashMap<Atom, BTreeSet<HostId>, Fixed>,
-    /// By name, those that get no jobs for now.
+    /// Names of hosts that get no jobs for now.
     pub closed: BTreeSet<String>,
 }
 
 impl Hosts {
-    /// The id of the host of this name.
+    /// Returns the id of the host of this name.
     pub(crate) fn id(&self, name: &str) -> Option<HostId> {
         self.by_name.get(name).copied()
     }
 
-    /// What a host says of itself, for the first time or differently. Nothing of it may be listed.
+    /// Takes over the properties that a host reports, first or changed ones. The host must not be listed.
     pub(crate) fn describe(
         &mut self,
         name: &Atom,
@@ -98,7 +99,7 @@ impl Hosts {
         id
     }
 
-    /// A host asks. It must be described, and its older offer dealt with, before.
+    /// Opens an offer of a host. The host must be described, and its older offer closed, before.
     pub(crate) fn open(&mut self, key: OfferKey, id: HostId, arrival: &Arrival, now: u64) {
         self.set_load(id, arrival.load);
         let Some(host) = self.known.get_mut(id) else {
@@ -158,7 +159,7 @@ impl Hosts {
         self.make_room();
     }
 
-    /// A host has a job that was not dispatched here.
+    /// Adds a job to a host that was not dispatched here.
     pub(crate) fn hold(
         &mut self,
         name: &Atom,
@@ -170,7 +171,7 @@ impl Hosts {
             let (group, view) = unknown();
             self.add(Host::new(Atom::clone(name), group, view))
         });
-        // Of hosts that say their load, the number of jobs orders their offers.
+        // For hosts that report their load, the number of jobs orders their offers.
         let orders = self.known.get(id).filter(|host| host.load.is_some());
         let open = orders.and_then(|host| host.open);
         let listed = open.filter(|open| self.is_listed(*open));
@@ -190,7 +191,7 @@ impl Hosts {
         id
     }
 
-    /// A job is in flight to the host of this offer.
+    /// Adds a job in flight to the host of this offer.
     pub(crate) fn claim(&mut self, offer: OfferKey, job: JobKey, load: Load) {
         let Some(open) = self.offers.get_mut(&offer) else {
             return;
@@ -208,7 +209,7 @@ impl Hosts {
         }
     }
 
-    /// A claim is settled: the job is the host's, or is not.
+    /// Settles a claim. `committed`: the host has the job.
     pub(crate) fn settle(
         &mut self,
         offer: OfferKey,
@@ -239,7 +240,7 @@ impl Hosts {
         }
     }
 
-    /// A job is no longer on its host.
+    /// Removes a job from its host.
     pub(crate) fn leave(&mut self, id: HostId, job: JobKey, load: Load) {
         let Some(host) = self.known.get_mut(id) else {
             return;
@@ -268,7 +269,7 @@ impl Hosts {
         }
     }
 
-    /// Takes an offer away: it is answered, or nobody waits for it.
+    /// Removes an offer: it is answered, or its host hung up.
     pub(crate) fn close(&mut self, key: OfferKey) -> Option<OpenOffer> {
         self.unlist(key);
         let offer = self.offers.swap_remove(&key)?;
@@ -283,13 +284,13 @@ impl Hosts {
         Some(offer)
     }
 
-    /// The host of an open offer.
+    /// Returns the host of an open offer.
     pub(crate) fn host_of(&self, key: OfferKey) -> Option<(HostId, &Host)> {
         let id = self.offers.get(&key)?.host;
         Some((id, self.known.get(id)?))
     }
 
-    /// Recently seen hosts that hold a cache directory, a bounded number of them.
+    /// Returns recently seen hosts that hold a cache directory, a bounded number of them.
     pub(crate) fn recent_holders<'a>(
         &'a self,
         dir: &str,
@@ -305,12 +306,12 @@ impl Hosts {
             .filter(move |host| host.last_seen.saturating_add(RECENT_MS) >= now)
     }
 
-    /// Hosts that are not gone.
+    /// Returns the hosts that are not gone.
     pub(crate) fn present(&self) -> impl Iterator<Item = (HostId, &Host)> {
         self.known.iter().filter(|(_, host)| !host.left)
     }
 
-    /// A host is gone. Its open offer must be closed before.
+    /// Removes a host that is gone.
     pub(crate) fn forget(&mut self, id: HostId) {
         self.forget_caches(id);
         self.count_keys(id, false);

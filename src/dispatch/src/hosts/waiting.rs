@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 impl Hosts {
-    /// An offer waits: jobs that come may be given to it.
+    /// Lists an offer as waiting: new jobs may be given to it.
     pub(crate) fn list(&mut self, key: OfferKey) {
         let Some(offer) = self
             .offers
@@ -61,14 +61,14 @@ impl Hosts {
         self.listed = self.listed.saturating_add(1);
     }
 
-    /// Whether an offer has room for another job.
+    /// Returns true if an offer has room for another job.
     pub(crate) fn takes_more(&self, key: OfferKey) -> bool {
         let offer = self.offers.get(&key).filter(|offer| offer.room() > 0);
         let host = offer.and_then(|offer| self.known.get(offer.host));
         host.is_some_and(|host| host.view.hw_open || host.view.shared_open)
     }
 
-    /// An offer takes no new jobs.
+    /// Unlists an offer: it takes no new jobs.
     pub(crate) fn unlist(&mut self, key: OfferKey) {
         let Some(offer) = self.offers.get_mut(&key) else {
             return;
@@ -105,19 +105,19 @@ impl Hosts {
         }
     }
 
-    /// Whether an offer is listed.
+    /// Returns true if an offer is listed.
     pub(crate) fn is_listed(&self, key: OfferKey) -> bool {
         self.offers
             .get(&key)
             .is_some_and(|offer| offer.listed.is_some())
     }
 
-    /// Whether a known host offers this key.
+    /// Returns true if a known host offers this key.
     pub(crate) fn offers_key(&self, key: &Atom) -> bool {
         self.offered.contains_key(key)
     }
 
-    /// The keys of a host are offered once more, or once less.
+    /// Counts the keys of a host as offered once more, or once less.
     pub(crate) fn count_keys(&mut self, id: HostId, once_more: bool) {
         self.count_calm(id, once_more);
         let Some(host) = self.known.get(id) else {
@@ -136,7 +136,7 @@ impl Hosts {
         }
     }
 
-    /// When the next offer must be answered.
+    /// Returns the deadline of the next offer.
     pub(crate) fn next_deadline(&self) -> Option<Millis> {
         self.deadlines.first().map(|(at, _)| Millis(*at))
     }

@@ -6,18 +6,19 @@
 use crate::ids::QueueId;
 use crate::ledger::state::{Ledger, Queue};
 
-/// A whole dispatch.
+/// Credit of one whole dispatch.
 const WHOLE_DISPATCH: u32 = 1_000;
 
 impl Ledger {
-    /// Which queues have a share.
+    /// Lists the queues that have a share of dispatches.
     pub(crate) fn list_background(&mut self) {
         let with_share =
             |(id, queue): (QueueId, &Queue)| (queue.policy.background_permille > 0).then_some(id);
         self.background = self.queues.iter().filter_map(with_share).collect();
     }
 
-    /// A host is to get a job of this queue. Answers which queues of lower classes are due before.
+    /// Notes that a host is about to get a job of this queue. Returns the queues of lower classes that are due
+    /// before.
     pub(crate) fn pass_over(&mut self, next: QueueId) -> Vec<QueueId> {
         let Some(class) = self.queues.get(next).map(Queue::class) else {
             return Vec::new();
@@ -47,7 +48,7 @@ impl Ledger {
         due.collect()
     }
 
-    /// A job of a queue that was due goes first.
+    /// Charges a due queue for its job that goes first.
     pub(crate) fn takes_its_share(&mut self, id: QueueId) {
         if let Some(queue) = self.queues.get_mut(id) {
             queue.credit = queue.credit.saturating_sub(WHOLE_DISPATCH);

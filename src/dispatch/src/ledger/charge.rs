@@ -6,10 +6,10 @@ use crate::meter::times;
 /// A whole host, in the unit of `share`.
 pub(crate) const WHOLE: u64 = 1_000_000;
 
-/// The least share of a host that a job is charged for: nobody runs for nothing.
+/// Smallest share of a host that a job is charged for, so that no job is free.
 pub(crate) const SHARE_MIN: u64 = WHOLE / 1_000;
 
-/// What a job in flight or running is charged.
+/// Charge of a job in flight or running.
 #[derive(Debug, Clone)]
 pub(crate) struct Charge {
     pub owner: Owner,
@@ -18,14 +18,14 @@ pub(crate) struct Charge {
     /// Its part of the host, in millionths.
     pub share: u64,
     pub expected_ms: u64,
-    /// Since when it runs; none: in flight.
+    /// Start of its run; `None`: in flight.
     pub since: Option<u64>,
-    /// It runs longer than expected, and is charged as time passes.
+    /// True if it runs longer than expected, and is charged as time passes.
     pub overrun: bool,
 }
 
 impl Charge {
-    /// What it counts for, as `flat + rate × now`.
+    /// Returns its total charge, as `flat + rate × now`.
     pub(crate) fn terms(&self) -> (i128, i128) {
         if self.overrun {
             self.used()
@@ -34,7 +34,7 @@ impl Charge {
         }
     }
 
-    /// What of it is used, in the same form.
+    /// Returns the used part of its charge, in the same form.
     pub(crate) fn used(&self) -> (i128, i128) {
         self.since.map_or((0, 0), |since| {
             (-times(self.price, i128::from(since)), self.price)

@@ -9,7 +9,7 @@ use crate::ledger::state::Ledger;
 use crate::meter::times;
 
 impl Ledger {
-    /// Charges a job that is claimed now. It runs since `since`, or is in flight.
+    /// Charges a job that is claimed now. `since`: start of its run, or in flight.
     pub(crate) fn begin(&mut self, job: JobKey, charge: &Charge, now: u64) {
         let owner = charge.owner;
         if let (Some(queue), Some(member)) = (
@@ -40,7 +40,7 @@ impl Ledger {
         }
     }
 
-    /// A job in flight runs since `since`.
+    /// Notes that a job in flight runs since `since`.
     pub(crate) fn start(&mut self, job: JobKey, since: u64, now: u64) {
         let Some(charge) = self
             .charges
@@ -65,7 +65,7 @@ impl Ledger {
         }
     }
 
-    /// Takes back what a job in flight was charged.
+    /// Takes back the charge of a job in flight.
     pub(crate) fn cancel(&mut self, job: JobKey, now: u64) -> Option<Charge> {
         let charge = self
             .charges
@@ -81,7 +81,7 @@ impl Ledger {
         Some(charge)
     }
 
-    /// A running job is over: it is charged what it took. Answers how long that was, ms.
+    /// Ends a running job: it is charged for its actual time. Returns that time, ms.
     pub(crate) fn end(&mut self, job: JobKey, at: u64, now: u64) -> Option<u64> {
         let charge = self.charges.get(&job)?.clone();
         let since = charge.since?;

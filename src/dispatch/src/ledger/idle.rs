@@ -8,21 +8,21 @@ use crate::ledger::state::Ledger;
 use crate::meter::Pass;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Accounts in queues that are kept although nothing of theirs waits or runs; beyond it those without debt are
-/// forgotten, and of twice as many those with debt.
+/// Number of idle accounts in queues that are kept. Beyond it, those without debt are forgotten, and beyond twice as
+/// many also those with debt.
 pub(crate) const IDLE_MAX: usize = 10_000;
 
-/// Idle ones looked at in one event; more only where there are twice as many as are to be kept.
+/// Idle accounts looked at in one event. More are looked at only beyond twice [`IDLE_MAX`].
 const IDLE_LOOKED_AT: usize = 512;
 
-/// Idle ones with debt looked at in a row before the rest is left to the next event.
+/// Consecutive idle accounts with debt that are looked at before the rest is left to the next event.
 const IN_DEBT_LOOKED_AT: usize = 16;
 
-/// Queues looked at in one tidying whether they lag too far behind; of more, the next ones take their turn.
+/// Queues checked for too much lag in one tidying. Beyond it, the queues take turns.
 const LAGS_LOOKED_AT: usize = 4_096;
 
 impl Ledger {
-    /// Nothing of this one waits or runs.
+    /// Lists an owner without waiting or running jobs as idle.
     pub(crate) fn list_idle(&mut self, owner: Owner) {
         let member = self.members.get_mut(owner.member);
         if let Some(member) = member.filter(|member| !member.is_listed) {
@@ -31,7 +31,7 @@ impl Ledger {
         }
     }
 
-    /// Forgets idle ones where there are more than are to be kept.
+    /// Forgets idle owners beyond the number that is kept.
     pub(crate) fn forget_idle(&mut self, now: u64) {
         let mut in_debt = 0;
         let mut looked_at = 0;
@@ -60,7 +60,7 @@ impl Ledger {
         }
     }
 
-    /// Whether one that is idle has had more than others: its account in its queue, or its queue.
+    /// Returns true if an idle owner has had more than others: its account in its queue, or its queue.
     fn owes(&mut self, owner: Owner, now: u64) -> bool {
         let Some(queue) = self.queues.get(owner.queue) else {
             return false;
@@ -96,7 +96,7 @@ impl Ledger {
         }
     }
 
-    /// Once a second: nobody that waits lags too far behind.
+    /// Limits the lag of waiting queues and accounts. Called once a second.
     pub(crate) fn tidy(&mut self, now: u64) {
         let lag = self.lag_charge();
         let mut of_class = [(0, 0); CLASS_MAX as usize + 1];

@@ -5,12 +5,12 @@ use crate::interner::{Atom, Fixed};
 use slotmap::SlotMap;
 use std::collections::{HashMap, VecDeque};
 
-/// How many jobs of each account wait here, over all queues.
+/// Numbers of waiting jobs in memory by account, over all queues.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     pub accounts: SlotMap<AccountId, Account>,
     pub by_name: HashMap<Atom, AccountId, Fixed>,
-    /// Accounts of which jobs wait.
+    /// Number of accounts with waiting jobs.
     pub count: usize,
 }
 
@@ -18,12 +18,12 @@ pub(crate) struct Waiting {
 #[derive(Debug)]
 pub(crate) struct Account {
     pub waiting: u64,
-    /// In how many queues it is known.
+    /// Number of queues in which it is known.
     pub queues: u32,
 }
 
 impl Waiting {
-    /// An account is new in a queue.
+    /// Adds an account that is new in a queue.
     pub(crate) fn join(&mut self, name: &Atom) -> AccountId {
         let accounts = &mut self.accounts;
         let new = || {
@@ -39,7 +39,7 @@ impl Waiting {
         id
     }
 
-    /// An account is forgotten in a queue.
+    /// Removes an account that is forgotten in a queue.
     pub(crate) fn leave(&mut self, name: &Atom, id: AccountId) {
         let Some(account) = self.accounts.get_mut(id) else {
             return;
@@ -51,7 +51,7 @@ impl Waiting {
         }
     }
 
-    /// More or fewer jobs of an account wait in one of its queues.
+    /// Counts more or fewer waiting jobs of an account in one of its queues.
     pub(crate) fn count(&mut self, id: AccountId, before: u64, after: u64) {
         let Some(account) = self.accounts.get_mut(id).filter(|_| before != after) else {
             return;
@@ -62,22 +62,22 @@ impl Waiting {
         self.count = (self.count + usize::from(waits)).saturating_sub(usize::from(waited));
     }
 
-    /// How many jobs of this account wait here.
+    /// Returns the number of waiting jobs of this account in memory.
     pub(crate) fn of(&self, name: &str) -> u64 {
         let id = self.by_name.get(name);
         id.map_or(0, |id| self.of_id(*id))
     }
 
-    /// The same.
+    /// Same as [`Self::of`], by id.
     pub(crate) fn of_id(&self, id: AccountId) -> u64 {
         self.accounts.get(id).map_or(0, |account| account.waiting)
     }
 
-    /// How many accounts are known.
+    /// Returns the number of known accounts.
     pub(crate) fn len(&self) -> usize {
         self.accounts.len()
     }
 }
 
-/// Accounts in queues that had nothing waiting or on hosts when they were listed, longest idle first.
+/// Accounts in queues that had no jobs waiting or on hosts when they were listed, longest idle first.
 pub(crate) type Idle = VecDeque<Owner>;

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub(crate) struct LimitedAccount {
     pub allowance: Allowance,
-    /// Its jobs in flight and on hosts.
+    /// Its number of jobs in flight and on hosts.
     pub held: u64,
-    /// Where it is.
+    /// Its places in queues.
     pub owners: BTreeSet<Owner>,
 }
 
@@ -24,7 +24,7 @@ impl LimitedAccount {
         self.allowance.is_behind(self.held)
     }
 
-    /// An account is forgotten in a queue: that no longer counts.
+    /// Removes an account that is forgotten in a queue.
     pub(crate) fn leave(&mut self, owner: Owner) {
         self.owners.remove(&owner);
     }

@@ -12,24 +12,24 @@ use crate::policy::Allowance;
 use std::collections::BTreeSet;
 
 impl Ledger {
-    /// Whether a queue goes behind others of its class: by its own limits, or by those of the account whose it is.
+    /// Returns true if a queue goes behind others of its class: by its own limits, or by those of its account.
     pub(crate) fn is_queue_behind(&self, queue: &Queue) -> bool {
         let own = self.limited.get(&queue.name);
         queue.allowance.is_behind(queue.tally.held()) || own.is_some_and(LimitedAccount::is_behind)
     }
 
-    /// Whether an account goes behind others of its queue.
+    /// Returns true if an account goes behind others of its queue.
     pub(crate) fn is_member_behind(&self, member: &Member) -> bool {
         self.limits_of(member)
             .is_some_and(LimitedAccount::is_behind)
     }
 
-    /// Whether the limits of an account let another job of it begin.
+    /// Returns true if the limits of an account let another job of it begin.
     pub(crate) fn member_admits(&self, member: &Member) -> bool {
         self.limits_of(member).is_none_or(LimitedAccount::admits)
     }
 
-    /// Whether a queue takes its turn as its weight says, no limit being reached.
+    /// Returns true if a queue takes its turn by its weight, because no limit is reached.
     pub(crate) fn is_unlimited(&self, queue: &Queue) -> bool {
         let own = self.limited.get(&queue.name);
         queue_admits(queue)
@@ -41,7 +41,7 @@ impl Ledger {
         self.limited.get(&member.account)
     }
 
-    /// An account, or a label of it, is new in a queue.
+    /// Adds a new place of an account, or of a label of it, in a queue.
     pub(crate) fn limit_member(&mut self, owner: Owner) {
         let account = self.members.get(owner.member).map(|member| &member.account);
         if let Some(limited) = account.and_then(|name| self.limited.get_mut(name)) {
@@ -49,7 +49,7 @@ impl Ledger {
         }
     }
 
-    /// More or fewer jobs of an account are in flight or on hosts.
+    /// Counts more or fewer jobs of an account in flight or on hosts.
     pub(crate) fn count_held(&mut self, id: MemberId, before: u64, after: u64) {
         let account = self.members.get(id).map(|member| &member.account);
         if let Some(limited) = account.and_then(|name| self.limited.get_mut(name)) {
@@ -57,7 +57,7 @@ impl Ledger {
         }
     }
 
-    /// Notes anew where everybody stands whom the number of jobs on hosts of this owner may move.
+    /// Notes anew the places of all owners that this owner's number of jobs on hosts may move.
     pub(crate) fn note_held(&mut self, owner: Owner, now: u64) {
         self.note(owner, now);
         let member = self.members.get(owner.member);
@@ -70,7 +70,7 @@ impl Ledger {
         }
     }
 
-    /// A job of this owner has left its host. Whose jobs may begin again by that.
+    /// Returns the members whose jobs may begin again after a job of this owner has left its host.
     pub(crate) fn admitted_anew(&self, owner: Owner) -> Vec<MemberId> {
         let mut anew = Vec::new();
         let queue = self.queues.get(owner.queue);
@@ -86,7 +86,7 @@ impl Ledger {
         anew
     }
 
-    /// Takes over the limits of the present policy.
+    /// Applies the limits of the present policy.
     pub(crate) fn set_limits(&mut self) {
         let Self {
             queues,
@@ -122,7 +122,7 @@ impl Ledger {
         }
     }
 
-    /// The limits that keep jobs of an account in a queue from hosts.
+    /// Returns the limits that keep jobs of an account in a queue from hosts.
     pub(crate) fn limits_reached(&self, queue: &str, account: &str) -> Vec<Reason> {
         let each = self.limits(queue, account).into_iter();
         let reached = each.filter_map(|(of, held, allowance)| {
@@ -135,7 +135,7 @@ impl Ledger {
         reached.collect()
     }
 
-    /// The limits by which they go behind others.
+    /// Returns the soft limits by which such jobs go behind others.
     pub(crate) fn limits_passed(&self, queue: &str, account: &str) -> Vec<Reason> {
         let each = self.limits(queue, account).into_iter();
         let passed = each.filter_map(|(of, held, allowance)| {

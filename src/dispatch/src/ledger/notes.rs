@@ -9,8 +9,8 @@ use crate::ledger::state::{Ledger, Member, Queue};
 use std::collections::BTreeSet;
 
 impl Ledger {
-    /// Notes anew where a queue and one of its accounts stand. Must follow whatever moves them back, and the first
-    /// and the last waiting job.
+    /// Notes anew the places of a queue and of one of its accounts. Must follow each change that moves them back, and
+    /// the first and the last waiting job.
     pub(crate) fn note(&mut self, owner: Owner, now: u64) {
         self.note_queue(owner.queue, now);
         self.note_member(owner.queue, owner.member, now);

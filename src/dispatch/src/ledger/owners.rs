@@ -8,7 +8,7 @@ use crate::meter::Meter;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Ledger {
-    /// Who is charged for jobs of this stored queue and account, made if they are new.
+    /// Returns the owner of jobs of this stored queue and account. Creates it if it is new.
     pub(crate) fn owner_of(
         &mut self,
         atoms: &mut Atoms,
@@ -20,7 +20,7 @@ impl Ledger {
         self.owner(&names, now)
     }
 
-    /// The queue, and inside it who takes turns with others, of this account.
+    /// Returns the queue and its member of this account. Creates them if they are new.
     fn owner(&mut self, [queue, turn, account]: &[Atom; 3], now: u64) -> Owner {
         let queue_id = self
             .by_name
@@ -59,7 +59,7 @@ impl Ledger {
         }
     }
 
-    /// Who is charged for jobs of this stored queue and account, if they are known.
+    /// Returns the owner of jobs of this stored queue and account, if it is known.
     pub(crate) fn known_owner(&self, stored: &str, account: &str) -> Option<Owner> {
         let (queue, turn) = place_of(stored, account);
         let queue = *self.by_name.get(queue)?;
@@ -67,7 +67,7 @@ impl Ledger {
         Some(Owner { queue, member })
     }
 
-    /// The account that is charged.
+    /// Returns the account that is charged.
     pub(crate) fn account(&self, owner: Owner) -> &str {
         let member = self.members.get(owner.member);
         member.map_or("", |member| &member.account)
@@ -111,7 +111,8 @@ impl Ledger {
         })
     }
 
-    /// How many jobs of this stored queue wait here: of a label its own, of a queue those without a label.
+    /// Returns the number of jobs of this stored queue in memory. A label counts its own jobs, a queue those without
+    /// a label.
     pub(crate) fn waiting_in(&self, stored: &str) -> u64 {
         let Some(queue) = self.by_name.get(queue_of(stored)) else {
             return 0;
@@ -124,7 +125,7 @@ impl Ledger {
         if is_label(stored) {
             return of(stored);
         }
-        // Whichever are fewer: each queue is looked at with each count.
+        // The smaller set is walked, because each queue is looked at with each count.
         let labelled: u64 = if queue.members.len() <= usize::from(SLOTS) {
             let labels = queue.members.iter().filter(|(turn, _)| is_label(turn));
             labels.map(|(_, id)| waiting(id)).sum()

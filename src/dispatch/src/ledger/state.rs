@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 use slotmap::SlotMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many jobs there are, by where they are.
+/// Number of jobs by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub waiting: u64,
@@ -39,13 +39,13 @@ pub(crate) struct Queue {
     pub allowance: Allowance,
     pub meter: Meter,
     pub tally: Tally,
-    /// Its accounts, or the labels of the one whose it is.
+    /// Its accounts, or the labels of its account.
     pub members: BTreeMap<Atom, MemberId>,
-    /// Those of them that have jobs in flight or on hosts.
+    /// Its members that have jobs in flight or on hosts.
     pub holding: BTreeSet<MemberId>,
-    /// Virtual time of its largest recent job: no limit on lag may be smaller than one step.
+    /// Virtual time of its largest recent job. A limit on lag is at least one such step.
     pub step: Pass,
-    /// Where the account stood that was served last.
+    /// Virtual time of the account that was served last.
     pub last: Pass,
     /// Host share × ms, as `flat + rate × now`, in millionths.
     pub busy: (i128, i128),
@@ -53,7 +53,7 @@ pub(crate) struct Queue {
     pub order: BTreeSet<(Standing, MemberId)>,
     /// Its own place in the order of queues.
     pub noted: Option<Standing>,
-    /// What it is owed of its share of dispatches, thousandths of one.
+    /// Credit of its share of dispatches, in thousandths of a dispatch.
     pub credit: u32,
 }
 
@@ -62,7 +62,7 @@ impl Queue {
         self.policy.priority.min(CLASS_MAX)
     }
 
-    /// Share of hosts × time that its jobs had until now, ms of a whole host.
+    /// Returns the share of hosts × time that its jobs had until now, ms of a whole host.
     pub(crate) fn busy_ms(&self, now: u64) -> u64 {
         let total = self
             .busy
@@ -72,20 +72,20 @@ impl Queue {
     }
 }
 
-/// Whether the limits of a queue let another job of it begin.
+/// Returns true if the limits of a queue let another job of it begin.
 pub(crate) fn queue_admits(queue: &Queue) -> bool {
     queue.allowance.admits(queue.tally.held())
 }
 
-/// One account in one queue, or one label of it in its own.
+/// One account in one queue, or one label in the queue of its account.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub account: Atom,
-    /// Its name among those that take turns in its queue: the account's, or the label's.
+    /// Its name in its queue: the account's, or the label's.
     pub turn: Atom,
     /// The account over all queues.
     pub of: AccountId,
-    /// Whether it is on the list of those that may be forgotten.
+    /// True if it is on the list of idle owners.
     pub is_listed: bool,
     pub meter: Meter,
     pub tally: Tally,
@@ -93,10 +93,10 @@ pub(crate) struct Member {
     pub noted: Option<Standing>,
 }
 
-/// The order of queues: where they stand, those that have nothing yet, age.
+/// Order of queues: standing, jobs on hosts, age.
 pub(crate) type QueueRank = (Standing, u64, QueueId);
 
-/// The order of accounts inside a queue.
+/// Order of accounts inside a queue.
 pub(crate) type MemberRank = (Standing, u64, MemberId);
 
 /// All queues and charges.
@@ -109,7 +109,7 @@ pub(crate) struct Ledger {
     pub holding: BTreeSet<QueueId>,
     pub waiting: Waiting,
     pub idle: Idle,
-    /// The place in `queues` where the next look for queues that lag too far behind begins.
+    /// Index in `queues` where the next check for too much lag begins.
     pub looked_at: usize,
     /// Queues with waiting jobs, by lower bounds of their virtual time.
     pub order: BTreeSet<(Standing, QueueId)>,
@@ -119,9 +119,9 @@ pub(crate) struct Ledger {
     /// Queues that have a share of dispatches.
     pub background: Vec<QueueId>,
     pub limited: LimitedAccounts,
-    /// When running jobs will have run for as long as expected.
+    /// Times at which running jobs will have run for as long as expected.
     pub overruns: BTreeSet<(u64, JobKey)>,
-    /// Where the queue stood that was served last, by class.
+    /// Virtual time of the queue that was served last, by class.
     pub last: [Pass; CLASS_MAX as usize + 1],
     /// Present virtual time by class, computed at most once an event.
     pub present: [Option<Pass>; CLASS_MAX as usize + 1],
@@ -129,7 +129,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// With room for so many queues and as many members: a table that grows later makes one event long.
+    /// Creates a ledger with room for this many queues and members. A table that grows later makes one event long.
     pub(crate) fn new(policy: Policy, lag_max_ms: u64, room: usize) -> Self {
         let mut new = Self {
             queues: SlotMap::with_capacity_and_key(room),

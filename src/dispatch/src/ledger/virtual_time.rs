@@ -14,7 +14,7 @@ use crate::run_times::{JobKind, UNKNOWN_MS};
 use std::collections::BTreeSet;
 
 impl Ledger {
-    /// Time has passed: jobs that ran for as long as expected are charged by the millisecond from now on.
+    /// Advances the time. Jobs that ran for as long as expected are charged by the millisecond from now on.
     pub(crate) fn advance(&mut self, now: u64) {
         self.present = [None; CLASS_MAX as usize + 1];
         while let Some((at, job)) = self.overruns.first().copied().filter(|(at, _)| *at <= now) {
@@ -23,8 +23,9 @@ impl Ledger {
         }
     }
 
-    /// Present virtual time of a class: what the least far queue that has jobs both waiting and running has used,
-    /// else where the one stood that was served last. Queues that wait for a host nobody has do not hold it back.
+    /// Returns the present virtual time of a class. It is the least virtual time of its queues that have jobs both
+    /// waiting and running. Without such a queue it is the time of the queue that was served last. Queues that wait
+    /// for a missing host do not hold it back.
     pub(crate) fn present(&mut self, class: u8, now: u64) -> Pass {
         let at = usize::from(class.min(CLASS_MAX));
         if let Some(pass) = self.present.get(at).copied().flatten() {
@@ -61,7 +62,7 @@ impl Ledger {
         active.min().unwrap_or(queue.last)
     }
 
-    /// A job of this owner waits from now on.
+    /// Counts a new waiting job of this owner.
     pub(crate) fn job_waits(&mut self, owner: Owner, now: u64) {
         let queue_joins = self
             .queues
@@ -85,7 +86,7 @@ impl Ledger {
         }
     }
 
-    /// A job of this owner waits no longer.
+    /// Removes a waiting job of this owner from the counts.
     pub(crate) fn job_waits_no_more(&mut self, owner: Owner, now: u64) {
         self.tally(owner, |tally| {
             tally.waiting = tally.waiting.saturating_sub(1);
@@ -173,7 +174,7 @@ impl Ledger {
         }
     }
 
-    /// What a job with this share of a host costs a millisecond in a host group.
+    /// Returns the price per millisecond of a job with this share of a host in a host group.
     pub(crate) fn price(&self, share: u64, group: &str) -> i128 {
         let rate = self.policy.group_rates.get(group).copied().unwrap_or(1_000);
         i128::from(share)
@@ -181,18 +182,18 @@ impl Ledger {
             .min(PRICE_MAX)
     }
 
-    /// How long a job of this kind will take, as far as is known, ms.
+    /// Returns the expected run time of a job of this kind, ms.
     pub(crate) fn expect_ms(&self, kind: JobKind<'_>) -> u64 {
         self.run_times.expect_ms(kind).unwrap_or(UNKNOWN_MS)
     }
 
-    /// Where a queue stands in the order of all, unless it is paused or at a limit.
+    /// Returns the rank of a queue among all. `None`: it is paused or at a limit.
     pub(crate) fn queue_rank(&self, id: QueueId, now: u64) -> Option<QueueRank> {
         let queue = self.queues.get(id).filter(|queue| !queue.policy.paused)?;
         queue_admits(queue).then(|| (self.queue_standing(queue, now), queue.tally.held(), id))
     }
 
-    /// Where an account stands in the order of its queue, unless it is at a limit.
+    /// Returns the rank of an account in its queue. `None`: it is at a limit.
     pub(crate) fn member_rank(&self, id: MemberId, now: u64) -> Option<MemberRank> {
         let member = self.members.get(id)?;
         self.member_admits(member)
@@ -210,8 +211,8 @@ impl Ledger {
         Standing::new(CLASS_MAX, behind, member.meter.pass(now))
     }
 
-    /// New policies act from now on; what was charged stays. Answers who may have jobs
-    /// dispatched that could not before.
+    /// Applies a new policy from now on. Past charges stay. Returns the members whose jobs may be dispatched now and
+    /// could not before.
     pub(crate) fn set_policy(&mut self, policy: Policy, now: u64) -> Vec<MemberId> {
         let held_back: Vec<Owner> = self.owners().filter(|o| !self.may_begin(*o)).collect();
         let before: Vec<Pass> = (0..=CLASS_MAX)
@@ -226,7 +227,7 @@ impl Ledger {
             let from = queue.class();
             queue.policy = new;
             if queue.class() != from {
-                // How far it is ahead of or behind its class stays.
+                // Its lead over its class, or its lag, stays.
                 let ahead = queue.meter.pass(now).saturating_sub(time_of(from));
                 queue
                     .meter
@@ -244,7 +245,7 @@ impl Ledger {
         resumed.map(|owner| owner.member).collect()
     }
 
-    /// Whether another job of this owner may begin, some host given.
+    /// Returns true if another job of this owner may begin on some host.
     pub(crate) fn may_begin(&self, owner: Owner) -> bool {
         let queue = self.queues.get(owner.queue);
         let member = self.members.get(owner.member);
@@ -252,7 +253,7 @@ impl Ledger {
             && member.is_none_or(|member| self.member_admits(member))
     }
 
-    /// How far a queue is ahead of its class, ms of a whole host at weight 1 and the normal rate.
+    /// Returns the lead of a queue over its class, ms of a whole host at weight 1 and the normal rate.
     pub(crate) fn lag_ms(&self, queue: &Queue, now: u64) -> i64 {
         let present = self.least_of(queue.class(), now);
         let unit = Meter::new(1, 0).cost(i128::from(WHOLE) * 1_000).max(1);
@@ -261,7 +262,7 @@ impl Ledger {
     }
 }
 
-/// Keeps the list of who has jobs in flight or on hosts.
+/// Keeps the list of ids that have jobs in flight or on hosts.
 fn hold<I: Ord>(holding: &mut BTreeSet<I>, id: I, before: u64, after: u64) {
     if before == 0 && after > 0 {
         holding.insert(id);

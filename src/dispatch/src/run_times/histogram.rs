@@ -3,10 +3,10 @@
 /// Buckets of a histogram.
 pub const BUCKETS: usize = 128;
 
-/// With so many samples, all counts are halved: what is new soon weighs more than what is old.
+/// Number of samples at which all counts are halved, so that new samples soon weigh more than old ones.
 const SAMPLES_MAX: u32 = 128;
 
-/// What halving must leave; else the samples are too spread to lose the rare ones.
+/// Samples that halving must leave. With fewer, the samples are too spread to lose the rare ones.
 const SAMPLES_LEFT_MIN: u32 = SAMPLES_MAX / 4;
 
 /// The upper bound of each bucket, ms. The last one has none.
@@ -28,7 +28,7 @@ const fn bounds() -> [u64; BUCKETS] {
     all
 }
 
-/// How long jobs of one kind took, as counts of the last 64 to 128 of them.
+/// Run times of jobs of one kind, as counts of the last 64 to 128 jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Histogram {
     counts: [u16; BUCKETS],
@@ -43,7 +43,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// One that holds these counts by bucket, below [`BUCKETS`]; other buckets are ignored.
+    /// Creates a histogram with these counts by bucket, below [`BUCKETS`]; other buckets are ignored.
     #[must_use]
     pub fn from_counts(counts: impl IntoIterator<Item = (u8, u16)>) -> Self {
         let mut new = Self::default();
@@ -55,13 +55,13 @@ impl Histogram {
         new
     }
 
-    /// Its counts by bucket, without the empty ones.
+    /// Returns its counts by bucket, without the empty ones.
     pub fn counts(&self) -> impl Iterator<Item = (u8, u16)> {
         let all = (0..=u8::MAX).zip(self.counts);
         all.filter(|(_, count)| *count > 0)
     }
 
-    /// A job took so long, ms.
+    /// Adds the run time of a job, ms.
     pub fn note(&mut self, took_ms: u64) {
         let bucket = BOUNDS_MS.partition_point(|bound| *bound <= took_ms);
         if let Some(count) = self.counts.get_mut(bucket.min(BUCKETS - 1)) {
@@ -70,7 +70,7 @@ impl Histogram {
         self.halve();
     }
 
-    /// Adds what another one holds.
+    /// Adds the counts of another histogram.
     pub fn add(&mut self, other: &Self) {
         for (count, more) in self.counts.iter_mut().zip(other.counts) {
             *count = count.saturating_add(more);
@@ -90,12 +90,12 @@ impl Histogram {
         }
     }
 
-    /// How many jobs it holds.
+    /// Returns the number of jobs that it holds.
     pub fn samples(&self) -> u32 {
         self.counts.iter().map(|count| u32::from(*count)).sum()
     }
 
-    /// The mean, ms, within a fourteenth; none: it is empty.
+    /// Returns the mean, ms, exact to a fourteenth; `None`: it is empty.
     pub fn mean_ms(&self) -> Option<u64> {
         let each = middles().zip(self.counts);
         let sum: u64 = each
@@ -104,7 +104,8 @@ impl Histogram {
         sum.checked_div(u64::from(self.samples()))
     }
 
-    /// How much longer a job runs on average that has run for `elapsed_ms`, ms; none: none ran for so long.
+    /// Returns the mean remaining run time of a job that has run for `elapsed_ms`, ms; `None`: no job ran for so
+    /// long.
     pub fn left_ms(&self, elapsed_ms: u64) -> Option<u64> {
         let each = middles().zip(self.counts);
         let longer = each.filter(|(middle, _)| *middle > elapsed_ms);
@@ -116,7 +117,7 @@ impl Histogram {
         sum.checked_div(count)
     }
 
-    /// What so many of 1,000 took at most, ms, within a seventh; none: it is empty.
+    /// Returns the quantile in thousandths, ms, exact to a seventh; `None`: it is empty.
     pub fn quantile_ms(&self, permille: u32) -> Option<u64> {
         let samples = self.samples();
         let wanted = u64::from(samples) * u64::from(permille.min(1_000));
@@ -132,7 +133,7 @@ impl Histogram {
     }
 }
 
-/// The middle of each bucket, ms.
+/// Returns the middle of each bucket, ms.
 fn middles() -> impl Iterator<Item = u64> {
     let lower = std::iter::once(0).chain(BOUNDS_MS);
     let both = lower.zip(BOUNDS_MS);

@@ -10,47 +10,47 @@ use crate::interner::{Atom, Fixed};
 use indexmap::{Equivalent, IndexMap};
 use std::sync::Arc;
 
-/// Most (suite, group) pairs remembered; beyond it another makes room.
+/// Maximum number of remembered (suite, group) pairs. Beyond it, a new pair replaces another.
 const PAIRS_MAX: usize = 65_536;
 
-/// Most classes of all pairs remembered.
+/// Maximum number of remembered classes of all pairs.
 const CLASSES_MAX: usize = 65_536;
 
-/// With fewer jobs of a class, those of its suite tell more.
+/// Samples of a class below which those of its suite are used.
 const CLASS_SAMPLES_MIN: u32 = 3;
 
-/// What is expected of a job of which nothing is known, ms. Small: a long job is then charged as time passes,
-/// and a short one has little to be given back.
+/// Expected run time of an unknown job, ms. It is small: a long job is then charged as time passes, and a short one
+/// has little to be given back.
 pub(crate) const UNKNOWN_MS: u64 = 1_000;
 
-/// What tells how long a job takes.
+/// Kind of a job, which determines its expected run time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobKind<'a> {
     /// Its suite.
     pub suite: &'a str,
-    /// The same for jobs that run the same thing with the same parameters; 0: not known.
+    /// Class of run times: equal for jobs that run the same test with the same parameters; 0: not known.
     pub class: u64,
     /// The group of the host; empty: any host.
     pub group: &'a str,
 }
 
-/// Times that were stored.
+/// Stored run times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredTimes {
     /// The suite.
     pub suite: String,
     /// The group of hosts.
     pub group: String,
-    /// Of all its jobs there.
+    /// Times of all its jobs there.
     pub all: Histogram,
-    /// Of some of its classes.
+    /// Times of some of its classes.
     pub classes: Vec<(u64, Histogram)>,
 }
 
 /// Histograms of occupancy.
 #[derive(Debug, Default)]
 pub struct RunTimes {
-    /// By suite and group; the group without a name stands for all groups.
+    /// Histograms by suite and group. The empty group stands for all groups.
     pairs: IndexMap<(Atom, Atom), Histogram, Fixed>,
     classes: IndexMap<(Atom, Atom, u64), Histogram, Fixed>,
 }
@@ -74,7 +74,7 @@ impl Equivalent<(Atom, Atom, u64)> for Class<'_> {
 }
 
 impl RunTimes {
-    /// The times of the nearest kind of which any are known.
+    /// Returns the times of the most specific kind that has any.
     pub fn of(&self, kind: JobKind<'_>) -> Option<&Histogram> {
         let JobKind {
             suite,
@@ -88,12 +88,12 @@ impl RunTimes {
             .or_else(|| self.pairs.get(&Pair(suite, "")))
     }
 
-    /// How long such a job takes, ms, as far as any is known.
+    /// Returns the expected run time of such a job, ms, if any is known.
     pub fn expect_ms(&self, kind: JobKind<'_>) -> Option<u64> {
         self.of(kind)?.mean_ms()
     }
 
-    /// A job took this long.
+    /// Adds the run time of a job.
     pub fn note(&mut self, suite: &Arc<str>, class: u64, group: &Arc<str>, took_ms: u64) {
         let mut new = Histogram::default();
         new.note(took_ms);
@@ -113,7 +113,7 @@ impl RunTimes {
         }
     }
 
-    /// What was stored counts where more of it is known than here.
+    /// Takes over stored times if they have more samples than those in memory.
     pub(crate) fn restore(&mut self, stored: StoredTimes) {
         let (suite, group) = (Atom::from(stored.suite), Atom::from(stored.group));
         let known = self.pairs.get(&Pair(&suite, &group));
