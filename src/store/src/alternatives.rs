@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 struct Stored {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tags: Vec<String>,
-    /// How many tags: a `terms_set` search never finds documents without any.
+    /// Number of tags. A `terms_set` search never finds documents without any.
     tags_n: usize,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     not_tags: Vec<String>,

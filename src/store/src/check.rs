@@ -10,38 +10,38 @@ use serde::Serialize;
 
 use crate::{DocKind, JobState, JobStore, Search, SearchOrder, StoreError, StoredJob};
 
-/// A kind of fault.
+/// Kind of fault.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Its name for programs.
     pub name: &'static str,
-    /// What is so, of each one counted.
+    /// Meaning of each counted case.
     pub meaning: &'static str,
-    /// What to do about it.
+    /// Advice on the repair.
     pub todo: &'static str,
-    /// Whether something is wrong. Otherwise it may also be meant.
+    /// True if a case is wrong. Otherwise it may also be intended.
     pub is_wrong: bool,
 }
 
-/// How many of one kind there are.
+/// Number of cases of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The kind.
     pub kind: &'static str,
-    /// What is so.
+    /// Meaning of each case.
     pub meaning: &'static str,
-    /// How many.
+    /// Number of cases.
     pub count: u64,
-    /// The first of them.
+    /// First cases.
     pub examples: Vec<String>,
-    /// What to do about them.
+    /// Advice on the repair.
     #[serde(rename = "do")]
     pub todo: &'static str,
-    /// Whether something is wrong. Otherwise it may also be meant.
+    /// True if a case is wrong. Otherwise it may also be intended.
     pub is_wrong: bool,
 }
 
-/// What a check found, in the order in which it looked.
+/// Findings of a check, in the order in which it looked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Findings {
     examples_max: usize,
@@ -49,7 +49,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Nothing yet; of each kind so many examples are kept.
+    /// Creates an empty list that keeps at most this many examples of each kind.
     pub fn new(examples_max: usize) -> Self {
         Self {
             examples_max,
@@ -57,17 +57,17 @@ impl Findings {
         }
     }
 
-    /// How many examples are kept of each kind.
+    /// Returns the number of examples that are kept of each kind.
     pub fn examples_max(&self) -> usize {
         self.examples_max
     }
 
-    /// A kind is looked for: it is listed, also if there is none.
+    /// Lists a kind, even if no case of it is found.
     pub fn look_for(&mut self, fault: &'static Fault) {
         self.of(fault);
     }
 
-    /// One more of a kind.
+    /// Adds a case of a kind.
     pub fn add(&mut self, fault: &'static Fault, example: impl FnOnce() -> String) {
         let max = self.examples_max;
         let finding = self.of(fault);
@@ -77,7 +77,7 @@ impl Findings {
         }
     }
 
-    /// So many more of a kind, of which none is known by name.
+    /// Adds cases of a kind without their names.
     pub fn add_nameless(&mut self, fault: &'static Fault, many: u64) {
         self.of(fault).count += many;
     }
@@ -105,7 +105,7 @@ impl Findings {
         &self.kinds
     }
 
-    /// How many there are of a kind.
+    /// Returns the number of cases of a kind.
     pub fn count(&self, name: &str) -> u64 {
         let finding = self.kinds.iter().find(|one| one.kind == name);
         finding.map_or(0, |one| one.count)
@@ -151,15 +151,15 @@ const AHEAD: Fault = Fault {
 
 /// Jobs of one page.
 const PAGE: u32 = 500;
-/// A state without a body may be half of a submit that is under way for so long, ms.
+/// Time for which a state without a body may be half of a submit that is under way, ms.
 const UNDER_WAY_MS: u64 = 60_000;
-/// The clocks of replicas differ by less, ms.
+/// Upper bound of the difference between the clocks of replicas, ms.
 const CLOCKS_DIFFER_MS: u64 = 5 * 60_000;
 
-/// Looks at every job, at UTC epoch ms `now_ms`, and shows each to `each`. Answers how many there are.
+/// Looks at every job, at UTC epoch ms `now_ms`, and shows each to `each`. Returns the number of jobs.
 ///
 /// # Errors
-/// The store cannot be read.
+/// Fails if the store cannot be read.
 pub async fn check_jobs(
     store: &dyn JobStore,
     now_ms: u64,
@@ -274,7 +274,7 @@ async fn shards(
     Ok(())
 }
 
-/// Which of these jobs are not there.
+/// Returns those of these jobs that are missing.
 async fn missing(store: &dyn JobStore, ids: Vec<JobId>) -> Result<BTreeSet<JobId>, StoreError> {
     if ids.is_empty() {
         return Ok(BTreeSet::new());

@@ -12,7 +12,8 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// UTC epoch milliseconds: names the month's index and stamps documents for people, decides nothing.
+/// Returns UTC epoch milliseconds. They name the month's index and stamp documents for people; no decision depends on
+/// them.
 #[expect(clippy::disallowed_methods, reason = "the named clock module")]
 pub(crate) fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -30,13 +31,13 @@ pub(crate) async fn pause(time: Duration) {
 pub(crate) struct Chance(AtomicU64);
 
 impl Chance {
-    /// Differs from process to process.
+    /// Creates a sequence that differs from process to process.
     pub(crate) fn new() -> Self {
         let seed = RandomState::new().hash_one(unix_ms());
         Self(AtomicU64::new(seed | 1))
     }
 
-    /// Any number.
+    /// Returns a random number.
     pub(crate) fn next(&self) -> u64 {
         let mut x = self.0.load(Ordering::Relaxed);
         x ^= x << 13;
@@ -46,7 +47,7 @@ impl Chance {
         x
     }
 
-    /// Something between half of `time` and `time`.
+    /// Returns a random time between half of `time` and `time`.
     pub(crate) fn jitter(&self, time: Duration) -> Duration {
         let half = time / 2;
         let part = u32::try_from(self.next() % 1024).unwrap_or(0);

@@ -9,17 +9,17 @@ use serde_json::{Map, Value};
 
 use crate::{AT_MS, DocWrite, Expect, ItemError, JobState, NewJob};
 
-/// How large a job's body may be as JSON, bytes. Elasticsearch takes requests up to 100 MB.
+/// Largest body of a job as JSON, bytes. Elasticsearch takes requests up to 100 MB.
 pub const BODY_BYTES_MAX: usize = 32 << 20;
-/// How large a job's state may be as JSON, bytes.
+/// Largest state of a job as JSON, bytes.
 pub const STATE_BYTES_MAX: usize = 1 << 20;
-/// How large a small document may be as JSON, bytes.
+/// Largest small document as JSON, bytes.
 pub const DOC_BYTES_MAX: usize = 8 << 20;
-/// How long an id of Elasticsearch may be, bytes.
+/// Longest id of Elasticsearch, bytes.
 const STORED_ID_BYTES_MAX: usize = 512;
-/// How long the name of a kind may be, bytes: ids in a shared index begin with it and a slash.
+/// Longest name of a kind, bytes. Ids in a shared index begin with it and a slash.
 const KIND_BYTES_MAX: usize = 12;
-/// How long the id of a small document may be, bytes.
+/// Longest id of a small document, bytes.
 pub const DOC_ID_BYTES_MAX: usize = STORED_ID_BYTES_MAX - KIND_BYTES_MAX - 1;
 
 /// A job as JSON text, checked.
@@ -29,12 +29,12 @@ pub(crate) struct EncodedJob {
     pub(crate) body: String,
 }
 
-/// Whether a layout is ours or a neighbour of ours.
+/// Returns true if a layout is the present one or a neighbour of it.
 fn is_known_format(format: u64) -> bool {
     format.abs_diff(u64::from(JobState::FORMAT)) <= 1
 }
 
-/// What cannot be stored at all is refused here, in the same words for every store.
+/// Encodes a job. Refuses a job that cannot be stored, with the same message for every store.
 pub(crate) fn encode_job(job: &NewJob) -> Result<EncodedJob, ItemError> {
     check_id(job.state.job_id)?;
     if !is_known_format(u64::from(job.state.format)) {
@@ -45,7 +45,7 @@ pub(crate) fn encode_job(job: &NewJob) -> Result<EncodedJob, ItemError> {
     Ok(EncodedJob { state, body })
 }
 
-/// A store keeps ids as signed 64-bit numbers or 19 digits; 0 is no id.
+/// Returns an id as a store keeps it: a signed 64-bit number or 19 digits. 0 is no id.
 pub(crate) fn check_id(id: JobId) -> Result<i64, ItemError> {
     match i64::try_from(id.get()) {
         Ok(raw) if raw > 0 => Ok(raw),
@@ -56,7 +56,7 @@ pub(crate) fn check_id(id: JobId) -> Result<i64, ItemError> {
     }
 }
 
-/// Checks a write of a small document and gives its body as text (`None`: delete).
+/// Checks a write of a small document and returns its body as text (`None`: delete).
 pub(crate) fn encode_doc(write: &DocWrite) -> Result<Option<String>, ItemError> {
     if !is_doc_id(&write.id) {
         return Err(refused(format!(
@@ -74,13 +74,13 @@ pub(crate) fn encode_doc(write: &DocWrite) -> Result<Option<String>, ItemError> 
     }
 }
 
-/// When somebody must look at a small document, UTC epoch ms; 0: never.
+/// Returns the time at which a small document must be looked at, UTC epoch ms; 0: never.
 pub(crate) fn doc_at_ms(write: &DocWrite) -> u64 {
     let at_ms = write.body.as_ref().and_then(|body| body.get(AT_MS));
     at_ms.and_then(Value::as_u64).unwrap_or(0)
 }
 
-/// Whether a small document can have this id.
+/// Returns true if a small document can have this id.
 pub(crate) fn is_doc_id(id: &str) -> bool {
     (1..=DOC_ID_BYTES_MAX).contains(&id.len())
 }
@@ -100,7 +100,7 @@ fn to_text<T: serde::Serialize>(
     Ok(text)
 }
 
-/// The slow way, which knows nulls.
+/// Reads a stored state that may contain nulls. Slower than reading text directly.
 pub(crate) fn decode_state(mut fields: Map<String, Value>) -> Result<JobState, String> {
     fields.retain(|_, value| !value.is_null());
     if let Some(format) = fields.get("format").and_then(Value::as_u64)
@@ -111,8 +111,8 @@ pub(crate) fn decode_state(mut fields: Map<String, Value>) -> Result<JobState, S
     JobState::deserialize(Value::Object(fields)).map_err(|error| error.to_string())
 }
 
-/// Reads a stored state from text, as a replica of this version or one next to it wrote it. The error says which
-/// layout was met.
+/// Reads a stored state from text that a replica of this version or a neighbouring one wrote. The error names an
+/// unknown layout.
 pub fn decode_text(text: &str) -> Result<JobState, String> {
     // The straight way is twice as fast; the other one knows nulls and says what is wrong.
     match serde_json::from_str::<JobState>(text) {
@@ -129,7 +129,7 @@ fn unknown_format(format: u64) -> String {
     )
 }
 
-/// Not retryable, with the reason.
+/// Creates an error that is not retryable, with the reason.
 pub(crate) fn refused(reason: String) -> ItemError {
     ItemError::Refused { reason }
 }
@@ -138,7 +138,7 @@ pub(crate) fn refused(reason: String) -> ItemError {
 mod tests {
     use super::*;
 
-    /// A document exactly as format 1 wrote it. Never edit: stored documents are not edited either.
+    /// Document exactly as format 1 wrote it. Never edit: stored documents are not edited either.
     const GOLDEN_1: &str = include_str!("../tests/golden/state-1.json");
 
     #[test]

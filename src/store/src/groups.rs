@@ -4,15 +4,15 @@ use fairlead_job::{Health, Stage};
 
 use crate::JobState;
 
-/// Most values that are counted, those with most jobs; of submits: the newest.
+/// Maximum number of counted values: those with most jobs; of submits: the newest.
 pub(crate) const GROUPS_MAX: u32 = 1_000;
 
-/// By what jobs are counted.
+/// Field by which jobs are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupBy {
     /// Their stage.
     Stage,
-    /// How they ended.
+    /// Their health at the end.
     Health,
     /// Their suite.
     Suite,
@@ -29,7 +29,7 @@ pub enum GroupBy {
 }
 
 impl GroupBy {
-    /// Each with its name.
+    /// All fields with their names.
     pub const ALL: [(&'static str, Self); 8] = [
         ("stage", Self::Stage),
         ("health", Self::Health),
@@ -41,13 +41,13 @@ impl GroupBy {
         ("submit_id", Self::SubmitId),
     ];
 
-    /// Its name, which is that of the field in both stores.
+    /// Returns its name, which is that of the field in both stores.
     pub fn as_str(self) -> &'static str {
         let named = Self::ALL.iter().find(|(_, by)| *by == self);
         named.map_or("stage", |(name, _)| name)
     }
 
-    /// Whether the newest values come first, and not those with most jobs.
+    /// Returns true if the newest values come first, and not those with most jobs.
     pub fn is_by_time(self) -> bool {
         self == Self::SubmitId
     }
@@ -68,14 +68,14 @@ pub struct Group {
     pub succeeded: u64,
     /// Those that people cancelled or terminated.
     pub stopped: u64,
-    /// When the first of them was submitted, UTC epoch ms.
+    /// Submit time of the first of them, UTC epoch ms.
     pub since_ms: u64,
-    /// Their suite; empty: they have several.
+    /// Their suite; empty: there are several.
     pub suite: String,
 }
 
 impl Group {
-    /// Those that ended in another way.
+    /// Returns the number of those that ended in another way.
     pub fn failed(&self) -> u64 {
         let others = self.waiting + self.running + self.succeeded + self.stopped;
         self.jobs.saturating_sub(others)

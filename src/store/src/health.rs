@@ -9,43 +9,43 @@ use parking_lot::Mutex;
 
 use crate::clock;
 
-/// How the store is, as far as is known from what was asked of it last: nothing is asked for this.
+/// Health of the store, from its last answers. It needs no request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreHealth {
     /// `embedded` or `elasticsearch`, with version.
     pub name: String,
-    /// Whether reads and searches are answered.
+    /// Condition of reads and searches.
     pub reads: Condition,
-    /// Whether writes are taken.
+    /// Condition of writes.
     pub writes: Condition,
 }
 
 impl StoreHealth {
-    /// Nothing is wrong.
+    /// Returns true if there is no problem.
     pub fn is_well(&self) -> bool {
         self.reads.is_well() && self.writes.is_well()
     }
 }
 
-/// How one side of a store is.
+/// Condition of one side of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Condition {
-    /// What is wrong, in words; empty when nothing is.
+    /// Problem as text; empty: none.
     pub problem: String,
-    /// How long it has been well, or not well, on this machine's monotonic clock.
+    /// Time since which the condition is well, or not well, by this machine's monotonic clock.
     pub lasts: Duration,
 }
 
 impl Condition {
-    /// Nothing is wrong.
+    /// Returns true if there is no problem.
     pub fn is_well(&self) -> bool {
         self.problem.is_empty()
     }
 }
 
-/// Keeps what outcomes say. A store that nobody reaches is not well on both sides, and any answer
-/// disproves that; what was answered with an error concerns its own side only. A place that took no write stays so until
-/// it takes one: what other places take says nothing of it.
+/// Health derived from the outcomes of calls. An unreachable store is unwell on both sides, and any answer disproves
+/// that. An error in an answer concerns its own side only. A place that took no write stays unwell until it takes
+/// one; other places do not count.
 #[derive(Debug)]
 pub(crate) struct Watch(Mutex<Sides>);
 
@@ -57,21 +57,21 @@ struct Sides {
 
 #[derive(Debug)]
 struct Side {
-    /// What is wrong with all of it; empty: nothing.
+    /// Problem of the whole side; empty: none.
     problem: String,
-    /// The problem is that nobody answers.
+    /// True if the problem is that no node answers.
     is_silence: bool,
-    /// What is wrong with some places only.
+    /// Problems of single places.
     places: BTreeMap<(Source, String), String>,
     since: Instant,
 }
 
-/// Who says that a place is not well.
+/// Source of a place's problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
-    /// The server, of its own parts.
+    /// The server reported its own parts.
     Look,
-    /// A write that was not taken.
+    /// A write was not taken.
     Write,
 }
 
@@ -85,7 +85,7 @@ impl Side {
         }
     }
 
-    /// What is wrong, of all of it first; empty: nothing.
+    /// Returns the problem, of the whole side first; empty: none.
     fn told(&self) -> &str {
         if self.problem.is_empty() {
             self.places.values().next().map_or("", String::as_str)
@@ -105,7 +105,7 @@ impl Side {
         }
     }
 
-    /// What the server says of its parts now.
+    /// Replaces the problems that the server reports of its parts.
     fn looked(&mut self, ill: &BTreeMap<String, String>) {
         self.places.retain(|(source, _), _| *source != Source::Look);
         let each = ill.iter();
@@ -121,11 +121,11 @@ impl Side {
     }
 }
 
-/// What became of writes, by their place: `None`, it took one.
+/// Outcomes of writes, by place. `None`: the place took one.
 pub(crate) type Outcomes<'a> = BTreeMap<&'a str, Option<String>>;
 
 impl Watch {
-    /// All is well.
+    /// Creates a watch without problems.
     pub(crate) fn new() -> Self {
         Self(Mutex::new(Sides {
             reads: Side::new(),
@@ -133,7 +133,7 @@ impl Watch {
         }))
     }
 
-    /// A read was answered.
+    /// Notes an answered read.
     pub(crate) fn read(&self) {
         self.change(|sides| {
             sides.reads.set("", false);
@@ -141,7 +141,7 @@ impl Watch {
         });
     }
 
-    /// A write was taken, by a store that is one place.
+    /// Notes a successful write to a store that is one place.
     pub(crate) fn wrote(&self) {
         self.change(|sides| {
             sides.reads.answered();
@@ -149,7 +149,7 @@ impl Watch {
         });
     }
 
-    /// Writes were answered: what of each place holds now.
+    /// Notes answered writes, with the present problem of each place.
     pub(crate) fn wrote_to(&self, outcomes: &Outcomes<'_>) {
         self.change(|sides| {
             sides.reads.answered();
@@ -166,7 +166,7 @@ impl Watch {
         });
     }
 
-    /// What the server says of its parts: those that are not there at all, and those that take no writes.
+    /// Notes the server's report of its parts: those that are missing, and those that take no writes.
     pub(crate) fn looked(
         &self,
         gone: &BTreeMap<String, String>,
@@ -181,7 +181,7 @@ impl Watch {
         });
     }
 
-    /// Places whose last write was not taken.
+    /// Returns the places whose last write was not taken.
     pub(crate) fn doubted(&self) -> Vec<String> {
         let sides = self.0.lock();
         let places = sides.writes.places.keys();
@@ -189,7 +189,7 @@ impl Watch {
         doubted.map(|(_, place)| place.clone()).collect()
     }
 
-    /// Something was answered that says nothing of the document side.
+    /// Notes an answer that does not concern documents.
     pub(crate) fn answered(&self) {
         self.change(|sides| {
             sides.reads.answered();
@@ -197,7 +197,7 @@ impl Watch {
         });
     }
 
-    /// A read failed.
+    /// Notes a failed read.
     pub(crate) fn read_failed(&self, problem: &str) {
         self.change(|sides| {
             sides.writes.answered();
@@ -205,12 +205,12 @@ impl Watch {
         });
     }
 
-    /// A write failed.
+    /// Notes a failed write.
     pub(crate) fn write_failed(&self, problem: &str) {
         self.change(|sides| sides.writes.set(problem, false));
     }
 
-    /// Nobody answers.
+    /// Notes that no node answers.
     pub(crate) fn silence(&self, problem: &str) {
         self.change(|sides| {
             sides.reads.set(problem, true);
@@ -218,7 +218,7 @@ impl Watch {
         });
     }
 
-    /// What is known.
+    /// Returns the known health.
     pub(crate) fn report(&self, name: String) -> StoreHealth {
         let sides = self.0.lock();
         StoreHealth {

@@ -5,26 +5,27 @@ use fairlead_job::{Alternative, Stage};
 use crate::JobState;
 
 impl JobState {
-    /// Until when it may wait for a testbox, UTC epoch ms; `None`: for ever, or it is not ready yet.
+    /// Returns the end of its wait for a testbox, UTC epoch ms; `None`: no limit, or it is not ready yet.
     pub fn queue_until_ms(&self) -> Option<u64> {
         let limit_ms = self.queue_timeout_s.saturating_mul(1000);
         (self.ready && limit_ms > 0).then(|| self.ready_ms.saturating_add(limit_ms))
     }
 
-    /// Until when `not_on` holds, UTC epoch ms; `None`: it names nobody, or the job is not ready yet.
+    /// Returns the time until which `not_on` holds, UTC epoch ms; `None`: it is empty, or the job is not ready yet.
     pub fn elsewhere_until_ms(&self) -> Option<u64> {
         let waits = self.ready && !self.not_on.is_empty();
         waits.then(|| self.ready_ms.saturating_add(Self::ELSEWHERE_MS))
     }
 
-    /// From when on its `else` holds, too, UTC epoch ms; `None`: it has none, or the job is not ready yet.
+    /// Returns the time from which its `else` holds as well, UTC epoch ms; `None`: it has none, or the job is not
+    /// ready yet.
     pub fn otherwise_ms(&self) -> Option<u64> {
         let otherwise = self.otherwise.as_ref().filter(|_| self.ready)?;
         let after_ms = otherwise.after_s.saturating_mul(1000);
         Some(self.ready_ms.saturating_add(after_ms))
     }
 
-    /// Its alternatives once its `else` holds; without an `else` those of now.
+    /// Returns its alternatives once its `else` holds; without an `else` the present ones.
     pub fn widest_any_of(&self) -> Vec<Alternative> {
         let mut any_of = self.any_of.clone();
         match self.otherwise.as_deref() {
@@ -39,10 +40,11 @@ impl JobState {
         any_of
     }
 
-    /// How long after their release somebody looks whether all shards are in the store, ms.
+    /// Time after their release at which a replica checks that all shards are in the store, ms.
     pub const SHARDS_CHECK_MS: u64 = 5_000;
 
-    /// When a parent must be looked at because its shards are not all there, or are to stop; `None`: not for that.
+    /// Returns the time at which a parent must be looked at because shards are missing or must stop; `None`: not for
+    /// that.
     fn shards_ms(&self) -> Option<u64> {
         let shards = self
             .shards
@@ -57,8 +59,8 @@ impl JobState {
         Some(since_ms.saturating_add(Self::SHARDS_CHECK_MS))
     }
 
-    /// Works out `alarm_ms`: the first time at which something becomes of it that nobody else brings about.
-    /// Whoever writes a state does this last.
+    /// Computes `alarm_ms`: the first time at which the job changes without an event. Each writer of a state calls
+    /// this last.
     #[must_use]
     pub fn set_alarm(mut self) -> Self {
         let start = Some(self.start_ms).filter(|_| !self.ready);

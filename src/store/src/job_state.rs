@@ -13,7 +13,7 @@ use crate::{
     left_out::{is_false, is_no_number, is_one, is_unknown, is_zero, one},
 };
 
-/// Which state of a document is meant. Later states are greater.
+/// Version of a document's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Version {
     /// Elasticsearch's `_primary_term`; 1 in the embedded store.
@@ -22,7 +22,7 @@ pub struct Version {
     pub seq_no: u64,
 }
 
-/// The state of a job: what matching and people's searches need, at most 1 KB of it typical.
+/// State of a job: facts for matching and searches, typically at most 1 KB.
 ///
 /// Times are UTC epoch milliseconds, 0 when it has not happened. Empty strings and lists are left out
 /// of the stored document. Stored documents may hold fields this version does not know: writers only
@@ -37,37 +37,37 @@ pub struct JobState {
     pub format: u16,
     /// The job.
     pub job_id: JobId,
-    /// How far it is.
+    /// Stage of the job.
     pub stage: Stage,
-    /// How it ended.
+    /// Health at its end.
     pub health: Health,
-    /// Whether its results are in.
+    /// Readiness of its results.
     pub data_readiness: DataReadiness,
-    /// Whether it may run now (it waits for no time, parent or sequence). Counts, pulls and finds see only
-    /// jobs with `stage == submit && ready`.
+    /// True if it may run now (it waits for no time, parent or sequence). Counts, pulls and finds see only jobs with
+    /// `stage == submit && ready`.
     pub ready: bool,
-    /// When it became ready; after a requeue with back-off possibly in the future of `submit_ms`.
+    /// Time at which it became ready. After a requeue with back-off it may lie after `submit_ms`.
     pub ready_ms: u64,
-    /// Who is charged.
+    /// Account that is charged.
     pub account: String,
-    /// Who submitted it (may act for an account).
+    /// Person or account that submitted it (may act for an account).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub principal: String,
     /// Its queue, never empty; with a slash and a slot: a label inside its account's own queue.
     pub queue: String,
-    /// The name that was asked for, where that is no queue but a label. People see it; it decides nothing.
+    /// Requested name that is a label and not a queue. People see it; no decision depends on it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub queue_label: String,
     /// Class of the queue when it was submitted, 0 to 9: orders pulls; the policy decides at dispatch.
     pub class: u8,
     /// Priority inside the account.
     pub priority: i16,
-    /// When it was submitted.
+    /// Time of the submit.
     pub submit_ms: u64,
-    /// One `submit` call.
+    /// Id of the `submit` call.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub submit_id: String,
-    /// A set of jobs for comparing.
+    /// Id of a set of jobs for comparing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group_id: String,
     /// Test suite.
@@ -78,39 +78,38 @@ pub struct JobState {
     /// Short parameters for tables, `k=v k=v`, at most 200 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub params: String,
-    /// Words `key=value` that searches find it by, at most 64 of 256 bytes each. States of versions that did not know them
-    /// have none.
+    /// Words `key=value` by which searches find it, at most 64 of 256 bytes each. States of older versions have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kv: Vec<String>,
-    /// Who holds it back; empty: nobody. A held job is not ready.
+    /// Account that holds it back; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub held_by: String,
-    /// New values of fields that were changed while it waited, by their names in job files; none: nobody changed it.
+    /// New values of fields that were changed while it waited, by their names in job files; `None`: no change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edits: Option<Box<Spec>>,
-    /// The testbox asked for.
+    /// Requested testbox.
     pub testbox: String,
     /// Its group.
     pub tbox_group: String,
     /// Its kind.
     pub tbox_type: TboxType,
-    /// The architecture needed; empty: any.
+    /// Required architecture; empty: any.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub arch: String,
     /// Host keys, one of which a host must offer.
     pub host_keys: Vec<String>,
     /// Memory needed, MB.
     pub memory_mb: u32,
-    /// Of a vm job, the part of it that the guest gets, MB; 0: it has no guest, or an older version made the state.
+    /// Memory of the guest of a vm job, MB; 0: it has no guest, or an older version made the state.
     #[serde(default, skip_serializing_if = "is_unknown")]
     pub guest_memory_mb: u32,
-    /// CPUs needed, at least 1. States of versions that did not know it need one.
+    /// Needed CPUs, at least 1. States of older versions need one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub cpus: u32,
     /// Tags that the host must have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// How many tags: a `terms_set` search never finds documents without any.
+    /// Number of tags. A `terms_set` search never finds documents without any.
     pub tags_n: u16,
     /// Tags that the host must not have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -118,90 +117,92 @@ pub struct JobState {
     /// Alternatives, of which the host must meet one; none: nothing more is asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "alternatives")]
     pub any_of: Vec<Alternative>,
-    /// One more alternative, once it has waited for a while.
+    /// One more alternative, valid after a wait.
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "else")]
     pub otherwise: Option<Box<Otherwise>>,
-    /// Tags of hosts that it likes best.
+    /// Tags of preferred hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prefer: Vec<String>,
     /// Devices that the host must have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<String>,
-    /// How many devices.
+    /// Number of devices.
     pub devices_n: u16,
-    /// Cache directories it would like to find.
+    /// Preferred cache directories.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cache_dirs: Vec<String>,
     /// Time limit of stage running, seconds.
     pub timeout_s: u64,
-    /// Limits of other stages that are not the usual ones, seconds.
+    /// Limits of other stages that differ from the defaults, seconds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stage_limits_s: BTreeMap<Stage, u64>,
-    /// How long it may be ready and yet wait for a testbox, seconds; 0: for ever.
+    /// Maximum time that it may be ready and wait for a testbox, seconds; 0: no limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub queue_timeout_s: u64,
-    /// It is not ready before: a time of its own, or a pause after an attempt. 0: there is none, or it has passed.
+    /// Earliest time at which it is ready: its own start time, or a pause after an attempt. 0: none, or it has
+    /// passed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub start_ms: u64,
-    /// By when it must be over, however far it is; 0: no such time.
+    /// Time by which it must be over in any stage; 0: no such time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub finish_by_ms: u64,
-    /// When it must be looked at while it is in stage submit; 0: never. Derived, see [`JobState::set_alarm`].
+    /// Time at which it must be looked at while it is in stage submit; 0: never. Derived, see
+    /// [`JobState::set_alarm`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub alarm_ms: u64,
-    /// Which try this is, from 1.
+    /// Number of this attempt, from 1.
     pub attempt: u16,
-    /// How often it may still be tried again after a lost lease.
+    /// Remaining retries after a lost lease.
     pub retry_lost_left: u16,
-    /// How often it may still be tried again after a failure of its own.
+    /// Remaining retries after a failure of its own.
     pub retry_fail_left: u16,
-    /// After which of its own failures; empty: after all.
+    /// Own failures after which it is retried; empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retry_on: Vec<Cause>,
-    /// Pauses between tries that are not the usual ones.
+    /// Pauses between attempts that differ from the defaults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff: Option<Backoff>,
-    /// Whether it is tried again on another host than those on which it failed.
+    /// True if it is retried on hosts other than those on which it failed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub retry_elsewhere: bool,
-    /// Hosts that must not have it, for at most [`JobState::ELSEWHERE_MS`].
+    /// Hosts that must not run it, for at most [`JobState::ELSEWHERE_MS`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_on: Vec<String>,
-    /// Whether the agent must stop it when cut off from every replica.
+    /// True if the agent must stop it when cut off from every replica.
     #[serde(default)]
     pub stop_when_cut_off: bool,
-    /// The host that has (or had) this attempt.
+    /// Host that has (or had) this attempt.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub host: String,
-    /// That host's group.
+    /// Group of that host.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub host_group: String,
-    /// Memory of the whole host, MB: what a hw job is charged for.
+    /// Memory of the whole host, MB: the charge of a hw job.
     #[serde(default)]
     pub host_memory_mb: u32,
     /// CPUs of the whole host; 0: it did not say.
     #[serde(default, skip_serializing_if = "is_unknown")]
     pub host_cpus: u32,
-    /// What kind of machine it was at the claim, as JSON: processor, kernel, firmware, and others that a result may depend
-    /// on. Empty: it did not say.
+    /// Class of the machine at the claim, as JSON: processor, kernel, firmware, and other facts that a result may
+    /// depend on. Empty: the host did not say.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub host_class: String,
-    /// The session of the host's agent that asked.
+    /// Session of the host's agent that asked.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub session: String,
-    /// The number of the request that got it.
+    /// Number of the request that got it.
     #[serde(default)]
     pub request: u64,
-    /// Unique to the claim: whose write is in.
+    /// Unique token of the claim. It tells whose write was stored.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub claim_token: String,
-    /// Raised by each write that only makes sure of what is there.
+    /// Counter raised by each write that only confirms the stored state.
     #[serde(default)]
     pub claim_seq: u32,
     /// The replica that claimed it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub replica: String,
-    /// When the attempt's stages began.
+    /// Begin of the attempt's stages.
     #[serde(default)]
     pub dispatch_ms: u64,
     /// See `dispatch_ms`.
@@ -222,116 +223,116 @@ pub struct JobState {
     /// See `dispatch_ms`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub manual_check_ms: u64,
-    /// When the attempt ended (finish, cancel or an abort).
+    /// End of the attempt (finish, cancel or an abort).
     #[serde(default)]
     pub end_ms: u64,
-    /// When the running attempt must be over; renewals move it.
+    /// Time by which the running attempt must be over. Renewals move it.
     #[serde(default)]
     pub deadline_ms: u64,
-    /// The last stage it was in before it ended badly.
+    /// Last stage before a bad end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_success_stage: Option<Stage>,
-    /// Exit code of its script, where it has one.
+    /// Exit code of its script, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// Why it is as it is, in words for people, at most 300 bytes.
+    /// Reason of its state as text, at most 300 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// The title of the kernel crash that it printed, at most 256 bytes: equal for equal crashes.
+    /// Title of the kernel crash that it printed, at most 256 bytes. Equal crashes have equal titles.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub crash_signature: String,
-    /// The most memory that it had at one time, MB; 0: not known.
+    /// Peak memory, MB; 0: not known.
     #[serde(default, skip_serializing_if = "is_unknown")]
     pub peak_memory_mb: u32,
     /// CPU time of all of its processes, milliseconds, at most some 49 days; 0: not known.
     #[serde(default, skip_serializing_if = "is_unknown")]
     pub cpu_ms: u32,
-    /// Bytes of the files that it has uploaded, as far as the replica that heard of its end knows.
+    /// Bytes of its uploaded files, as far as the replica knows that noted its end.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub result_bytes: u64,
-    /// Whether it was asked to stop while it runs: told to the agent at its next heartbeat.
+    /// True if it was asked to stop while it runs: told to the agent at its next heartbeat.
     #[serde(default)]
     pub stop_asked: bool,
-    /// When that was.
+    /// Time of that request.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stop_ms: u64,
-    /// The health that it then ends with; none: `terminate`, a person asked.
+    /// Health for that end; `None`: `terminate`, a person asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_health: Option<Health>,
-    /// How long its script then has after the polite signal, seconds; none: the usual time.
+    /// Time that its script then has after SIGTERM, seconds; `None`: the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_grace_s: Option<u32>,
-    /// What it gets as its inputs, in the order of its spec: ids of 64 digits. `job:` and a job's id stand for the outputs
-    /// of that job, which it waits for.
+    /// Inputs in the order of its spec: ids of 64 digits. `job:` and a job's id stand for the outputs of that job,
+    /// which it waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<String>,
-    /// Words of the chunks of its inputs, at most 16: hosts that hold most of them get it first.
+    /// Sketch words of its inputs' chunks, at most 16. Hosts that hold most of them get the job first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub input_words: Vec<String>,
-    /// The id of its outputs; empty: it has none, or not yet.
+    /// Id of its outputs; empty: none, or not yet.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub outputs: String,
     /// Folder of its results, `/result/…`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub result_root: String,
-    /// How long testboxes had it, over all its attempts that are over, ms.
+    /// Total time of testboxes over all its ended attempts, ms.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub used_ms: u64,
-    /// When the last of them was over.
+    /// End of the last of these attempts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub used_at_ms: u64,
-    /// The same for jobs that run the same thing with the same parameters.
+    /// Fingerprint, equal for jobs that run the same test with the same parameters.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fingerprint: String,
     /// Milestones reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub milestones: Vec<String>,
-    /// What it waits for; none: nothing.
+    /// Conditions that it waits for; `None`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
-    /// The sequence that it belongs to, 0 to 256 bytes: of the jobs of one account and sequence a limited number runs.
+    /// Sequence of the job, 0 to 256 bytes. A limited number of jobs of one account and sequence runs at a time.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sequence: String,
-    /// Whether it runs on the host of the one before it.
+    /// True if it runs on the host of the job before it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub sequence_same_host: bool,
-    /// It gets its turn only while fewer than so many others of its sequence have theirs, up to 500; 0: one.
+    /// Number of other jobs of its sequence with a turn below which it gets its own, up to 500; 0: one.
     #[serde(default, skip_serializing_if = "is_no_number")]
     pub sequence_limit: u16,
-    /// It gets its turn only if fewer than so many others began within a minute, 1 to 1,000; 0: whenever.
+    /// Number of other jobs begun within a minute below which it gets its turn, 1 to 1,000; 0: no limit.
     #[serde(default, skip_serializing_if = "is_no_number")]
     pub sequence_per_minute: u16,
-    /// Which older jobs of its sequence it replaces; none: none.
+    /// Older jobs of its sequence that it replaces; `None`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence_replace: Option<Replace>,
-    /// Whether it has its turn in its sequence.
+    /// True if it has its turn in its sequence.
     #[serde(default, skip_serializing_if = "is_false")]
     pub sequence_turn: bool,
-    /// Its place in a cluster of several nodes; none: it runs by itself.
+    /// Place in a cluster of several nodes; `None`: it runs by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterPlace>,
-    /// Of a parent: its shards. None: it is no parent.
+    /// Shards of a parent. `None`: it is no parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shards: Option<Box<Sharding>>,
-    /// Of a shard: its place. None: it is no shard.
+    /// Place of a shard. `None`: it is no shard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardPlace>,
-    /// Which of its events somebody asked to be told; none: nobody did.
+    /// Events for its callback; `None`: it has no callback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub callback: Option<CallbackEvents>,
-    /// The same of its notice, which people get; none: nobody gets one.
+    /// Events for its notice, which people get; `None`: it has no notice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<CallbackEvents>,
-    /// Test cases of its last attempt that has ended; none: it has none, or they are not known.
+    /// Test cases of its last ended attempt; `None`: none, or they are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases: Option<Box<CaseCounts>>,
-    /// The job whose result this is: nothing ran for this one. None: it runs or ran itself, or has not ended.
+    /// Job whose result it reuses: this job did not run. `None`: it runs or ran itself, or has not ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reused_from: Option<JobId>,
-    /// What it has to do with results of other jobs; none: nothing.
+    /// Relation to results of other jobs; `None`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reuse: Option<Box<Reusing>>,
-    /// Where it may run from: the lab, project and labels of the submitter's choosing.
+    /// Origin of the job: the lab, project and labels that the submitter chose.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub lab: String,
     /// See `lab`.
@@ -346,16 +347,16 @@ pub struct JobState {
 }
 
 impl JobState {
-    /// The layout that this version writes.
+    /// Layout that this version writes.
     pub const FORMAT: u16 = 1;
 
-    /// How long a ready job waits for another host than those on which it failed, ms: an hour.
+    /// Time that a ready job waits for a host other than those on which it failed, ms: an hour.
     pub const ELSEWHERE_MS: u64 = 3_600_000;
 
-    /// Before the id of a job among the inputs: they are what that job leaves.
+    /// Prefix of a job's id among the inputs: they are the outputs of that job.
     pub const INPUT_FROM: &'static str = "job:";
 
-    /// The ids of all content that it names.
+    /// Returns the ids of all content that it names.
     pub fn content(&self) -> impl Iterator<Item = &str> {
         let known = |id: &&str| !id.is_empty() && !id.starts_with(Self::INPUT_FROM);
         let outputs = std::iter::once(self.outputs.as_str());
@@ -363,13 +364,13 @@ impl JobState {
         inputs.chain(outputs).filter(known)
     }
 
-    /// The jobs whose outputs it waits for, in the order of its inputs.
+    /// Returns the jobs whose outputs it waits for, in the order of its inputs.
     pub fn inputs_from(&self) -> impl Iterator<Item = JobId> {
         let from = |input: &String| input.strip_prefix(Self::INPUT_FROM)?.parse().ok();
         self.inputs.iter().filter_map(from)
     }
 
-    /// A job that was just born and of which nothing else is known: first attempt, not ready, no retries.
+    /// Creates a new job with default values: first attempt, not ready, no retries.
     pub fn blank(job_id: JobId, tbox_type: TboxType) -> Self {
         Self {
             format: Self::FORMAT,
@@ -381,10 +382,10 @@ impl JobState {
     }
 }
 
-/// An alternative of a job from some time on; without tags it is met by every host.
+/// Alternative of a job that holds after a time. Without tags every host meets it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Otherwise {
-    /// How long the job must be ready and wait, seconds.
+    /// Time for which the job must be ready and wait, seconds.
     pub after_s: u64,
     /// Tags that the host must have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -394,42 +395,42 @@ pub struct Otherwise {
     pub not_tags: Vec<String>,
 }
 
-/// The place of a job among the jobs of its cluster, one a node, which begin together or not at all.
+/// Place of a job among the jobs of its cluster, one per node. They begin together or not at all.
 ///
 /// They try it in *rounds*: when one of them goes back, all go on to the next round. All fields are always stored,
-/// because a patch replaces the whole of it.
+/// because a patch replaces the whole place.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterPlace {
-    /// All its jobs, this one among them, 2 to 32. The first is its *head*, whose id names the cluster and whose state
-    /// decides when all begin.
+    /// All jobs of the cluster, including this one, 2 to 32. The first is its *head*: its id names the cluster, and
+    /// its state decides when all begin.
     pub jobs: Vec<JobId>,
-    /// What this node does, words with blanks between.
+    /// Roles of this node, words separated by blanks.
     pub roles: String,
-    /// Which round this job is in, from 1; the greatest of them all is the cluster's.
+    /// Round of this job, from 1. The greatest round of all jobs is the cluster's.
     pub round: u32,
-    /// The round in which this job was let through to run, since it got its testbox; the head's is everybody's leave to
-    /// be. 0: it was not.
+    /// Round in which this job was allowed to run, since it got its testbox. The head's value allows all jobs to run.
+    /// 0: not allowed.
     pub met: u32,
-    /// Of the head: the last round that was given up because some had no testbox. 0: none.
+    /// Last round that the head gave up because some nodes had no testbox. 0: none.
     pub given_up: u32,
-    /// How long nodes that have a testbox wait for those that have none, seconds.
+    /// Time that nodes with a testbox wait for those without, seconds.
     pub wait_s: u64,
-    /// The address under which its peers reach this node's testbox; empty: not said yet.
+    /// Address under which its peers reach this node's testbox; empty: not reported yet.
     pub address: String,
 }
 
 impl ClusterPlace {
-    /// The job whose state decides; `None` of a place that names no job.
+    /// Returns the job whose state decides; `None` if the place names no job.
     pub fn head(&self) -> Option<JobId> {
         self.jobs.first().copied()
     }
 
-    /// Whether this job may run, or does.
+    /// Returns true if this job may run or runs.
     pub fn is_through(&self) -> bool {
         self.met > 0
     }
 
-    /// Whether it runs a round that is over.
+    /// Returns true if it runs a round that is over.
     pub fn is_left_behind(&self) -> bool {
         self.is_through() && self.met < self.round
     }
@@ -440,7 +441,7 @@ impl ClusterPlace {
 pub struct Attempt {
     /// Its number, from 1.
     pub attempt: u16,
-    /// Where it ran.
+    /// Host on which it ran.
     pub host: String,
     /// See [`JobState::host_class`]; empty also for jobs whose results are not reused.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -453,13 +454,13 @@ pub struct Attempt {
     pub claim_token: String,
     /// The stage it had reached.
     pub stage: Stage,
-    /// How it ended.
+    /// Health at its end.
     pub health: Health,
-    /// When it was dispatched.
+    /// Time of its dispatch.
     pub dispatch_ms: u64,
-    /// When it ended.
+    /// Time of its end.
     pub end_ms: u64,
-    /// Why, in words.
+    /// Reason as text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
@@ -474,7 +475,7 @@ pub struct NewJob {
 }
 
 impl NewJob {
-    /// Whether it is created as a job that has ended: it counts as none that waits or runs.
+    /// Returns true if it is created as an ended job. It counts neither as waiting nor as running.
     pub fn is_over(&self) -> bool {
         self.state.stage.is_terminal()
     }

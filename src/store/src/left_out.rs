@@ -1,7 +1,7 @@
 //! Tells which values stored documents leave out, and what their absence means.
 #![expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 
-/// The CPUs that a job needs that does not say.
+/// Returns the default number of CPUs that a job needs.
 pub(crate) fn one() -> u32 {
     1
 }
@@ -10,7 +10,7 @@ pub(crate) fn is_one(number: &u32) -> bool {
     *number == 1
 }
 
-/// Whether a count stands for one that nobody said.
+/// Returns true if 0 stands for "not specified".
 pub(crate) fn is_unknown(number: &u32) -> bool {
     *number == 0
 }

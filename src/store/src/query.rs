@@ -6,16 +6,17 @@ use fairlead_job::{Health, JobId, Stage};
 
 use crate::{StoredJob, Version};
 
-/// How many names are counted. Whoever submits may invent some, so who counts often asks for a bounded number.
+/// Bound of the counted names. Submitters may invent names, so frequent counts should be bounded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CountOf {
-    /// So many accounts and queues at most, those with most jobs, and pairs of both only if there are no more. None: all.
+    /// Maximum number of accounts and queues to count, largest first. Pairs are counted only below this number.
+    /// `None`: no limit.
     pub names_max: Option<usize>,
-    /// Only these host keys. None: all.
+    /// Host keys to count. `None`: all.
     pub host_keys: Option<Vec<String>>,
 }
 
-/// How many jobs wait (`stage == submit && ready`), exact. Zero counts are left out; sorted by name.
+/// Exact number of waiting jobs (`stage == submit && ready`). Zero counts are left out; sorted by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     /// All of them.
@@ -28,19 +29,19 @@ pub struct Counts {
     pub pairs: Vec<(String, String, u64)>,
     /// By host key. A job with several keys counts under each.
     pub host_keys: Vec<(String, u64)>,
-    /// There are more pairs than were asked for. Where accounts or queues are left out, too, the store may count too few
-    /// of those that are not.
+    /// True if there are more pairs than were asked for. If accounts or queues are left out as well, the other counts
+    /// may be too low.
     pub partial: bool,
 }
 
-/// One way of slicing the waiting jobs.
+/// One way of grouping the waiting jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PullBy {
     /// All of them.
     All,
-    /// Of one account.
+    /// Jobs of one account.
     Account(String),
-    /// Of one queue.
+    /// Jobs of one queue.
     Queue(String),
     /// Under one host key.
     HostKey(String),
@@ -49,16 +50,16 @@ pub enum PullBy {
 /// A page of waiting jobs, in order of class (high first), priority (high first), id (old first).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pull {
-    /// Which.
+    /// Group of jobs.
     pub by: PullBy,
-    /// How many at most, 1 to 10,000.
+    /// Maximum number of jobs, 1 to 10,000.
     pub limit: u32,
     /// Continue behind this job of the last page.
     pub after: Option<(u8, i16, JobId)>,
 }
 
-/// Waiting jobs that an offer could take, best first in the order of [`Pull`]: of each pair of queue and
-/// account the best `limit` ones.
+/// Query for waiting jobs that an offer could take, best first in the order of [`Pull`]. It returns the best `limit`
+/// jobs of each pair of queue and account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Find {
     /// The host.
@@ -69,38 +70,38 @@ pub struct Find {
     pub arch: String,
     /// Its free memory, MB.
     pub free_memory_mb: u32,
-    /// Its free CPUs; none: it did not say, so jobs of any number are found.
+    /// Its free CPUs; `None`: it did not say, so jobs of any number are found.
     pub free_cpus: Option<u32>,
     /// Its tags.
     pub tags: Vec<String>,
     /// Its devices.
     pub devices: Vec<String>,
-    /// Only jobs of these accounts; empty: of all.
+    /// Accounts whose jobs to find; empty: all.
     pub accounts: Vec<String>,
-    /// How many jobs of each (queue, account) at most, 1 to 100.
+    /// Maximum number of jobs of each (queue, account), 1 to 100.
     pub limit: u32,
-    /// Of how many pairs of queue and account at most, at least 1. Where there are more, the page has the best jobs of
-    /// all besides, and tells where the next one goes on: by turns all are found.
+    /// Maximum number of pairs of queue and account, at least 1. If there are more, the page also has the best jobs
+    /// of all. It tells where the next find continues, so that finds in turn cover all pairs.
     pub pairs_max: u32,
-    /// The pairs behind this one come first, in the store's own order, and after the last one the first.
+    /// Pair behind which the find begins, in the store's own order. After the last pair it continues with the first.
     pub after: Option<(String, String)>,
 }
 
-/// Jobs that are found besides those of some pairs, when there are more: the best of all.
+/// Number of best jobs that are found in addition when there are more pairs.
 pub const FIND_BEST: u32 = 64;
 
-/// What a pull or find found.
+/// Result of a pull or find.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
     /// The jobs.
     pub jobs: Vec<StoredJob>,
-    /// Whether the store holds more.
+    /// True if the store holds more.
     pub more: bool,
-    /// Of a find that did not look at all pairs: the last one that it looked at.
+    /// Last pair that a find looked at, if it did not look at all.
     pub next: Option<(String, String)>,
 }
 
-/// Where a reader of changes stands: the greatest change that it has read, by place (an index and shard of
+/// Position of a reader of changes. It is the greatest change that was read, by place (an index and shard of
 /// Elasticsearch, one place in the embedded store). A place that is missing was never read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangeMark(pub BTreeMap<String, u64>);
@@ -108,43 +109,45 @@ pub struct ChangeMark(pub BTreeMap<String, u64>);
 /// Numbers of changes by place: first and last of each range, ascending.
 pub type ChangeRanges = BTreeMap<String, Vec<(u64, u64)>>;
 
-/// Jobs whose state changed behind a mark, as they are now: one that changed often is read once.
+/// Query for jobs whose state changed behind a mark, in their present form. A job that changed often is returned
+/// once.
 ///
-/// A change may become visible after a later one, so a reader that must not miss any reads again from a
-/// mark that is older than a refresh; what it knows already it tells by the version.
+/// A change may become visible after a later one. A reader that must not miss any reads again from a mark that is
+/// older than a refresh. It recognizes known changes by their version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changes {
-    /// Behind which mark.
+    /// Mark behind which to read.
     pub since: ChangeMark,
-    /// Only these changes of these places. Empty: all of all places.
+    /// Ranges of changes, by place. Empty: all of all places.
     pub within: ChangeRanges,
     /// `true`: only jobs that wait (`stage == submit && ready`); `false`: only the others.
     pub waiting: bool,
-    /// How many at most of each place, 1 to 10,000, oldest change first.
+    /// Maximum number of jobs of each place, 1 to 10,000, oldest change first.
     pub limit: u32,
 }
 
-/// What changed.
+/// Page of changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangePage {
     /// The jobs and the versions of their states, oldest change first within each place.
     pub jobs: Vec<(JobId, Version)>,
-    /// Where to go on: not behind the last job that was read.
+    /// Mark where the next read continues. It may lie beyond the last job that was read.
     pub mark: ChangeMark,
-    /// Whether more changed than is here.
+    /// True if more changed than is here.
     pub more: bool,
 }
 
-/// How long testboxes had jobs whose last attempt was over at `since_ms` or later, and what jobs uploaded at any time.
+/// Query for the testbox time of jobs whose last attempt ended at `since_ms` or later, and for the uploads of jobs at
+/// any time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Usage {
     /// UTC epoch ms.
     pub since_ms: u64,
-    /// Of each of these accounts.
+    /// Accounts to sum.
     pub accounts: Vec<String>,
-    /// And of each of these queues.
+    /// Queues to sum.
     pub queues: Vec<String>,
-    /// What the kept jobs of each of these accounts uploaded, bytes.
+    /// Accounts whose kept jobs' uploads to sum, bytes.
     pub uploads_of: Vec<String>,
 }
 
@@ -177,7 +180,7 @@ pub struct Search {
     pub tbox_groups: Vec<String>,
     /// Any of these fingerprints.
     pub fingerprints: Vec<String>,
-    /// For each list one of its words `key=value`.
+    /// Lists of words `key=value`. A job must have one word of each list.
     pub keywords: Vec<Vec<String>>,
     /// This crash signature; with `*` at its end: all that begin so.
     pub crash_signature: Option<String>,
@@ -191,16 +194,16 @@ pub struct Search {
     pub until_ms: Option<u64>,
     /// Only jobs that come before this place in the order of [`Pull`]: class, priority and id.
     pub before: Option<(u8, i16, JobId)>,
-    /// Which first.
+    /// Order of the jobs.
     pub order: SearchOrder,
     /// Continue behind this job of the last page.
     pub after: Option<JobId>,
-    /// How many at most, 1 to 1,000 (0 counts only).
+    /// Maximum number of jobs, 1 to 1,000 (0 counts only).
     pub limit: u32,
 }
 
 impl Search {
-    /// Whether a job with this crash signature is found; empty: it has none.
+    /// Returns true if a job with this crash signature is found; empty: it has none.
     pub fn finds_crash(&self, signature: &str) -> bool {
         let Some(wanted) = &self.crash_signature else {
             return true;
@@ -211,22 +214,22 @@ impl Search {
     }
 }
 
-/// Which jobs of those that have parts.
+/// Selection among jobs that have parts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Parts {
     /// All of them.
     #[default]
     All,
-    /// No shards: each job that somebody submitted, once.
+    /// No shards: each submitted job once.
     NoShards,
-    /// No parents: each job that runs, once.
+    /// No parents: each running job once.
     NoParents,
     /// Shards alone.
     OnlyShards,
 }
 
 impl Parts {
-    /// Whether a job is found.
+    /// Returns true if a job is found.
     pub fn finds(self, state: &crate::JobState) -> bool {
         match self {
             Self::All => true,
@@ -247,21 +250,22 @@ pub enum SearchOrder {
     OldestFirst,
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchPage {
     /// The jobs.
     pub jobs: Vec<StoredJob>,
-    /// How many there are in all, exact.
+    /// Exact total number of jobs.
     pub total: u64,
-    /// Of a search by words: how many jobs that match all else have none, because an older version stored them.
+    /// Number of jobs without words that match all else in a search by words. An older version stored them.
     pub wordless: u64,
-    /// Whether there are more behind the last one.
+    /// True if there are more behind the last one.
     pub more: bool,
 }
 
 impl Search {
-    /// Names of which a job must have one, each list under its field in both stores; an empty list: any will do.
+    /// Returns lists of names, each with its field in both stores. A job must have one name of each list that is not
+    /// empty.
     pub(crate) fn named(&self) -> [(&'static str, &[String]); 8] {
         [
             ("account", &self.accounts),
@@ -276,12 +280,12 @@ impl Search {
     }
 }
 
-/// The stages in which a testbox has a job.
+/// Returns the stages in which a testbox has a job.
 pub(crate) fn held() -> impl Iterator<Item = Stage> {
     Stage::ALL.iter().copied().filter(|stage| stage.is_held())
 }
 
-/// The names of the ends.
+/// Returns the names of the terminal stages.
 pub(crate) fn ends() -> Vec<&'static str> {
     let ends = Stage::ALL.iter().filter(|stage| stage.is_terminal());
     ends.map(|stage| stage.as_str()).collect()

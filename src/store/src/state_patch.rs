@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::JobState;
 
-/// Who claims a job, for which request.
+/// Claimer of a job, and the request that the claim is for.
 #[derive(Debug, Clone, Copy)]
 pub struct ClaimFields<'a> {
     /// The host.
@@ -16,7 +16,7 @@ pub struct ClaimFields<'a> {
     pub host_memory_mb: u32,
     /// CPUs of the whole host; 0: it did not say.
     pub host_cpus: u32,
-    /// What kind of machine it is, see [`JobState::host_class`].
+    /// Class of the machine, see [`JobState::host_class`].
     pub host_class: &'a str,
     /// The session of its agent.
     pub session: &'a str,
@@ -35,12 +35,12 @@ pub struct ClaimFields<'a> {
 pub struct StatePatch(Map<String, Value>);
 
 impl StatePatch {
-    /// Sets nothing yet.
+    /// Creates an empty patch.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The difference that turns `before` into `after`: only what changed, cleared fields as null.
+    /// Returns the difference that turns `before` into `after`: only changed fields, cleared fields as null.
     pub fn between(before: &JobState, after: &JobState) -> Self {
         let (old, new) = (to_map(before), to_map(after));
         let mut patch = Map::new();
@@ -57,7 +57,8 @@ impl StatePatch {
         Self(patch)
     }
 
-    /// What a claim sets: the same fields whatever the job, so it can be written without reading it.
+    /// Returns the fields that a claim sets. They are the same for each job, so that a job can be claimed without
+    /// reading it.
     pub fn claim(fields: &ClaimFields<'_>) -> Self {
         let set = serde_json::json!({
             "stage": Stage::Dispatch,
@@ -79,7 +80,7 @@ impl StatePatch {
         }
     }
 
-    /// `state` with these fields set; `None` when they do not make a state.
+    /// Returns `state` with these fields set; `None` if they do not make a state.
     pub fn apply(&self, state: &JobState) -> Option<JobState> {
         let mut fields = to_map(state);
         for (name, value) in &self.0 {
@@ -92,12 +93,12 @@ impl StatePatch {
         serde_json::from_value(Value::Object(fields)).ok()
     }
 
-    /// Whether nothing changes.
+    /// Returns true if nothing changes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The fields, as JSON. A null clears the field.
+    /// Returns the fields, as JSON. A null clears the field.
     pub fn fields(&self) -> &Map<String, Value> {
         &self.0
     }

@@ -11,7 +11,7 @@ use crate::{
     Page, Pull, Search, SearchPage, StatePatch, StoreError, StoreHealth, StoredJob, Usage, Version,
 };
 
-/// Most queues of [`StageCounts::oldest_ready_ms`].
+/// Maximum number of queues of [`StageCounts::oldest_ready_ms`].
 pub(crate) const QUEUES_MAX: u32 = 1_000;
 
 /// A compare-and-set change of one job's state.
@@ -21,16 +21,16 @@ pub struct Patch {
     pub id: JobId,
     /// The version it must have.
     pub expect: Version,
-    /// What to set.
+    /// Fields to set.
     pub set: StatePatch,
 }
 
-/// What a store made of a new job.
+/// Result of the creation of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Created {
     /// The version of its state.
     pub version: Version,
-    /// The version of its body, where that takes a number among the changes of the state's place.
+    /// Version of its body, if it takes a number among the changes of the state's place.
     pub body: Option<Version>,
 }
 
@@ -39,47 +39,47 @@ pub struct Created {
 pub enum DocKind {
     /// Queue policies.
     Queue,
-    /// What is known of hosts.
+    /// Facts about hosts.
     Host,
-    /// Hosts that get no new job, and why.
+    /// Hosts that get no new job, with the reason.
     Closure,
-    /// Hosts that are kept for the jobs of some accounts.
+    /// Hosts that are reserved for the jobs of some accounts.
     Reservation,
     /// Accounts and their hashed tokens.
     Account,
     /// Live schedulers.
     Replica,
-    /// Which request of which session of a host is being served, and by whom.
+    /// Request of each host's session that is being served, with the serving replica.
     Session,
-    /// Ownership of running jobs by a host's session: one write a host a renewal.
+    /// Ownership of running jobs by a host's session. A renewal is one write per host.
     Lease,
-    /// What was submitted under idempotency keys.
+    /// Results of submits by idempotency key.
     Submit,
-    /// Which job of each sequence has its turn.
+    /// Jobs that have their turn, by sequence.
     Sequence,
-    /// Jobs that are run again and again.
+    /// Jobs that run repeatedly.
     Timer,
-    /// Which tests each shard of a job runs.
+    /// Tests of each shard of a job.
     Plan,
     /// The history of the tests of a suite in a group of hosts.
     TestTimes,
-    /// How long hosts were occupied by the jobs of a suite, by group of hosts.
+    /// Run times of a suite's jobs, by group of hosts.
     RunTimes,
     /// Messages to receivers that jobs name.
     Webhook,
-    /// What ran in each minute and hour.
+    /// Samples of each minute and hour.
     Sample,
-    /// Results that jobs may take for their own, by the key of what ran.
+    /// Results that jobs may reuse, by reuse key.
     Reuse,
-    /// What an admin says of pools of machines that come and go.
+    /// Admins' settings of pools of machines that come and go.
     Pool,
-    /// The machines of each pool, and which replica decides.
+    /// Machines of each pool, with the deciding replica.
     Fleet,
     /// Each decision to ask for machines or to retire some.
     Decision,
-    /// Actions on many jobs, hosts or queues, as they were shown before.
+    /// Actions on many jobs, hosts or queues, as previewed.
     Preview,
-    /// Settings that all replicas share, among them the sealing key.
+    /// Settings that all replicas share, including the sealing key.
     Setting,
 }
 
@@ -110,7 +110,7 @@ impl DocKind {
         Self::Setting,
     ];
 
-    /// Its name in stores.
+    /// Returns its name in stores.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queue => "queues",
@@ -146,11 +146,11 @@ pub struct Doc {
     pub id: String,
     /// Its version.
     pub version: Version,
-    /// What it holds: a JSON object, stored whole and not searchable but for [`AT_MS`].
+    /// Content: a JSON object, stored whole and not searchable except for [`AT_MS`].
     pub body: Value,
 }
 
-/// A small document that must be looked at, by what a search knows of it without reading it.
+/// Small document that must be looked at, by the facts that a search knows without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueDoc {
     /// Its id inside its kind.
@@ -161,17 +161,17 @@ pub struct DueDoc {
     pub at_ms: u64,
 }
 
-/// The field of a small document's body that says when somebody must look at it, UTC epoch ms; 0 or absent: never.
+/// Field of a small document's body with the time at which it must be looked at, UTC epoch ms; 0 or absent: never.
 pub const AT_MS: &str = "at_ms";
 
 /// A part of the small documents of a kind, by id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DocFind {
-    /// Their ids begin so. Empty: all of them.
+    /// Prefix of their ids. Empty: all of them.
     pub prefix: String,
-    /// Only those whose ids come after this one. Empty: from the first on.
+    /// Id after which the page begins. Empty: from the first on.
     pub after: String,
-    /// At most so many, 1 to 1,000.
+    /// Maximum number, 1 to 1,000.
     pub limit: u32,
 }
 
@@ -180,14 +180,14 @@ pub struct DocFind {
 pub struct DocPage {
     /// Sorted by id.
     pub docs: Vec<Doc>,
-    /// How many have the prefix, wherever the page begins.
+    /// Number of documents with the prefix, wherever the page begins.
     pub total: u64,
 }
 
-/// What a write of a small document expects to find.
+/// Expectation of a write of a small document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
-    /// Whatever is there is replaced.
+    /// Any version, or none, is replaced.
     Any,
     /// Nothing: create, conflict if it exists.
     Absent,
@@ -200,28 +200,28 @@ pub enum Expect {
 pub struct DocWrite {
     /// Its id.
     pub id: String,
-    /// What must be there.
+    /// Expected version.
     pub expect: Expect,
-    /// What will be there.
+    /// New content.
     pub body: Option<Value>,
 }
 
-/// One line of the append-only record of who did what.
+/// One line of the append-only record of acts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventRecord {
-    /// When, UTC epoch ms; names the month's index.
+    /// Time of the act, UTC epoch ms; names the month's index.
     pub at_ms: u64,
-    /// Who acted (an account, a host or a replica).
+    /// Actor (an account, a host or a replica).
     pub who: String,
-    /// What was done, one word with dots, for example `job.cancel`.
+    /// Kind of act, one word with dots, for example `job.cancel`.
     pub what: String,
-    /// To what: a job id, a queue, a host.
+    /// Object of the act: a job id, a queue, a host.
     pub subject: String,
     /// Details, a JSON object.
     pub detail: Value,
 }
 
-/// Which events. Empty filters do not filter; several filters are all to hold.
+/// Filter of events. Empty filters do not filter; several filters are all to hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFind {
     /// At or after, UTC epoch ms.
@@ -234,29 +234,29 @@ pub struct EventFind {
     pub what: Vec<String>,
     /// Any of these, as [`EventRecord::subject`].
     pub subjects: Vec<String>,
-    /// So many of the newest are passed over: those of one millisecond that were read before.
+    /// Number of newest events to skip: those of one millisecond that were read before.
     pub skip: u32,
-    /// How many at most, 1 to 1,000.
+    /// Maximum number of events, 1 to 1,000.
     pub limit: u32,
 }
 
-/// How many jobs are how far. Parents of shards are not counted: their shards are.
+/// Number of jobs by stage and health. Parents of shards are not counted: their shards are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StageCounts {
     /// Jobs that have not ended, by stage; zero counts are left out.
     pub open: BTreeMap<Stage, u64>,
-    /// Of those in stage submit: that wait for a time, a turn or other jobs.
+    /// Jobs in stage submit that wait for a time, a turn or other jobs.
     pub not_ready: u64,
-    /// Jobs that were submitted since the time that was asked for and have ended, by health.
+    /// Jobs that were submitted since the requested time and have ended, by health.
     pub ended: BTreeMap<Health, u64>,
-    /// Since when the job that waits longest for a host could run, UTC epoch ms, by queue; at most 1,000 queues.
+    /// Time since which the longest-waiting job of a queue could run, UTC epoch ms, by queue; at most 1,000 queues.
     pub oldest_ready_ms: BTreeMap<String, u64>,
 }
 
-/// A month that was looked at whether it can be dropped.
+/// Month that was considered for dropping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OldMonth {
-    /// As [`JobId::month`] says it.
+    /// Name in the form of [`JobId::month`].
     pub month: String,
     /// Jobs born in it that have not ended. 0: it was dropped.
     pub unfinished: u64,
@@ -264,30 +264,29 @@ pub struct OldMonth {
 
 /// A store of jobs.
 ///
-/// Every item of a batch has its own result, in the order of the batch; a batch may be of any size (the
-/// store splits it). `get`, `get_bodies` and documents by id are read in real time; counts, pulls, finds,
-/// searches and `list_docs` may lag behind by the refresh interval. A write that returned `Ok` is durable.
+/// Every item of a batch has its own result, in the order of the batch. A batch may be of any size (the store splits
+/// it). `get`, `get_bodies` and documents by id are read in real time; counts, pulls, finds, searches and `list_docs`
+/// may lag behind by the refresh interval. A write that returned `Ok` is durable.
 #[async_trait]
 pub trait JobStore: Send + Sync + std::fmt::Debug {
     /// Creates jobs. `Ok` only when both documents of *that* job are in. `Conflict`: the id exists.
     async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Created, ItemError>>;
 
-    /// The body of a job that this process created lately, if it is at hand: JSON for [`Self::keep_created`] of another
-    /// process with a store of the same kind. Asks nothing.
+    /// Returns the cached body of a job that this process created recently. It is JSON for [`Self::keep_created`] of
+    /// another process with a store of the same kind. Makes no request.
     fn body_at_hand(&self, _id: JobId) -> Option<String> {
         None
     }
 
-    /// Another process created this job with this state, and got this version. A store may keep that, to change the job
-    /// without reading it. `state` is JSON, and has all fields that were stored. `body` is what the other process had at
-    /// hand.
+    /// Notes a job that another process created with this state and version. A store may cache it, to change the job
+    /// without reading it. `state` is JSON with all stored fields. `body` is the cached body of the other process.
     fn keep_created(&self, _id: JobId, _version: Version, _state: &str, _body: Option<&str>) {}
 
     /// Reads states in real time, in the order asked for.
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Option<StoredJob>>, StoreError>;
 
-    /// Reads those of these states that are there and that this version can read: one document of tomorrow must not
-    /// hide all others.
+    /// Reads those states that exist and that this version can read. A document of a newer version must not hide all
+    /// others.
     async fn get_readable(&self, ids: &[JobId]) -> Result<Vec<StoredJob>, StoreError> {
         match self.get(ids).await {
             Ok(found) => return Ok(found.into_iter().flatten().collect()),
@@ -307,15 +306,14 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
         Ok(readable)
     }
 
-    /// Reads bodies in real time, in the order asked for. They never change: a store may answer one that it took as it was
-    /// taken.
+    /// Reads bodies in real time, in the order asked for. Bodies never change, so a store may return a cached one.
     async fn get_bodies(&self, ids: &[JobId]) -> Result<Vec<Option<Spec>>, StoreError>;
 
     /// Compare-and-set of states. `Ok` holds the new version.
     async fn patch(&self, patches: Vec<Patch>) -> Vec<Result<Version, ItemError>>;
 
-    /// Compare-and-set of states, each answered with the job as it left it. `Unknown` also when that could not be
-    /// read, or when the job had changed again by then.
+    /// Compare-and-set of states, each answered with the resulting job. The result is also `Unknown` if the job could
+    /// not be read, or had changed again.
     async fn patch_and_get(&self, patches: Vec<Patch>) -> Vec<Result<StoredJob, ItemError>> {
         let ids: Vec<JobId> = patches.iter().map(|patch| patch.id).collect();
         let outcomes = self.patch(patches).await;
@@ -345,7 +343,7 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
             .collect()
     }
 
-    /// Counts the waiting jobs by account, queue and host key, exact, however many names there are.
+    /// Counts the waiting jobs by account, queue and host key, exact, without a limit of names.
     async fn counts(&self) -> Result<Counts, StoreError> {
         self.count(&CountOf::default()).await
     }
@@ -359,36 +357,36 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
     /// Finds waiting jobs by the whole requirement of offers.
     async fn find(&self, requests: &[Find]) -> Result<Vec<Page>, StoreError>;
 
-    /// The mark behind which only what changes from now on is found, as far as searches see by now.
+    /// Returns the mark behind which only later changes are found, as far as searches see now.
     async fn change_mark(&self) -> Result<ChangeMark, StoreError>;
 
-    /// The place whose changes the states of a job belong to, as [`Self::change_mark`] names it. `None`: unknown, or the
-    /// numbers of its versions do not tell the place. Asks nothing.
+    /// Returns the place of a job's changes, as [`Self::change_mark`] names it. `None`: unknown, or the numbers of
+    /// its versions do not tell the place. Makes no request.
     fn place_of(&self, _id: JobId) -> Option<Arc<str>> {
         None
     }
 
-    /// Which jobs' states changed behind marks, a page for each request. Lags like a search. Far cheaper than reading
-    /// the states: whoever asks knows most of them.
+    /// Returns the jobs whose states changed behind marks, a page for each request. Lags like a search. Cheaper than
+    /// reading the states, most of which the caller knows.
     async fn changes(&self, requests: &[Changes]) -> Result<Vec<ChangePage>, StoreError>;
 
     /// Jobs in stage submit whose alarm is set and before `before_ms`, earliest first, at most `limit` (1 to 10,000).
     /// Lags like a search.
     async fn alarms(&self, before_ms: u64, limit: u32) -> Result<Page, StoreError>;
 
-    /// How long testboxes had the jobs of accounts and queues, ms: the accounts asked for, then the queues. Behind them
-    /// bytes that jobs uploaded. Lags like a search.
+    /// Returns the testbox time of jobs, ms: of the requested accounts, then of the queues. The bytes that jobs
+    /// uploaded follow. Lags like a search.
     async fn usage(&self, usage: &Usage) -> Result<Vec<u64>, StoreError>;
 
     /// Searches for people. `order` and `after` page through it; exact totals.
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError>;
 
-    /// Counts the jobs that a search finds by the values of a field, most jobs first, at most 1,000 values; `order`, `after`
-    /// and `limit` do not matter. Lags like a search.
+    /// Counts the jobs that a search finds by the values of a field, most jobs first, at most 1,000 values. `order`,
+    /// `after` and `limit` are ignored. Lags like a search.
     async fn groups(&self, search: &Search, by: GroupBy) -> Result<Vec<Group>, StoreError>;
 
-    /// Which of these ids any kept job names as an input or as its outputs, in this order. At most 1,000. All jobs that
-    /// were taken before the call are seen. Dear: for collections only.
+    /// Tells for each of these ids, at most 1,000, if any kept job names it as an input or as its outputs. Sees all
+    /// jobs that were stored before the call. Expensive: for collections only.
     async fn named(&self, content: &[String]) -> Result<Vec<bool>, StoreError>;
 
     /// Reads small documents in real time, in the order asked for.
@@ -401,7 +399,7 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
         Ok(found.into_iter().next().flatten())
     }
 
-    /// Versions of small documents in real time, in the order asked for. Never dearer than reading them.
+    /// Returns versions of small documents in real time, in the order asked for. Never costs more than reading them.
     async fn doc_versions(
         &self,
         kind: DocKind,
@@ -418,14 +416,14 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
         writes: Vec<DocWrite>,
     ) -> Vec<Result<Version, ItemError>>;
 
-    /// All small documents of a kind, sorted by id.
+    /// Returns all small documents of a kind, sorted by id.
     async fn list_docs(&self, kind: DocKind) -> Result<Vec<Doc>, StoreError>;
 
-    /// A page of the small documents of a kind, sorted by id, and how many there are. Lags like a search.
+    /// Returns a page of the small documents of a kind, sorted by id, and their total number. Lags like a search.
     async fn page_docs(&self, kind: DocKind, find: &DocFind) -> Result<DocPage, StoreError>;
 
-    /// Small documents of a kind whose [`AT_MS`] is set and before `before_ms`, earliest first, at most `limit`
-    /// (1 to 10,000). Lags like a search.
+    /// Returns small documents of a kind whose [`AT_MS`] is set and before `before_ms`, earliest first, at most
+    /// `limit` (1 to 10,000). Lags like a search.
     async fn due_docs(
         &self,
         kind: DocKind,
@@ -433,7 +431,7 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
         limit: u32,
     ) -> Result<Vec<DueDoc>, StoreError>;
 
-    /// How many jobs are how far, for people. Lags like a search.
+    /// Counts jobs by stage and health, for people. Lags like a search.
     async fn stage_counts(&self, since_ms: u64) -> Result<StageCounts, StoreError>;
 
     /// Appends to the record of events. Best effort: an error loses only the record.
@@ -442,29 +440,29 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
     /// Reads the record of events, the newest first, at most 1,000. Lags like a search.
     async fn read_events(&self, find: &EventFind) -> Result<Vec<EventRecord>, StoreError>;
 
-    /// Drops the oldest month before that of `before` of which all jobs have ended: their states and bodies, and its
-    /// events. Answers the months that were looked at, oldest first: those with jobs that have not ended stay, and none
-    /// is looked at behind the one that was dropped. May be repeated.
+    /// Drops the oldest month before that of `before` of which all jobs have ended, with their states, bodies and
+    /// events. Returns the months that were considered, oldest first. Months with jobs that have not ended stay. No
+    /// month behind the dropped one is considered. May be repeated.
     async fn drop_oldest(&self, before: JobId) -> Result<Vec<OldMonth>, StoreError>;
 
-    /// What the store's own clock says, UTC epoch ms; none: it has the clock of this machine.
+    /// Returns the store's own clock, UTC epoch ms; `None`: it uses the clock of this machine.
     async fn wall_ms(&self) -> Result<Option<u64>, StoreError> {
         Ok(None)
     }
 
-    /// What the store's user lacks to drop months, in words; `None`: nothing, or nobody knows.
+    /// Returns the missing rights for dropping months, as text; `None`: none is missing, or it is unknown.
     async fn lacks_to_drop(&self) -> Result<Option<String>, StoreError> {
         Ok(None)
     }
 
-    /// Makes everything written so far visible to counts, pulls, finds and searches. Dear: at start and
-    /// in tests only.
+    /// Makes everything written so far visible to counts, pulls, finds and searches. Expensive: at start and in tests
+    /// only.
     async fn refresh(&self) -> Result<(), StoreError>;
 
-    /// Looks after what calls do not tell of [`health`](Self::health): parts that nobody uses at present, and parts that
-    /// may be well again. Asked each second; a store whose calls tell all does nothing.
+    /// Checks parts that calls do not tell [`health`](Self::health) about: unused parts, and parts that may be well
+    /// again. Called each second; does nothing in a store whose calls tell all.
     async fn look_after(&self) {}
 
-    /// How the store is, from what was last seen; asks nothing.
+    /// Returns the health of the store as last seen, without a request.
     fn health(&self) -> StoreHealth;
 }

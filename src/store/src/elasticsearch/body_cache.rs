@@ -6,19 +6,19 @@ use serde::Deserialize;
 
 use super::document_cache::RecentCache;
 
-/// Bodies that are kept, at least; twice as many at the most, some MB. They are for jobs that are handed out soon: of a
-/// long queue the oldest go first.
+/// Minimum number of cached bodies; the maximum is twice as many, some MB. They are for jobs that are dispatched
+/// soon: of a long queue the oldest go first.
 const KEPT: usize = 1_000;
-/// Longest document of a body that is kept, bytes: an ordinary one has 1,000 to 4,000.
+/// Longest cached document of a body, bytes. An ordinary one has 1,000 to 4,000.
 const LENGTH_MAX: usize = 16_384;
 
-/// What a document of a body holds.
+/// Document of a body.
 #[derive(Debug, Deserialize)]
 pub(super) struct StoredBody {
     pub(super) body: Spec,
 }
 
-/// Documents of bodies of the newest jobs that were submitted here, or told by another replica, and may run.
+/// Documents of bodies of the newest jobs that may run. They were submitted here or reported by another replica.
 #[derive(Debug)]
 pub(super) struct BodyCache(RecentCache<Box<str>>);
 
@@ -29,26 +29,26 @@ impl Default for BodyCache {
 }
 
 impl BodyCache {
-    /// Keeps the document of a body that is in the store.
+    /// Caches the stored document of a body.
     pub(super) fn keep(&self, id: JobId, document: &str) {
         if document.len() <= LENGTH_MAX {
             self.0.keep(id, document.into());
         }
     }
 
-    /// The document of a body, if it was kept. It is kept still.
+    /// Returns the cached document of a body, without removing it.
     pub(super) fn document(&self, id: JobId) -> Option<String> {
         self.0.look(id, ToString::to_string)
     }
 
-    /// The body of a job, if it was kept. It is kept no longer.
+    /// Removes and returns the cached body of a job.
     pub(super) fn take(&self, id: JobId) -> Option<Spec> {
         let document = self.0.take(id)?;
         let stored: StoredBody = serde_json::from_str(&document).ok()?;
         Some(stored.body)
     }
 
-    /// Forgets all.
+    /// Forgets all bodies.
     pub(super) fn clear(&self) {
         self.0.clear();
     }

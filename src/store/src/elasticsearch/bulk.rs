@@ -18,47 +18,47 @@ use super::{
 };
 use crate::{ItemError, Version, clock, codec::refused, health::Outcomes};
 
-/// Items of one bulk, at most.
+/// Maximum number of items in one bulk.
 const BULK_ITEMS: usize = 500;
-/// Bytes of one bulk, about. Elasticsearch bounds all that is in flight to a tenth of its heap.
+/// Approximate maximum size of one bulk, bytes. Elasticsearch limits all requests in flight to a tenth of its heap.
 const BULK_BYTES: usize = 5 << 20;
-/// Rounds for items that were not taken.
+/// Maximum number of rounds for items that were not taken.
 const ROUNDS: u32 = 4;
 /// Wait before the second round; doubled with each.
 const ROUND_WAIT: Duration = Duration::from_millis(50);
-/// In the words of a block that somebody set.
+/// Text in the error of a block that an operator set.
 const BY_OPERATOR: &str = "(api)]";
-/// What of the answer is needed.
+/// Parts of the answer that are needed.
 const REPLY: &str = "items.*.status,items.*._seq_no,items.*._primary_term,\
     items.*.error.type,items.*.error.reason,items.*.error.caused_by,items.*.get._source";
 
 /// One write.
 #[derive(Debug, Clone)]
 pub(super) struct Op {
-    /// Where it goes.
+    /// Index that it writes to.
     pub(super) index: String,
-    /// The action, and the document where there is one: whole lines.
+    /// Action, and the document if there is one: whole lines.
     pub(super) lines: String,
 }
 
-/// How a batch of writes is sent.
+/// Mode of sending a batch of writes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct How {
-    /// Whether a bulk may be sent again when it may be in already.
+    /// True if a bulk may be sent again when it may have been written already.
     pub(super) is_repeatable: bool,
-    /// How many bulks may be in flight; 1 keeps the order of the items.
+    /// Number of bulks that may be in flight; 1 keeps the order of the items.
     pub(super) in_flight: usize,
 }
 
-/// What an update left behind.
+/// Result of an update.
 #[derive(Debug, Clone)]
 pub(super) struct Written {
     pub(super) version: Version,
-    /// The whole document, if the update asked for it.
+    /// Whole document, if the update asked for it.
     pub(super) source: Option<Box<RawValue>>,
 }
 
-/// What became of one item in one round.
+/// Result of one item in one round.
 #[derive(Debug)]
 enum Got {
     Done(Result<Written, ItemError>),
@@ -67,13 +67,13 @@ enum Got {
 }
 
 impl Cluster {
-    /// Sends all; the results are in the order of `ops`.
+    /// Sends all writes. The results are in the order of `ops`.
     pub(super) async fn bulk(&self, ops: &[Op], how: How) -> Vec<Result<Version, ItemError>> {
         let written = self.bulk_written(ops, how).await.into_iter();
         written.map(|item| Ok(item?.version)).collect()
     }
 
-    /// Sends all, and answers with what they left behind.
+    /// Sends all writes, and returns the documents that the updates asked for.
     pub(super) async fn bulk_written(
         &self,
         ops: &[Op],
@@ -117,7 +117,7 @@ impl Cluster {
         results
     }
 
-    /// Sends those that could be made. The results are in the order of `made`; what could not be made keeps its error.
+    /// Sends the valid writes. The results are in the order of `made`. Invalid writes keep their errors.
     pub(super) async fn bulk_made(
         &self,
         made: Vec<Result<Op, ItemError>>,
@@ -134,7 +134,7 @@ impl Cluster {
             .collect()
     }
 
-    /// Sends all once, whatever comes of it: the watch notes it. Elasticsearch waits for a shard for `wait_ms`.
+    /// Sends all writes once. The watch notes the result. Elasticsearch waits for a shard for `wait_ms`.
     pub(super) async fn probe(&self, ops: &[Op], how: How, wait_ms: u64) {
         let all: Vec<usize> = (0..ops.len()).collect();
         for chunk in split(ops, &all) {
@@ -155,7 +155,7 @@ impl Cluster {
         chunks.into_iter().flatten().collect()
     }
 
-    /// Sends one chunk, in halves where it is refused whole.
+    /// Sends one chunk. Splits it into halves if it is refused as a whole.
     async fn send_halving(&self, ops: &[Op], chunk: Vec<usize>, how: How) -> Vec<(usize, Got)> {
         let mut got = Vec::with_capacity(chunk.len());
         let mut todo = vec![chunk];
@@ -229,12 +229,13 @@ impl Cluster {
         Ok(got)
     }
 
-    /// Elasticsearch gives up waiting for a shard before we do: then its answer says so.
+    /// Returns the time for which Elasticsearch waits for a shard, ms. It ends before our own timeout, so that the
+    /// answer names the reason.
     fn shard_wait_ms(&self) -> u64 {
         u64::try_from(self.request_timeout.as_millis() * 4 / 5).unwrap_or(u64::MAX)
     }
 
-    /// Notes what became of the writes to each index. An index that is not there is made when it is needed.
+    /// Notes the results of the writes to each index. A missing index is created when it is needed.
     fn note_written<'a>(&self, written: impl Iterator<Item = (&'a Op, &'a Got)>) {
         let mut outcomes = Outcomes::new();
         for (op, got) in written {
@@ -258,7 +259,7 @@ fn not_sent() -> Result<Written, ItemError> {
 }
 
 impl Got {
-    /// The same after another try that may be in.
+    /// Returns the result after another try of a write that may have been written.
     fn doubted(self) -> Self {
         match self {
             Self::Busy(reason) => Self::Done(Err(ItemError::Unknown { reason })),
@@ -267,7 +268,7 @@ impl Got {
         }
     }
 
-    /// Why writes are not taken at present, if this says so.
+    /// Returns the reason why writes are not taken at present, if the result tells one.
     fn trouble(&self) -> Option<&str> {
         match self {
             Self::Busy(reason)
@@ -305,8 +306,8 @@ fn judge(item: BulkItem) -> Got {
         _ => cause.in_words(),
     };
     let result = match (item.status, cause.kind.as_str()) {
-        // A block, set by an operator or when a disk is nearly full, or credentials that are good no more:
-        // it lasts, and to try again is vain.
+        // A block, set by an operator or when a disk is nearly full, or credentials that are no longer valid. It
+        // lasts, so another try is useless.
         (_, reply::BLOCK) | (401 | 403, _) => Err(ItemError::NotTaken { reason }),
         (200..300, _) => match (item.seq_no, item.primary_term) {
             (Some(seq_no), Some(primary_term)) => Ok(Written {

@@ -5,31 +5,31 @@ use reqwest::Method;
 
 use crate::{ItemError, StoreError};
 
-/// What a call does, and whether it may be sent again when it may be in already.
+/// Effect of a call, which decides if it may be sent again when it may have been done already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Changes nothing.
     Read,
-    /// Changes the same, however often it is sent.
+    /// Has the same effect however often it is sent.
     Write,
     /// Must not be sent twice.
     WriteOnce,
 }
 
-/// One request to whichever node.
+/// One request to any node.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     pub(super) kind: Kind,
     pub(super) method: Method,
-    /// With the query.
+    /// Path with the query.
     pub(super) path: String,
     pub(super) body: Option<Bytes>,
-    /// Lines of JSON (`_bulk`, `_msearch`).
+    /// True if the body is lines of JSON (`_bulk`, `_msearch`).
     pub(super) is_ndjson: bool,
 }
 
 impl Call {
-    /// A request without a body.
+    /// Creates a request without a body.
     pub(super) fn new(kind: Kind, method: Method, path: impl Into<String>) -> Self {
         Self {
             kind,
@@ -40,23 +40,23 @@ impl Call {
         }
     }
 
-    /// A read.
+    /// Creates a read.
     pub(super) fn read(method: Method, path: impl Into<String>) -> Self {
         Self::new(Kind::Read, method, path)
     }
 
-    /// A write that may be repeated.
+    /// Creates a write that may be repeated.
     pub(super) fn write(method: Method, path: impl Into<String>) -> Self {
         Self::new(Kind::Write, method, path)
     }
 
-    /// With a JSON body.
+    /// Adds a JSON body.
     pub(super) fn json(mut self, body: &serde_json::Value) -> Self {
         self.body = Some(Bytes::from(body.to_string()));
         self
     }
 
-    /// With lines of JSON.
+    /// Adds lines of JSON as the body.
     pub(super) fn lines(mut self, lines: String) -> Self {
         self.body = Some(Bytes::from(lines));
         self.is_ndjson = true;
@@ -64,14 +64,14 @@ impl Call {
     }
 }
 
-/// A call that got no answer of use.
+/// Call without a usable answer.
 #[derive(Debug, Clone)]
 pub(super) enum Failure {
-    /// Certainly not taken: nobody could be reached.
+    /// Certainly not done: no node could be reached.
     NotSent(String),
-    /// Certainly not taken: whoever was asked is overloaded.
+    /// Certainly not done: the node is overloaded.
     Busy(String),
-    /// Sent, and no whole answer in time.
+    /// Sent, but no whole answer came in time.
     Unknown(String),
     /// Answered with an error.
     Status {
@@ -82,7 +82,7 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    /// For a call that only reads.
+    /// Converts the failure of a call that only reads.
     pub(super) fn of_read(self) -> StoreError {
         match self {
             Self::NotSent(reason) | Self::Busy(reason) | Self::Unknown(reason) => {
@@ -95,7 +95,7 @@ impl Failure {
         }
     }
 
-    /// For each item of a write.
+    /// Converts the failure for each item of a write.
     pub(super) fn of_write(self) -> ItemError {
         match self {
             Self::NotSent(reason) | Self::Busy(reason) => ItemError::NotTaken { reason },
@@ -108,7 +108,7 @@ impl Failure {
         }
     }
 
-    /// The words alone.
+    /// Returns the message.
     pub(super) fn words(&self) -> &str {
         match self {
             Self::NotSent(reason)
@@ -119,15 +119,15 @@ impl Failure {
     }
 }
 
-/// The error is the cluster's or its operator's to mend, and not the request's: it may be made again.
+/// Returns true if the cluster or its operator must fix the error. The request itself is right and may be sent again.
 pub(super) fn is_trouble(status: u16) -> bool {
     matches!(status, 401 | 403 | 429 | 500..)
 }
 
-/// An answer.
+/// Answer to a call.
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) body: Bytes,
-    /// An earlier try of the same write may be in.
+    /// True if an earlier try of the same write may have been written.
     pub(super) after_unknown: bool,
 }

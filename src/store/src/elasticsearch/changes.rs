@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{ChangeMark, ChangePage, Changes, StoreError, Version};
 
-/// The last change of every shard.
+/// Returns the last change of every shard.
 pub(super) async fn last_changes(
     cluster: &Cluster,
     kept: &Places,
@@ -32,7 +32,7 @@ pub(super) async fn last_changes(
     Ok(ChangeMark(marks.collect()))
 }
 
-/// The greatest number of a shard, if it has any.
+/// Greatest number of a shard, if it has any.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Last {
@@ -45,7 +45,7 @@ struct Greatest {
     value: Option<f64>,
 }
 
-/// What changed in every shard behind the marks, in one request.
+/// Returns the changes in every shard behind the marks, in one request.
 pub(super) async fn changes_since(
     cluster: &Cluster,
     kept: &Places,
@@ -87,8 +87,8 @@ pub(super) async fn changes_since(
     Ok(pages.collect())
 }
 
-/// Each query in each place, and no answer where there is no query. The list of places is kept: one more search looks
-/// whether there are others by now, and if so all is asked again.
+/// Runs each query in each place. A place without a query has no answer. The cached list of places is verified by one
+/// more search. If it is outdated, all queries run again.
 async fn search_places<A>(
     cluster: &Cluster,
     kept: &Places,
@@ -110,7 +110,7 @@ where
     Ok((places, found))
 }
 
-/// What is found in these places, and whether they are all.
+/// Searches these places. Returns the results, and true if there are no other places.
 async fn search_in<A>(
     cluster: &Cluster,
     places: &[Place],
@@ -181,7 +181,7 @@ async fn read_places(cluster: &Cluster) -> Result<Vec<Place>, StoreError> {
     Ok(places.collect())
 }
 
-/// Which job it is, at which version.
+/// Returns the id and the version of a found job.
 fn job_of(hit: &Hit) -> Option<(JobId, Version)> {
     let id = hit.fields.get("job_id")?.as_array()?.first()?;
     Some((id.as_str()?.parse().ok()?, hit.version()))

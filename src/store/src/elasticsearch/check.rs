@@ -26,7 +26,8 @@ const BODY_ALONE: Fault = Fault {
 };
 /// Bodies of one page.
 const PAGE: usize = 1_000;
-/// A body is written before its state: it may be half of a submit that is under way for so long, ms.
+/// Time for which a body without a state may be half of a submit that is under way, ms. A body is written before its
+/// state.
 const UNDER_WAY_MS: u64 = 60_000;
 
 #[derive(Default, Deserialize)]
@@ -53,10 +54,10 @@ struct Body {
 }
 
 impl ElasticStore {
-    /// Looks for bodies without a state, at UTC epoch ms `now_ms`, and adds them to what was found.
+    /// Looks for bodies without a state, at UTC epoch ms `now_ms`, and adds them to the findings.
     ///
     /// # Errors
-    /// Elasticsearch cannot be read.
+    /// Fails if Elasticsearch cannot be read.
     pub async fn check_bodies(
         &self,
         now_ms: u64,
@@ -91,7 +92,7 @@ impl ElasticStore {
         Ok(found)
     }
 
-    /// Bodies beside states, in the order of their numbers.
+    /// Returns bodies beside states, in the order of their numbers.
     async fn bodies(&self, from: u64) -> Result<Vec<Body>, StoreError> {
         let index = self.cluster.indices.all_jobs();
         let search = json!({

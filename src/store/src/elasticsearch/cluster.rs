@@ -28,19 +28,19 @@ use crate::{
     health::Watch,
 };
 
-/// How many request times a call may take with its retries.
+/// Maximum time of a call with its retries, in request times.
 const CALL_TIMEOUTS: u32 = 3;
-/// After how many request times a call of a start is not made again.
+/// Time after which a call of a start is not repeated, in request times.
 const OPEN_TIMEOUTS: u32 = 6;
-/// How long a read waits for a node while there is another one to ask: a search may hang on a node behind
-/// the one that was asked, and the next one may look elsewhere.
+/// Time that a read waits for a node while there is another one to ask. A search may hang on a node behind the asked
+/// one, and another node may use a different copy.
 const READ_FIRST: Duration = Duration::from_secs(3);
-/// How often an overloaded cluster is asked again in one call.
+/// Maximum number of tries in one call at an overloaded cluster.
 pub(super) const BUSY_TRIES: u32 = 5;
-/// The first wait after 429 or 503; doubled with each.
+/// First wait after 429 or 503; doubled with each.
 const BUSY_WAIT: Duration = Duration::from_millis(50);
 
-/// The nodes of one cluster, and the names of our indices there.
+/// Nodes of one cluster, and the names of our indices there.
 #[derive(Debug)]
 pub(super) struct Cluster {
     nodes: Vec<Node>,
@@ -48,26 +48,26 @@ pub(super) struct Cluster {
     pub(super) chance: Chance,
     pub(super) request_timeout: Duration,
     pub(super) indices: Indices,
-    /// Months whose indices this process has seen to.
+    /// Months whose indices this process has created or found.
     pub(super) made: Mutex<BTreeSet<String>>,
-    /// How it is, by what was answered last. What became of the items of a bulk its sender says.
+    /// Health of the cluster, from its last answers. The sender of a bulk notes the results of its items.
     pub(super) watch: Watch,
-    /// The store is being opened.
+    /// True while the store is being opened.
     is_opening: AtomicBool,
 }
 
-/// What to do after one try.
+/// Next action after one try.
 enum Next {
-    /// This is the answer.
+    /// Return this answer.
     Done(Result<Bytes, Failure>),
-    /// Ask another node; this is why.
+    /// Ask another node because of this failure.
     Elsewhere(Failure),
-    /// Ask again after a wait; this is why.
+    /// Ask again after a wait because of this failure.
     Later(Failure),
 }
 
 impl Cluster {
-    /// Connects to nothing yet.
+    /// Creates the cluster without connecting to it.
     pub(super) fn new(config: &ElasticConfig) -> Result<Self, StoreError> {
         let nodes = config
             .urls
@@ -88,18 +88,18 @@ impl Cluster {
         })
     }
 
-    /// The store is open: from now on callers wait for calls, each until its deadline.
+    /// Notes that the store is open. From now on each call ends by its deadline.
     pub(super) fn opened(&self) {
         self.is_opening.store(false, Ordering::Relaxed);
     }
 
-    /// Makes the call. `Ok` is the body of a 2xx answer, whatever came of earlier tries.
+    /// Makes the call. `Ok` is the body of a 2xx answer, whatever the results of earlier tries.
     pub(super) async fn call(&self, call: &Call) -> Result<Bytes, Failure> {
         self.ask(call).await.map(|answer| answer.body)
     }
 
-    /// Makes the call. `Ok` is a 2xx answer, and whether an earlier try may have done it: then what this one says
-    /// is not done may be.
+    /// Makes the call. `Ok` is a 2xx answer, and true if an earlier try may have done it. In that case, items that
+    /// this answer calls not done may be done.
     pub(super) async fn ask(&self, call: &Call) -> Result<Answered, Failure> {
         let give_up = clock::now() + self.request_timeout * OPEN_TIMEOUTS;
         let is_patient = call.kind != Kind::WriteOnce && self.is_opening.load(Ordering::Relaxed);
@@ -115,7 +115,7 @@ impl Cluster {
         }
     }
 
-    /// Waits before another try of what met overload: longer with each, and not in step with others.
+    /// Waits before another try after overload: longer with each try, and with jitter.
     pub(super) async fn wait_while_busy(&self, tries: u32, most: Duration) {
         let wait = self.chance.jitter(BUSY_WAIT * 2_u32.pow(tries.min(8)) / 2);
         clock::pause(wait.min(most)).await;
@@ -186,7 +186,7 @@ impl Cluster {
         }
     }
 
-    /// How long one try may take.
+    /// Returns the maximum time of one try.
     fn patience(&self, kind: Kind, tried: &BTreeSet<usize>) -> Duration {
         let now = clock::now();
         let mut others = (0..).zip(&self.nodes);
@@ -198,8 +198,8 @@ impl Cluster {
         }
     }
 
-    /// The next node in turn that was not tried yet and is well. A read also tries, now and then, whether
-    /// one that was not is well again. Where no node is, the one whose rest ends first.
+    /// Returns the next live node in turn that was not tried yet. A read also tries, now and then, a failed node. If
+    /// no node is live, returns the one whose back-off ends first.
     fn pick(&self, kind: Kind, tried: &BTreeSet<usize>) -> Option<(usize, &Node)> {
         let now = clock::now();
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
@@ -213,7 +213,7 @@ impl Cluster {
     }
 }
 
-/// A write that may be in stays unknown, whatever the tries after it say.
+/// Keeps a write unknown that may have been written, whatever the later tries say.
 fn worse(before: Option<Failure>, now: Failure) -> Failure {
     match before {
         Some(Failure::Unknown(reason)) => Failure::Unknown(reason),

@@ -6,35 +6,35 @@ use reqwest::Url;
 
 use crate::StoreError;
 
-/// Where Elasticsearch is and how it is used. `Debug` shows no secret.
+/// Address of Elasticsearch and settings of its use. `Debug` shows no secret.
 #[derive(Clone)]
 pub struct ElasticConfig {
-    /// Every node that may be asked, `http://host:port` or `https://…`; at least one. They are asked in
-    /// turn; one that does not answer is left alone for a while. No user or password is in them.
+    /// URL of every node that may be asked, `http://host:port` or `https://…`; at least one. Nodes are asked in turn;
+    /// a node that does not answer is left out for a while. URLs contain no user or password.
     pub urls: Vec<String>,
-    /// Begins the name of every index and template: 1 to 100 of `a-z 0-9 - _`, a letter or digit first.
-    /// Default `fairlead`.
+    /// Prefix of the name of every index and template: 1 to 100 of `a-z 0-9 - _`, a letter or digit first. Default
+    /// `fairlead`.
     pub index_prefix: String,
     /// User for basic authentication, with `password`.
     pub username: Option<String>,
-    /// See `username`.
+    /// Password of `username`.
     pub password: Option<String>,
-    /// An API key as Elasticsearch calls it `encoded`, instead of a user.
+    /// API key in the form that Elasticsearch calls `encoded`, instead of a user.
     pub api_key: Option<String>,
-    /// Certificates (PEM) of the authorities that sign the nodes', besides the public ones, which are
-    /// built in: what the system trusts is not looked at.
+    /// Certificates (PEM) of the authorities that sign the nodes' certificates. The public authorities are built in;
+    /// those of the system are not used.
     pub ca_pem: Option<String>,
-    /// How long one try of one request may take. A whole call, with its retries, takes at most three
-    /// times that. A start makes a call that was not answered again for six times that. Default 10 s.
+    /// Maximum time of one try of one request. A whole call, with its retries, takes at most three times that. A
+    /// start repeats a call that was not answered for six times that. Default 10 s.
     pub request_timeout: Duration,
-    /// How soon writes are seen by searches, as Elasticsearch writes it. Default `1s`.
+    /// Time until searches see writes, in the notation of Elasticsearch. Default `1s`.
     pub refresh_interval: String,
-    /// Copies beside the first. Default `None`: one when there is a second node for it.
+    /// Copies of each shard besides the primary. Default `None`: one if there is a second node for it.
     pub replicas: Option<u32>,
     /// Shards of each index. Default 1; more only with more nodes than copies.
     pub shards: u32,
-    /// Documents of waiting jobs that are kept in memory at the least, so that Elasticsearch need not read them to change
-    /// them; twice as many at the most. Some 200 bytes each. Default 30,000.
+    /// Minimum number of cached documents of waiting jobs; the maximum is twice as many. Elasticsearch need not read
+    /// them to change them. Some 200 bytes each. Default 30,000.
     pub documents_kept: u32,
 }
 
@@ -72,16 +72,16 @@ impl fmt::Debug for ElasticConfig {
 }
 
 impl ElasticConfig {
-    /// The URLs for people: without a password that may be in them.
+    /// Returns the URLs for display, without any password.
     pub fn shown_urls(&self) -> String {
         let shown: Vec<&str> = self.urls.iter().map(|url| without_user(url)).collect();
         shown.join(", ")
     }
 
-    /// Refuses what can only fail later and less clearly. No text of it has a secret in it.
+    /// Checks the configuration, so that errors show early and clearly. No message contains a secret.
     ///
     /// # Errors
-    /// [`StoreError::Unusable`]: a URL, name or number that cannot be, or logins that contradict each other.
+    /// Fails with [`StoreError::Unusable`] if a URL, name or number is invalid, or if logins contradict each other.
     pub fn check(&self) -> Result<(), StoreError> {
         if self.urls.is_empty() {
             return refuse(
@@ -179,18 +179,18 @@ fn refuse<T>(reason: String, hint: &str) -> Result<T, StoreError> {
     })
 }
 
-/// Whether a URL is asked over TLS.
+/// Returns true if a URL is asked over TLS.
 pub(super) fn is_https(url: &str) -> bool {
     url.to_ascii_lowercase().starts_with("https:")
 }
 
-/// A word that a header can hold, and no secret with its name before a colon.
+/// Returns true if the text can stand in a header and is no secret with its name before a colon.
 fn is_base64(text: &str) -> bool {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b"+/-_=".contains(&b);
     !text.is_empty() && text.bytes().all(fits)
 }
 
-/// `https://user:secret@host` without `user:secret@`.
+/// Returns `https://user:secret@host` without `user:secret@`.
 pub(super) fn without_user(url: &str) -> &str {
     url.rsplit_once('@').map_or(url, |(_, host)| host)
 }

@@ -20,7 +20,7 @@ use crate::{CountOf, Counts, StoreError, Usage};
 /// Counts by name.
 type Tally = BTreeMap<String, u64>;
 
-/// What the first request asks for.
+/// Result of the first request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Counted {
@@ -28,7 +28,7 @@ struct Counted {
     host_keys: Terms,
 }
 
-/// What the second one asks for, where there are many names.
+/// Result of the second request, for many names.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Most {
@@ -36,7 +36,7 @@ struct Most {
     queues: Terms,
 }
 
-/// A `terms` aggregation: whole only if it says so.
+/// Result of a `terms` aggregation. It is complete only if it says so.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Terms {
@@ -45,7 +45,7 @@ struct Terms {
     buckets: Vec<Bucket<String>>,
 }
 
-/// Which content jobs name.
+/// Content ids that jobs name.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Named {
@@ -79,7 +79,7 @@ struct Bucket<K> {
     doc_count: u64,
 }
 
-/// What sums of usage answer.
+/// Result of sums of usage.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Sums {
@@ -104,7 +104,8 @@ struct Sum {
     value: f64,
 }
 
-/// How long testboxes had jobs of these accounts and queues, ms, and what jobs of others uploaded.
+/// Returns the time that testboxes spent on jobs of these accounts and queues, ms, then the bytes that jobs of
+/// accounts uploaded.
 pub(super) async fn used_since(cluster: &Cluster, usage: &Usage) -> Result<Vec<u64>, StoreError> {
     let mut used = Vec::new();
     if !usage.accounts.is_empty() || !usage.queues.is_empty() {
@@ -116,7 +117,7 @@ pub(super) async fn used_since(cluster: &Cluster, usage: &Usage) -> Result<Vec<u
     Ok(used)
 }
 
-/// Whole sums of several groups.
+/// Returns the sums of several groups.
 async fn sums(cluster: &Cluster, query: &Value) -> Result<Vec<u64>, StoreError> {
     let index = cluster.indices.all_jobs();
     let found: Found<Sums> = cluster.search_one(&index, query).await?;
@@ -129,7 +130,7 @@ async fn sums(cluster: &Cluster, query: &Value) -> Result<Vec<u64>, StoreError> 
         .collect())
 }
 
-/// Which of these ids any job names as an input or as its outputs, by what searches see after a refresh.
+/// Tells for each of these ids if any job names it as an input or as its outputs. Refreshes the indices first.
 pub(super) async fn named(cluster: &Cluster, content: &[String]) -> Result<Vec<bool>, StoreError> {
     if content.is_empty() {
         return Ok(Vec::new());
@@ -152,8 +153,8 @@ pub(super) async fn named(cluster: &Cluster, content: &[String]) -> Result<Vec<b
     Ok(content.iter().map(is_named).collect())
 }
 
-/// Counts in one request; by pages where there are more names than one answer holds, and in a second one where there
-/// are more than are asked for.
+/// Counts in one request. Counts by pages if one answer cannot hold all names, and in a second request if more names
+/// exist than are asked for.
 pub(super) async fn count_some(
     cluster: &Cluster,
     page_names: usize,
@@ -181,7 +182,7 @@ pub(super) async fn count_some(
     }
 }
 
-/// Of many accounts and queues those with most jobs.
+/// Counts the accounts and queues with most jobs.
 async fn count_most(
     cluster: &Cluster,
     size: usize,
@@ -204,7 +205,7 @@ async fn count_most(
     })
 }
 
-/// These terms when they are all and exact; else all of `field`, unless there are more than `most`.
+/// Returns these terms if they are complete and exact; else all terms of `field`, unless there are more than `most`.
 async fn whole(
     cluster: &Cluster,
     page_names: usize,
@@ -244,7 +245,7 @@ impl Terms {
     }
 }
 
-/// Counts by what waits in each pair of queue and account.
+/// Returns counts derived from those of each pair of queue and account.
 fn counts_by(cells: Tally, total: u64, host_keys: Tally) -> Result<Counts, StoreError> {
     let (mut accounts, mut queues) = (Tally::new(), Tally::new());
     let mut pairs = Vec::with_capacity(cells.len());

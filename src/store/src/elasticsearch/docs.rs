@@ -23,17 +23,17 @@ use crate::{
 
 /// Documents of one page of a list.
 const LIST_PAGE: usize = 1_000;
-/// The layout of small documents and events.
+/// Layout of small documents and events.
 const FORMAT: u16 = 1;
 
-/// A small document as it is stored.
+/// Stored form of a small document.
 #[derive(Debug, Deserialize)]
 struct StoredDoc {
     id: String,
     body: Value,
 }
 
-/// Documents in real time, in order.
+/// Reads documents in real time, in order.
 pub(super) async fn docs_by_id(
     cluster: &Cluster,
     kind: DocKind,
@@ -52,7 +52,7 @@ pub(super) async fn docs_by_id(
     Ok(read.collect())
 }
 
-/// Their versions in real time, in order.
+/// Reads their versions in real time, in order.
 pub(super) async fn versions_by_id(
     cluster: &Cluster,
     kind: DocKind,
@@ -63,7 +63,7 @@ pub(super) async fn versions_by_id(
     Ok(got.iter().map(|got| found(got.as_ref()?)).collect())
 }
 
-/// What is got of each. An id that no document can have is nobody's.
+/// Gets part of each document. An id that no document can have gets `None`.
 async fn docs_got<S>(
     cluster: &Cluster,
     kind: DocKind,
@@ -85,7 +85,7 @@ where
     Ok(ids.iter().map(of).collect())
 }
 
-/// Writes, in order: a later write of a batch finds what an earlier one left.
+/// Writes documents in order: a later write of a batch finds the result of an earlier one.
 pub(super) async fn write_docs(
     cluster: &Cluster,
     kind: DocKind,
@@ -133,12 +133,12 @@ fn doc_op(cluster: &Cluster, kind: DocKind, write: &DocWrite, now: u64) -> Resul
     Ok(Op { index, lines })
 }
 
-/// The field of a document that names its kind, with a comma behind it.
+/// Returns the field of a document that names its kind, with a comma behind it.
 pub(super) fn kind_field(kind: DocKind) -> String {
     format!("\"kind\":\"{}\",", kind.as_str())
 }
 
-/// All of a kind, by id.
+/// Returns all documents of a kind, by id.
 pub(super) async fn read_docs(cluster: &Cluster, kind: DocKind) -> Result<Vec<Doc>, StoreError> {
     let index = cluster.indices.docs(kind);
     let mut docs: Vec<Doc> = Vec::new();
@@ -159,7 +159,7 @@ pub(super) async fn read_docs(cluster: &Cluster, kind: DocKind) -> Result<Vec<Do
     }
 }
 
-/// A page by id, and how many have the prefix.
+/// Returns a page by id, and the number of documents with the prefix.
 pub(super) async fn docs_page(
     cluster: &Cluster,
     kind: DocKind,
@@ -182,7 +182,7 @@ pub(super) async fn docs_page(
     Ok(DocPage { docs, total })
 }
 
-/// Those that must be looked at before `before_ms`, earliest first.
+/// Returns documents that must be looked at before `before_ms`, earliest first.
 pub(super) async fn docs_due(
     cluster: &Cluster,
     kind: DocKind,
@@ -211,7 +211,7 @@ pub(super) async fn docs_due(
     Ok(due.collect())
 }
 
-/// Appends; an id of its own for each makes no difference to anybody, so Elasticsearch makes it.
+/// Appends events. Elasticsearch generates their ids, because nothing refers to them.
 pub(super) async fn write_events(
     cluster: &Cluster,
     events: Vec<EventRecord>,
@@ -246,8 +246,8 @@ pub(super) async fn write_events(
     }
 }
 
-/// What the clock of the node that answers says, UTC epoch ms: a search tells what it took for *now*, where there is an
-/// index.
+/// Returns the clock of the answering node, UTC epoch ms. A search reports the time that it used for *now*, if there
+/// is an index.
 pub(super) async fn node_ms(cluster: &Cluster) -> Result<Option<u64>, StoreError> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -296,7 +296,7 @@ pub(super) async fn refresh(cluster: &Cluster, indices: &str) -> Result<(), Stor
     refreshed.shards.all_answered()
 }
 
-/// The documents of an answer.
+/// Returns the documents of an answer.
 fn docs_of(found: Found, index: &str) -> Result<Vec<Doc>, StoreError> {
     let hits = found.hits.hits.into_iter();
     hits.map(|hit| {

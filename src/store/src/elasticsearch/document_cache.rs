@@ -17,13 +17,13 @@ use serde_json::{Value, value::RawValue};
 use super::documents;
 use crate::{Patch, Version};
 
-/// Longest document that is kept, bytes: an ordinary one has 1,000.
+/// Longest cached document, bytes. An ordinary one has 1,000.
 const LENGTH_MAX: usize = 2_048;
 
-/// One value for each of the newest jobs, up to a number; the oldest values are forgotten.
+/// Cache with one value for each of the newest jobs. The oldest values are forgotten.
 #[derive(Debug)]
 pub(super) struct RecentCache<T> {
-    /// Values of one generation, at most; there are two.
+    /// Maximum number of values in one generation; there are two.
     kept_max: usize,
     all: Mutex<Generations<T>>,
 }
@@ -42,7 +42,7 @@ impl<T> Generations<T> {
 }
 
 impl<T> RecentCache<T> {
-    /// Room for so many values at the least, 1 or more, and twice as many at the most.
+    /// Creates a cache for at least this many values (1 or more), and at most twice as many.
     pub(super) fn new(kept_max: usize) -> Self {
         let (new, old) = (HashMap::new(), HashMap::new());
         Self {
@@ -51,7 +51,7 @@ impl<T> RecentCache<T> {
         }
     }
 
-    /// Keeps the value of a job in place of what was kept of it.
+    /// Caches the value of a job, in place of an earlier one.
     pub(super) fn keep(&self, id: JobId, value: T) {
         let mut all = self.all();
         drop(all.take(id));
@@ -61,18 +61,18 @@ impl<T> RecentCache<T> {
         all.new.insert(id, value);
     }
 
-    /// What was kept of a job. It is kept no longer.
+    /// Removes and returns the value of a job.
     pub(super) fn take(&self, id: JobId) -> Option<T> {
         self.all().take(id)
     }
 
-    /// What `look` makes of what was kept of a job. It is kept still.
+    /// Applies `look` to the cached value of a job, without removing the value.
     pub(super) fn look<R>(&self, id: JobId, look: impl FnOnce(&T) -> R) -> Option<R> {
         let all = self.all();
         all.new.get(&id).or_else(|| all.old.get(&id)).map(look)
     }
 
-    /// Forgets all.
+    /// Forgets all values.
     pub(super) fn clear(&self) {
         let mut all = self.all();
         all.new.clear();
@@ -84,25 +84,25 @@ impl<T> RecentCache<T> {
     }
 }
 
-/// Documents of jobs that wait or run, as they were stored or read last, for the next compare-and-set.
+/// Documents of jobs that wait or run, as last stored or read, for the next compare-and-set.
 #[derive(Debug)]
 pub(super) struct DocumentCache {
-    /// The first document that was kept.
+    /// First cached document.
     sample: OnceLock<Box<str>>,
     kept: RecentCache<Kept>,
 }
 
-/// What is kept of a job.
+/// Cached text of a job.
 #[derive(Debug)]
 struct Kept {
     version: Version,
-    /// It is a state as JSON, of which no document was made yet.
+    /// True if the text is a state as JSON, of which no document was made yet.
     is_state: bool,
     packed: Box<[u8]>,
 }
 
 impl DocumentCache {
-    /// Room for so many documents at the least, 1 or more, and twice as many at the most.
+    /// Creates a cache for at least this many documents (1 or more), and at most twice as many.
     pub(super) fn new(kept_max: usize) -> Self {
         Self {
             sample: OnceLock::new(),
@@ -110,13 +110,13 @@ impl DocumentCache {
         }
     }
 
-    /// Keeps a document at its version.
+    /// Caches a document at its version.
     pub(super) fn keep(&self, id: JobId, version: Version, document: &str) {
         self.keep_text(id, version, document, false);
     }
 
-    /// Keeps a whole state (JSON) at its version. Most jobs are claimed elsewhere, so its document is made when it is
-    /// claimed.
+    /// Caches a whole state (JSON) at its version. Its document is made only at the claim, because most jobs are
+    /// claimed elsewhere.
     pub(super) fn keep_state(&self, id: JobId, version: Version, state: &str) {
         self.keep_text(id, version, state, true);
     }
@@ -134,8 +134,8 @@ impl DocumentCache {
         self.kept.keep(id, kept);
     }
 
-    /// The whole document after this patch, if it is known at the version that the patch expects. Known once: what
-    /// the write comes to is not known yet.
+    /// Returns the whole document after this patch, if it is known at the version that the patch expects. Removes it
+    /// from the cache, because the result of the write is not known yet.
     pub(super) fn patched(&self, patch: &Patch) -> Option<String> {
         let (version, document) = self.take(patch.id)?;
         let fields = documents::to_stored(patch.set.fields().clone());

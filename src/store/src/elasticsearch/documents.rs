@@ -9,22 +9,22 @@ use serde_json::{Map, Value};
 
 use crate::{JobState, StoreError, codec};
 
-/// The derived field.
+/// Name of the derived field.
 pub(super) const CELL: &str = "cell";
 
-/// Queue and account in one term.
+/// Returns queue and account as one term.
 pub(super) fn cell(queue: &str, account: &str) -> Value {
     Value::String(Value::from(vec![queue, account]).to_string())
 }
 
-/// Queue and account of such a term.
+/// Returns the queue and the account of such a term.
 pub(super) fn of_cell(cell: &str) -> Result<(String, String), StoreError> {
     serde_json::from_str(cell).map_err(|error| StoreError::Refused {
         reason: format!("a stored {CELL} cannot be read: {cell}: {error}"),
     })
 }
 
-/// Fields of a state or patch as they are stored.
+/// Returns the stored form of fields of a state or patch.
 pub(super) fn to_stored(mut fields: Map<String, Value>) -> Map<String, Value> {
     if let Some(waits) = fields.get_mut("waits")
         && !waits.is_null()
@@ -34,9 +34,9 @@ pub(super) fn to_stored(mut fields: Map<String, Value>) -> Map<String, Value> {
     fields
 }
 
-/// The document of a state, whose JSON is `text`.
+/// Returns the document of a state, whose JSON is `text`.
 pub(super) fn state_document(state: &JobState, text: &str) -> Result<String, String> {
-    // Few jobs wait for others. Of the rest only a field is added.
+    // Few jobs wait for others. For all other jobs only a field is added.
     if state.waits.is_some() {
         return document_of(text).ok_or_else(|| "a state is an object".to_owned());
     }
@@ -51,7 +51,7 @@ fn document(fields: Map<String, Value>, queue: &str, account: &str) -> String {
     Value::Object(fields).to_string()
 }
 
-/// The document of a whole state that is JSON. Fields of a later version stay.
+/// Returns the document of a whole state in JSON. Fields of a later version stay.
 pub(super) fn document_of(state: &str) -> Option<String> {
     let fields: Map<String, Value> = serde_json::from_str(state).ok()?;
     let text = |name: &str| Some(fields.get(name)?.as_str()?.to_owned());
@@ -59,7 +59,7 @@ pub(super) fn document_of(state: &str) -> Option<String> {
     Some(document(fields, &queue, &account))
 }
 
-/// A state as read from the text of a document.
+/// Reads a state from the text of a document.
 pub(super) fn state_of(document: &str) -> Result<JobState, String> {
     let mut state = codec::decode_text(document)?;
     if let Some(Waits::Unknown(Value::String(text))) = &state.waits {

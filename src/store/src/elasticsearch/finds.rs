@@ -14,17 +14,17 @@ use super::{
 };
 use crate::{FIND_BEST, Find, Page, StoreError};
 
-/// The most jobs of one pair: as many as an aggregation gives unless an index is told otherwise.
+/// Maximum number of jobs of one pair. It is the default limit of Elasticsearch for `top_hits`.
 const LIMIT_MAX: u32 = 100;
 
-/// What the first request asks for.
+/// Result of the first request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Best {
     cells: Cells,
 }
 
-/// What a request for a page asks for.
+/// Result of a request for a page.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct BestPage {
@@ -74,18 +74,18 @@ struct Top {
     hits: Hits,
 }
 
-/// What was found for one offer.
+/// Result of a find for one offer.
 #[derive(Debug, Default)]
 struct FoundCells {
     cells: Vec<Cell>,
-    /// The pair that was read last.
+    /// Last pair that was read.
     last: Option<String>,
-    /// The best jobs of all, where not all pairs were looked at, and the last pair that was.
+    /// Best jobs of all, and the last pair that was looked at, if not all pairs were.
     best: Hits,
     next: Option<(String, String)>,
 }
 
-/// A page for each offer; offers with more pairs than one answer holds are asked again, by pages.
+/// Returns a page for each offer. Offers with more pairs than one answer holds are asked again, by pages.
 pub(super) async fn find_pages(
     cluster: &Cluster,
     page_names: usize,
@@ -119,13 +119,13 @@ pub(super) async fn find_pages(
     reply::aside(pages).await
 }
 
-/// How many pairs one answer is to hold.
+/// Returns the number of pairs that one answer should hold.
 fn size(page_names: usize, offer: &Find) -> usize {
     let most = usize::try_from(offer.pairs_max.max(1)).unwrap_or(usize::MAX);
     page_names.min(most)
 }
 
-/// Pairs from behind where the find begins, then from the first one on.
+/// Reads pairs from the find's begin to the last one, then from the first one on.
 async fn find_by_pages(
     cluster: &Cluster,
     page_names: usize,
@@ -149,7 +149,8 @@ async fn find_by_pages(
     Ok(found)
 }
 
-/// Reads pairs from behind one up to and with another. Answers the last one if there may be more, and enough were read.
+/// Reads pairs behind `from` up to and including `up_to`. Returns the last one if enough pairs were read and there
+/// may be more.
 async fn walk(
     cluster: &Cluster,
     page_names: usize,
@@ -194,7 +195,7 @@ fn limit(offer: &Find) -> u32 {
     offer.limit.clamp(1, LIMIT_MAX)
 }
 
-/// Best first over all pairs.
+/// Returns the page: the best jobs first, over all pairs.
 fn page_of(found: FoundCells, cache: &DocumentCache) -> Page {
     let mut page = Page {
         more: found.next.is_some(),

@@ -12,16 +12,16 @@ use super::{
 };
 use crate::StoreError;
 
-/// What is answered of documents.
+/// Part of the documents that is returned.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part {
     Whole,
-    /// Only whether they are there, and in which version.
+    /// Only existence and version.
     Version,
 }
 
 impl Cluster {
-    /// Documents by index and id, in real time, in the order asked for. Such as are not found have no source.
+    /// Gets documents by index and id, in real time, in the order of `names`. Missing documents have no source.
     pub(super) async fn multi_get<S>(
         &self,
         names: &[Address],

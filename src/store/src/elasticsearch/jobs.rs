@@ -25,13 +25,13 @@ use crate::{
 const GET_STATES: usize = 1_000;
 /// Bodies asked for in one request; they are larger.
 const GET_BODIES: usize = 100;
-/// Sent once each: what a compare-and-set came to is not known after another try.
+/// Patches are sent once each, because the result of a compare-and-set is unknown after another try.
 const PATCHES: How = How {
     is_repeatable: false,
     in_flight: 3,
 };
 
-/// States in real time.
+/// Reads states in real time.
 pub(super) async fn get_states(
     cluster: &Cluster,
     ids: &[JobId],
@@ -51,7 +51,7 @@ pub(super) async fn get_states(
     Ok(jobs)
 }
 
-/// Bodies in real time, with their versions.
+/// Reads bodies in real time, with their versions.
 pub(super) async fn get_job_bodies(
     cluster: &Cluster,
     ids: &[JobId],
@@ -68,8 +68,7 @@ pub(super) async fn get_job_bodies(
     Ok(bodies)
 }
 
-/// Compare-and-set of states: bulks of writes, each with the version that it expects. A document that is known is
-/// written whole.
+/// Compare-and-set of states: bulks of writes, each with its expected version. A cached document is written whole.
 pub(super) async fn patch_jobs(
     cluster: &Cluster,
     cache: &DocumentCache,
@@ -87,7 +86,7 @@ pub(super) async fn patch_jobs(
     each.map(keep).collect()
 }
 
-/// The same, with the states that it left behind.
+/// Same as [`patch_jobs`], but returns the resulting states.
 pub(super) async fn patch_and_read(
     cluster: &Cluster,
     cache: &Arc<DocumentCache>,
@@ -118,7 +117,7 @@ pub(super) async fn patch_and_read(
     }
 }
 
-/// Writes patches. The second list has the whole documents that are written, where they were known.
+/// Writes patches. The second list has the whole documents that were written, if they were cached.
 async fn write(
     cluster: &Cluster,
     cache: &DocumentCache,
@@ -138,7 +137,7 @@ async fn write(
     (cluster.bulk_made(ops, PATCHES).await, known)
 }
 
-/// Keeps the document of a job that goes on, for its next patch.
+/// Caches the document of a job that has not ended, for its next patch.
 fn keep_on(cache: &DocumentCache, patch: &Patch, version: Version, document: &str) {
     let stage = patch.set.fields().get("stage").map(Stage::deserialize);
     if !stage.is_some_and(|stage| stage.is_ok_and(Stage::is_terminal)) {
@@ -146,7 +145,7 @@ fn keep_on(cache: &DocumentCache, patch: &Patch, version: Version, document: &st
     }
 }
 
-/// The whole document over the version that is expected.
+/// Replaces the whole document at the expected version.
 fn replace(cluster: &Cluster, patch: &Patch, document: &str) -> Op {
     let index = cluster.indices.jobs(patch.id);
     let lines = format!("{}\n{document}\n", json!({"index": at(&index, patch)}));
@@ -180,8 +179,8 @@ fn update(
     Ok(Op { index, lines })
 }
 
-/// The new `cell` of a patch that changes queue or account; one that names only one of them (a move by a
-/// person: rare) needs the other one read.
+/// Returns the new `cell` of a patch that changes queue or account. If it names only one of them (a move by a person:
+/// rare), the other one is read.
 async fn cell_of(cluster: &Cluster, patch: &Patch) -> Result<Option<Value>, ItemError> {
     let fields = patch.set.fields();
     let named = |field: &str| fields.get(field).and_then(Value::as_str).map(str::to_owned);
@@ -201,7 +200,7 @@ async fn cell_of(cluster: &Cluster, patch: &Patch) -> Result<Option<Value>, Item
     }
 }
 
-/// Where a patch goes, and what must be there.
+/// Returns the address of a patch and its expected version.
 fn at(index: &str, patch: &Patch) -> Value {
     json!({
         "_index": index, "_id": patch.id.to_string(),

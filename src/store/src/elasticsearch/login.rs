@@ -17,10 +17,10 @@ use super::{
 };
 use crate::StoreError;
 
-/// What every replica may do to the cluster: see its nodes, its health and the templates.
+/// Privileges of every replica on the cluster: to see its nodes, its health and the templates.
 const ON_CLUSTER: [&str; 1] = ["monitor"];
-/// What every replica may do to its indices: those of each month are made by whoever needs them first, and
-/// at its start a replica makes all writes visible.
+/// Privileges of every replica on its indices. Any replica creates the indices of a month when they are needed. At
+/// its start a replica refreshes all indices.
 const ON_INDICES: [&str; 5] = [
     "create_index",
     "maintenance",
@@ -29,10 +29,10 @@ const ON_INDICES: [&str; 5] = [
     "write",
 ];
 
-/// What a replica may do that deletes old months.
+/// Privileges of a replica that deletes old months.
 const TO_DROP: [&str; 1] = ["delete_index"];
 
-/// Asks Elasticsearch what the credentials may do. Where it does not know, nobody's rights are limited.
+/// Asks Elasticsearch for the privileges of the credentials. An Elasticsearch without security limits no privileges.
 pub(super) async fn check(cluster: &Cluster, config: &ElasticConfig) -> Result<(), StoreError> {
     if config.username.is_none() && config.api_key.is_none() {
         return Ok(());
@@ -64,7 +64,8 @@ pub(super) async fn check(cluster: &Cluster, config: &ElasticConfig) -> Result<(
     })
 }
 
-/// What the credentials lack to delete the indices of old months, in words; `None`: nothing, or nobody knows.
+/// Returns the missing privileges for deleting the indices of old months, as text; `None`: none is missing, or it is
+/// unknown.
 pub(super) async fn lacks_to_drop(cluster: &Cluster) -> Result<Option<String>, StoreError> {
     let names = cluster.indices.of_month("*");
     let asked = json!({ "index": [{"names": names, "privileges": TO_DROP}] });
@@ -72,7 +73,7 @@ pub(super) async fn lacks_to_drop(cluster: &Cluster) -> Result<Option<String>, S
     Ok((!lacking.is_empty()).then(|| lacking.join("; ")))
 }
 
-/// Which of these rights the credentials lack; none where Elasticsearch does not know.
+/// Returns those privileges that the credentials lack; empty if Elasticsearch does not know.
 async fn lacking(
     cluster: &Cluster,
     asked: &Value,
@@ -92,7 +93,7 @@ async fn lacking(
     Ok(rights.lacking())
 }
 
-/// What the credentials may do.
+/// Privileges of the credentials.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Rights {
@@ -101,7 +102,7 @@ struct Rights {
 }
 
 impl Rights {
-    /// What they may not, in words. Names that lack the same are told together.
+    /// Returns the missing privileges as text. Names that lack the same privileges share one text.
     fn lacking(self) -> Vec<String> {
         let denied = |rights: BTreeMap<String, bool>| {
             let denied = rights.into_iter().filter(|(_, is_given)| !is_given);

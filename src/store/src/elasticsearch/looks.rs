@@ -22,16 +22,16 @@ use super::{
 };
 use crate::{StoreError, clock};
 
-/// How long after a look there is another one.
+/// Time between two looks.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
-/// What a probe removes: there is no such document.
+/// Id of the document that a probe deletes. There is no such document.
 const PROBE: &str = "fairlead-probe";
-/// How long a probe waits for a shard, ms.
+/// Time that a probe waits for a shard, ms.
 const PROBE_MS: u64 = 1_000;
-/// Months of jobs that are written: the next one may be there, too.
+/// Number of newest months of jobs that are written. The next month may be among them.
 const YOUNG: usize = 3;
 
-/// What the last look found.
+/// Result of the last look.
 #[derive(Debug, Default)]
 pub(super) struct Looks(Mutex<Found>);
 
@@ -84,7 +84,7 @@ struct Copy {
     state: String,
 }
 
-/// Looks, if the last look is old, and probes what took no write.
+/// Looks if the last look is old, and probes the places whose last write failed.
 pub(super) async fn look_after(cluster: &Cluster, looks: &Looks) {
     let now = clock::now();
     let is_due = {
@@ -109,7 +109,7 @@ pub(super) async fn look_after(cluster: &Cluster, looks: &Looks) {
         is_repeatable: true,
         in_flight: 1,
     };
-    // What becomes of them is noted where they are sent.
+    // The sender notes the results.
     cluster.probe(&probes, how, PROBE_MS).await;
 }
 
@@ -139,7 +139,7 @@ async fn look(cluster: &Cluster, looks: &Looks) -> Result<(), StoreError> {
 type Problems = BTreeMap<String, String>;
 
 impl Found {
-    /// Those that the last look found gone, too.
+    /// Returns those that the last look found gone as well.
     fn confirmed(&mut self, gone: Problems) -> Problems {
         let before = std::mem::replace(&mut self.gone, gone.clone());
         let each = gone.into_iter();
@@ -149,8 +149,8 @@ impl Found {
 }
 
 impl State {
-    /// Which of the indices lack a shard, and which take no writes, of those that dispatching needs. A site may close
-    /// months of long ago for writes.
+    /// Returns the needed indices that lack a shard, and those that take no writes. A site may close old months for
+    /// writes.
     fn ill(self, indices: &Indices) -> (Problems, Problems) {
         let jobs = indices.jobs_of("");
         let months = self.routes.indices.keys();
@@ -176,7 +176,7 @@ impl State {
 }
 
 impl Index {
-    /// A shard that cannot be written.
+    /// Returns a shard that cannot be written.
     fn without_primary(&self) -> Option<&str> {
         let works = |copy: &Copy| copy.primary && ["STARTED", "RELOCATING"].contains(&&*copy.state);
         let mut shards = self.shards.iter();

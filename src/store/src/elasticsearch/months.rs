@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{OldMonth, StoreError};
 
-/// Drops the oldest month before that of `before` of which all jobs have ended. An end is for ever, and no job is
-/// born in a month that is over: a search that lags can only keep what might have gone.
+/// Drops the oldest month before that of `before` of which all jobs have ended. An end is final, and no job is
+/// created in a past month. So a search that lags can only keep a month that could be dropped.
 pub(super) async fn drop_oldest_month(
     cluster: &Cluster,
     before: JobId,
@@ -35,7 +35,7 @@ pub(super) async fn drop_oldest_month(
     Ok(looked_at)
 }
 
-/// How many jobs of a month have not ended. Of what cannot be counted none is taken for ended.
+/// Returns the number of jobs of a month that have not ended. Jobs that cannot be counted are treated as not ended.
 async fn unfinished(cluster: &Cluster, month: &str) -> Result<u64, StoreError> {
     let index = cluster.indices.jobs_of(month);
     let found: Found = cluster.search_one(&index, &query::unfinished()).await?;
@@ -52,7 +52,7 @@ async fn is_there(cluster: &Cluster, index: &str) -> Result<bool, StoreError> {
     Ok(settings_of(cluster, index).await?.contains_key(index))
 }
 
-/// The indices of these names, open or not.
+/// Returns the settings of the indices of these names, open or not.
 async fn settings_of(
     cluster: &Cluster,
     names: &str,
@@ -65,7 +65,7 @@ async fn settings_of(
     reply::parse(body).await
 }
 
-/// All months of which there is anything.
+/// Returns all months with an index.
 async fn months(cluster: &Cluster) -> Result<BTreeSet<String>, StoreError> {
     let indices = settings_of(cluster, &cluster.indices.of_month("*").join(",")).await?;
     let begins = cluster.indices.of_month("");

@@ -29,22 +29,23 @@ use super::{
 };
 use crate::{DocKind, StoreError, Version, clock};
 
-/// Replicas of before renew their document every two seconds: one that does not for so long does not live.
+/// Time after which a replica of an older version counts as dead. It renews its document every two seconds.
 const SILENT: Duration = Duration::from_secs(6);
-/// How often their documents are looked at.
+/// Interval at which their documents are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Documents of one page of a copy.
 const PAGE: usize = 500;
-/// Documents of replicas that are not about one, but about its number.
+/// Prefix of replica documents that reserve a number only.
 const NUMBER: &str = "number-";
-/// What to do when a move is refused.
+/// Advice when a move is refused.
 const STOP_HINT: &str = "stop all replicas of the older version, and take a snapshot; then start this version, which \
     moves the small documents once ('Upgrade' in docs/install.md)";
 const AGAIN_HINT: &str = "start again: the move goes on; see the log of Elasticsearch";
 const RIGHT_HINT: &str = "start this version once as a user with the privileges manage on the prefix and \
     manage_index_templates: it moves the small documents once ('Upgrade' in docs/install.md)";
 
-/// The indices of one kind each, from which the documents must be moved. None: the lab is new, or they were moved.
+/// Returns the old indices of one kind each, from which the documents must be moved. Empty: the lab is new, or they
+/// were moved.
 pub(super) fn old_documents(cluster: &Cluster, there: &There) -> Vec<(DocKind, String)> {
     let old = cluster.indices.before();
     let old = old.filter(|(_, index)| there.indices.contains_key(index));
@@ -61,7 +62,7 @@ pub(super) fn old_documents(cluster: &Cluster, there: &There) -> Vec<(DocKind, S
     Vec::new()
 }
 
-/// Refuses a lab whose bodies are in an index of their own: only versions of long before read them.
+/// Refuses a lab whose bodies have their own index: only much older versions read them.
 pub(super) fn refuse_bodies_apart(cluster: &Cluster, there: &There) -> Result<(), StoreError> {
     let begin = cluster.indices.bodies();
     let begin = begin.trim_end_matches('*');
@@ -89,7 +90,7 @@ pub(super) fn refuse_unmoved(cluster: &Cluster, there: &There) -> Result<(), Sto
     }
 }
 
-/// Moves all, and answers what is there then.
+/// Moves all documents, and returns the new content of the cluster.
 pub(super) async fn move_documents(
     cluster: &Cluster,
     config: &ElasticConfig,
@@ -153,7 +154,7 @@ async fn try_to_move(
     Ok(())
 }
 
-/// A replica of before, as its document says.
+/// Document of a replica of an older version.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Replica {
@@ -168,7 +169,7 @@ struct Named {
     url: String,
 }
 
-/// Refuses while a replica of before lives: while a document of one changes, or comes.
+/// Refuses while a replica of an older version lives: its document changes or appears.
 async fn refuse_live(cluster: &Cluster) -> Result<(), StoreError> {
     let first = replicas(cluster).await?;
     let begun = clock::now();
@@ -192,7 +193,7 @@ async fn refuse_live(cluster: &Cluster) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The documents of replicas by run, each with its version, and the replica in words.
+/// Returns the documents of replicas by run, each with its version and the replica's description.
 async fn replicas(cluster: &Cluster) -> Result<BTreeMap<String, (Version, String)>, StoreError> {
     let of_replicas = cluster.indices.before();
     let mut of_replicas = of_replicas.filter(|(kind, _)| *kind == DocKind::Replica);
@@ -210,8 +211,8 @@ async fn replicas(cluster: &Cluster) -> Result<BTreeMap<String, (Version, String
     Ok(each.collect())
 }
 
-/// From here on nobody writes to the old indices: Elasticsearch answers when all writes that were under way are done. An
-/// index of such a name that is made later takes no writes either.
+/// Stops writes to the old indices. Elasticsearch answers when all running writes are done. A template also blocks
+/// writes to an index of such a name that is created later.
 async fn stop_writes(cluster: &Cluster, old: &[(DocKind, String)]) -> Result<(), StoreError> {
     let before = cluster.indices.before().map(|(_, index)| index);
     let template = json!({
@@ -226,7 +227,7 @@ async fn stop_writes(cluster: &Cluster, old: &[(DocKind, String)]) -> Result<(),
     write(cluster, Method::PUT, &path, &Value::Null).await
 }
 
-/// Copies the documents of a kind as they are, and answers how many there are.
+/// Copies the documents of a kind unchanged, and returns their number.
 async fn copy_kind(
     cluster: &Cluster,
     kind: DocKind,
@@ -282,8 +283,8 @@ fn id_of(document: &str, index: &str) -> Result<String, StoreError> {
         })
 }
 
-/// Deletes copies that are not in use: of a start that was killed, or that came second. Only once the documents are moved:
-/// until then a copy may be under way.
+/// Deletes unused copies of a start that was killed or came second. Called only after the move: until then a copy may
+/// be under way.
 pub(super) async fn clear_away(cluster: &Cluster, there: &There) {
     let (documents, copies) = (cluster.indices.documents(), cluster.indices.copies());
     let left = there.indices.keys();

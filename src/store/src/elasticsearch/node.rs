@@ -19,35 +19,35 @@ use super::{
 };
 use crate::{StoreError, clock};
 
-/// How long a node that failed once is left alone; doubled with each failure in a row.
+/// Back-off after the first failure of a node; doubled with each failure in a row.
 const DEAD_FIRST: Duration = Duration::from_millis(500);
-/// The longest that it is left alone.
+/// Longest back-off.
 const DEAD_MOST: Duration = Duration::from_secs(30);
-/// How long a request is waited for before the node is asked whether it is there at all; and again.
+/// Time without an answer after which the node is asked for a sign of life; and again.
 const QUIET: Duration = Duration::from_secs(1);
-/// How long that answer may take.
+/// Timeout of that answer.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
 const JSON: &str = "application/json";
-/// Lines of JSON.
+/// Content type of lines of JSON.
 const LINES: &str = "application/x-ndjson";
 
-/// What came of one try on one node.
+/// Result of one try on one node.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// It answered.
+    /// The node answered.
     Answer { status: u16, body: Bytes },
-    /// No connection: certainly not sent.
+    /// No connection: the request was certainly not sent.
     NotSent(String),
-    /// Sent, or perhaps sent, and no whole answer came.
+    /// The request was, or may have been, sent, and no whole answer came.
     Broken(String),
 }
 
 /// A node of the cluster.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// For people: no password in it.
+    /// Name for display, without a password.
     pub(super) name: String,
-    /// Paths come after it: no slash ends it.
+    /// Base of its URLs, without a slash at the end.
     url: String,
     client: Client,
     state: Mutex<State>,
@@ -57,23 +57,23 @@ pub(super) struct Node {
 struct State {
     failures: u32,
     dead_until: Option<Instant>,
-    /// One call tries whether it is well again; others leave it alone meanwhile.
+    /// True while one call tries if a failed node is live again. Other calls leave the node out meanwhile.
     on_trial: bool,
 }
 
-/// Which node is asked first; the smallest.
+/// Rank of a node: the smallest one is asked first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
-    /// It is well, or may be tried.
+    /// The node is live, or may be tried.
     Well,
-    /// It was not well; its rest is over.
+    /// The node failed before and its back-off time has passed.
     Rested,
-    /// It is left alone until then.
+    /// The node is left out until this time.
     Resting(Instant),
 }
 
 impl Node {
-    /// Connects to nothing yet.
+    /// Creates the node without connecting to it.
     pub(super) fn new(url: &str, config: &ElasticConfig) -> Result<Self, StoreError> {
         let name = without_user(url).to_owned();
         let refuse = |problem: String| StoreError::Unusable {
@@ -99,7 +99,8 @@ impl Node {
         })
     }
 
-    /// One try. A node that hangs is found out long before `timeout`: it answers nothing else either.
+    /// Sends one try. A hanging node is detected long before `timeout`, because it does not answer a sign of life
+    /// either.
     pub(super) async fn send_or_hang_up(&self, call: &Call, timeout: Duration) -> Outcome {
         tokio::select! {
             outcome = self.send(call, timeout) => outcome,
@@ -107,7 +108,7 @@ impl Node {
         }
     }
 
-    /// One try, of the only node: to give it up early would be of no use.
+    /// Sends one try. Used for the only node, where giving up early has no use.
     pub(super) async fn send(&self, call: &Call, timeout: Duration) -> Outcome {
         let kind = if call.is_ndjson { LINES } else { JSON };
         let request = self.request(call.method.clone(), &call.path, timeout);
@@ -126,7 +127,7 @@ impl Node {
         }
     }
 
-    /// Comes back when the node does not answer the least of all questions, with whatever words.
+    /// Returns when the node does not answer the simplest request. Returns the error as text.
     async fn falls_silent(&self) -> String {
         loop {
             clock::pause(QUIET).await;
@@ -142,12 +143,12 @@ impl Node {
         self.client.request(method, url).timeout(timeout)
     }
 
-    /// Whether it was well the last time.
+    /// Returns true if the node is live.
     pub(super) fn is_live(&self, now: Instant) -> bool {
         self.rank(now, false) == Rank::Well
     }
 
-    /// `may_try`: a call may find out whether it is well again.
+    /// Returns the rank of the node. `may_try`: a call may try a failed node.
     pub(super) fn rank(&self, now: Instant, may_try: bool) -> Rank {
         match self.locked().dead_until {
             None => Rank::Well,
@@ -157,7 +158,7 @@ impl Node {
         }
     }
 
-    /// A call begins. If it tries a node that was not well, it is the only one for a while.
+    /// Begins a call. A call that tries a failed node is the only one for a while.
     pub(super) fn begin(&self, now: Instant) {
         let mut state = self.locked();
         if state.dead_until.is_some_and(|until| until <= now) {
@@ -166,12 +167,12 @@ impl Node {
         }
     }
 
-    /// It answered.
+    /// Notes that the node answered.
     pub(super) fn mark_live(&self) {
         *self.locked() = State::default();
     }
 
-    /// It did not. Calls that fail together count as one failure.
+    /// Notes that the node did not answer. Calls that fail together count as one failure.
     pub(super) fn mark_dead(&self, now: Instant) {
         let mut state = self.locked();
         if state.dead_until.is_some_and(|until| until > now) && !state.on_trial {
@@ -196,7 +197,7 @@ impl Node {
         }
     }
 
-    /// The innermost cause says what happened; the outer ones only that something did.
+    /// Returns the text of the innermost cause, because the outer errors are too general.
     fn in_words(&self, error: &reqwest::Error) -> String {
         if error.is_timeout() {
             return format!("{}: no answer in time", self.name);

@@ -11,17 +11,17 @@ use super::{
 };
 use crate::{StoreError, clock};
 
-/// Names (accounts, queues, host keys, pairs of them) in one answer; Elasticsearch gives 65,536 at most.
+/// Number of names (accounts, queues, host keys, pairs of them) in one answer. Elasticsearch gives at most 65,536.
 const PAGE_NAMES: usize = 10_000;
 
 impl ElasticStore {
-    /// Checks the server and the login; puts templates, and makes the indices, where they are not there yet. The small
-    /// documents of a version of before are moved once.
+    /// Checks the server and the login. Puts missing templates and creates missing indices. Moves the small documents
+    /// of an older version once.
     ///
     /// # Errors
-    /// [`StoreError::Unusable`], with what to do: nobody answers, the server is older than 8.0 or refuses
-    /// the credentials or the mapping, the credentials lack rights, the templates there are from a newer
-    /// version, replicas of an older version run on a lab whose documents must be moved.
+    /// Fails with [`StoreError::Unusable`] and advice in these cases: no node answers, or the server is older than
+    /// 8.0. It refuses the credentials or the mapping, or the credentials lack rights. The templates are from a newer
+    /// version. Replicas of an older version run on a lab whose documents must be moved.
     pub async fn open(config: ElasticConfig) -> Result<Self, StoreError> {
         config.check()?;
         let cluster = Cluster::new(&config)?;
@@ -37,11 +37,11 @@ impl ElasticStore {
         Ok(Self::over(cluster, &config, version))
     }
 
-    /// Opens a lab only to read it: makes and changes nothing.
+    /// Opens a lab only to read it. Changes nothing.
     ///
     /// # Errors
-    /// [`StoreError::Unusable`], with what to do: nobody answers, the server refuses the credentials, or there is no
-    /// lab under the prefix.
+    /// Fails with [`StoreError::Unusable`] and advice if no node answers, the server refuses the credentials, or
+    /// there is no lab under the prefix.
     pub async fn open_to_read(config: ElasticConfig) -> Result<Self, StoreError> {
         config.check()?;
         let cluster = Cluster::new(&config)?;
@@ -75,7 +75,7 @@ impl ElasticStore {
     }
 }
 
-/// Sees to it that templates, the fields of existing indices, and the indices of now are there.
+/// Ensures that templates, the fields of existing indices, and the present indices exist.
 async fn set_up(
     cluster: &Cluster,
     config: &ElasticConfig,

@@ -18,7 +18,7 @@ use crate::{
     store::QUEUES_MAX,
 };
 
-/// Buckets of stages and healths: there are fewer.
+/// Maximum number of buckets of stages and healths. There are fewer.
 const WORDS_MAX: u32 = 100;
 
 #[derive(Debug, Default, Deserialize)]
@@ -30,7 +30,7 @@ struct Counted {
     waiting: Part,
 }
 
-/// A filter, and what is counted within it.
+/// Count of a filter, and counts within it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Part {
@@ -52,7 +52,7 @@ struct Bucket {
     oldest: Least,
 }
 
-/// The least value, if there is one.
+/// Least value, if there is one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Least {
@@ -60,7 +60,7 @@ struct Least {
 }
 
 impl Least {
-    /// As a time, epoch ms; 0: there is none.
+    /// Returns it as a time, epoch ms; 0: there is none.
     fn ms(&self) -> u64 {
         let value = self.value.map(std::time::Duration::try_from_secs_f64);
         value.and_then(Result::ok).map_or(0, |ms| ms.as_secs())
@@ -107,7 +107,7 @@ pub(super) async fn stage_counts(
     })
 }
 
-/// Counts by words that this version knows.
+/// Returns counts by words that this version knows.
 fn words<W: std::str::FromStr + Ord>(part: Part) -> BTreeMap<W, u64> {
     let buckets = part.by.buckets.into_iter();
     let known = buckets.filter_map(|bucket| Some((bucket.key.parse().ok()?, bucket.doc_count)));
@@ -145,7 +145,7 @@ fn counting(since_ms: u64) -> Value {
     })
 }
 
-/// What is counted of the jobs that a search finds.
+/// Counts of the jobs that a search finds.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Grouped {
@@ -229,7 +229,7 @@ pub(super) async fn groups(
     Ok(groups.collect())
 }
 
-/// Events, the newest first.
+/// Returns events, the newest first.
 pub(super) async fn events(
     cluster: &Cluster,
     find: &EventFind,

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::clock;
 
-/// How long the list of shards is kept. An index that is new is noticed at once; one that was put in the
-/// place of another (from a backup) after this time.
+/// Time for which the list of shards is cached. A new index is noticed at once, a replaced one (from a backup) after
+/// this time.
 const PLACES_KEPT: Duration = Duration::from_mins(1);
 
 /// One shard of one index of jobs.
@@ -19,25 +19,25 @@ const PLACES_KEPT: Duration = Duration::from_mins(1);
 pub(super) struct Place {
     pub(super) index: String,
     pub(super) shard: u32,
-    /// An index that was made anew counts its changes anew, so its places have other names.
+    /// Name of the place. A recreated index counts its changes anew, so its places have other names.
     pub(super) name: Arc<str>,
-    /// The index has no other shard: each version of a document there is of this place.
+    /// True if the index has one shard: then each version of a document there belongs to this place.
     pub(super) is_only: bool,
 }
 
 impl Place {
-    /// The head of a search in this place.
+    /// Returns the head of a search in this place.
     pub(super) fn header(&self) -> Value {
         json!({"index": self.index, "preference": format!("_shards:{}", self.shard)})
     }
 }
 
-/// The shards of all indices of jobs, as they were asked for last.
+/// Shards of all indices of jobs, as last read.
 #[derive(Debug, Default)]
 pub(super) struct Places(Mutex<Option<(Instant, Arc<[Place]>)>>);
 
 impl Places {
-    /// The list, while it is young.
+    /// Returns the list while it is fresh.
     pub(super) fn known(&self) -> Option<Arc<[Place]>> {
         let kept = self.0.lock();
         let (at, places) = kept.as_ref()?;
@@ -45,7 +45,7 @@ impl Places {
         (age < PLACES_KEPT).then(|| Arc::clone(places))
     }
 
-    /// The only place of an index, as the last list has it.
+    /// Returns the only place of an index in the last list.
     pub(super) fn only_of(&self, index: &str) -> Option<Arc<str>> {
         let kept = self.0.lock();
         let (_, places) = kept.as_ref()?;
@@ -53,7 +53,7 @@ impl Places {
         place.is_only.then(|| Arc::clone(&place.name))
     }
 
-    /// Keeps a list that was read just now.
+    /// Caches a list that was just read.
     pub(super) fn learn(&self, places: &Arc<[Place]>) {
         let mut kept = self.0.lock();
         *kept = Some((clock::now(), Arc::clone(places)));

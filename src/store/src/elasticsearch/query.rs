@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::documents::CELL;
 use crate::{Find, Parts, Pull, PullBy, Search, SearchOrder, Usage, query::ends};
 
-/// Jobs that may run now.
+/// Filters jobs that may run now.
 pub(super) fn waiting() -> [Value; 2] {
     [
         json!({"term": {"stage": "submit"}}),
@@ -16,12 +16,12 @@ pub(super) fn waiting() -> [Value; 2] {
     ]
 }
 
-/// States alone: bodies may be beside them, with no field that is found.
+/// Filters states. Bodies have no searchable field.
 pub(super) fn states() -> Value {
     json!({"exists": {"field": "job_id"}})
 }
 
-/// Best first.
+/// Sorts the best jobs first.
 fn best_first() -> Value {
     json!([{"class": "desc"}, {"priority": "desc"}, {"job_id.number": "asc"}])
 }
@@ -30,8 +30,7 @@ pub(super) fn all_of(filters: &[Value]) -> Value {
     json!({"bool": {"filter": filters}})
 }
 
-/// Counts by pair of queue and account, up to `size` of them, and by host key: by those of `keys` only, if there are
-/// any, else up to `keys_size` of them.
+/// Counts up to `size` pairs of queue and account, and host keys: those of `keys`, or else up to `keys_size` of them.
 pub(super) fn counts(size: usize, keys_size: usize, keys: Option<&[String]>) -> Value {
     let terms = |field: &str, size: usize| json!({"terms": {"field": field, "size": size}});
     let mut aggs = json!({"cells": terms(CELL, size)});
@@ -49,7 +48,7 @@ pub(super) fn counts(size: usize, keys_size: usize, keys: Option<&[String]>) -> 
     })
 }
 
-/// Counts by account and by queue, of those with most jobs.
+/// Counts the accounts and queues with most jobs.
 pub(super) fn counts_of_some(size: usize) -> Value {
     let terms = |field: &str| json!({"terms": {"field": field, "size": size}});
     json!({
@@ -76,7 +75,7 @@ fn page_of_terms(field: &str, size: usize, after: Option<&Value>) -> Value {
     composite
 }
 
-/// Nothing but whether there is a shard to look in.
+/// Asks only if there is a shard to search.
 pub(super) fn nothing() -> Value {
     json!({"size": 0, "track_total_hits": false})
 }
@@ -89,15 +88,15 @@ pub(super) fn last_change() -> Value {
     })
 }
 
-/// Which changes of one shard.
+/// Range of changes of one shard.
 pub(super) struct Numbers<'a> {
-    /// Only those behind it.
+    /// Only changes behind this one.
     pub(super) since: Option<u64>,
-    /// Only those in these ranges.
+    /// Only changes in these ranges.
     pub(super) within: Option<&'a [(u64, u64)]>,
 }
 
-/// What changed in one shard, and one more that tells whether there is more.
+/// Finds the changes in one shard, and one more that tells if there are further ones.
 pub(super) fn changes(numbers: &Numbers<'_>, waiting_only: bool, limit: u32) -> Value {
     let mut filters = Vec::new();
     if let Some(since) = numbers.since {
@@ -121,7 +120,7 @@ pub(super) fn changes(numbers: &Numbers<'_>, waiting_only: bool, limit: u32) -> 
     })
 }
 
-/// One page of waiting jobs, and one more that tells whether there is more.
+/// Finds one page of waiting jobs, and one more that tells if there are further ones.
 pub(super) fn pull(pull: &Pull, limit: u32) -> Value {
     let mut filters = waiting().to_vec();
     match &pull.by {
@@ -140,19 +139,19 @@ pub(super) fn pull(pull: &Pull, limit: u32) -> Value {
     body
 }
 
-/// The best `limit` jobs that an offer could take, of each pair of queue and account, up to `size` pairs.
+/// Finds the best `limit` jobs that an offer could take in each pair of queue and account, up to `size` pairs.
 pub(super) fn find(offer: &Find, size: usize, limit: u32) -> Value {
     let by = json!({"terms": {"field": CELL, "size": size}});
     best_by(offer, "cells", by, limit)
 }
 
-/// One page of the same, for more pairs than one answer holds.
+/// Finds one page of the same, for more pairs than one answer holds.
 pub(super) fn find_page(offer: &Find, size: usize, limit: u32, after: Option<&Value>) -> Value {
     let by = json!({"composite": page_of_terms(CELL, size, after)});
     best_by(offer, "page", by, limit)
 }
 
-/// The best jobs of all that an offer could take.
+/// Finds the best of all jobs that an offer could take.
 pub(super) fn find_best(offer: &Find, limit: u32) -> Value {
     json!({
         "size": limit, "stats": ["finds"], "track_total_hits": false, "seq_no_primary_term": true,
@@ -160,7 +159,7 @@ pub(super) fn find_best(offer: &Find, limit: u32) -> Value {
     })
 }
 
-/// An aggregation and not a collapsed search: that looks up the name of the pair of every single job.
+/// Builds an aggregation. A collapsed search would look up the pair of every single job.
 fn best_by(offer: &Find, name: &str, mut by: Value, limit: u32) -> Value {
     by["aggs"] = json!({"best": {"top_hits": {
         "size": limit, "seq_no_primary_term": true,
@@ -171,7 +170,7 @@ fn best_by(offer: &Find, name: &str, mut by: Value, limit: u32) -> Value {
     })
 }
 
-/// Waiting jobs that an offer could take.
+/// Filters waiting jobs that an offer could take.
 fn takeable(offer: &Find) -> Value {
     let mut filters = waiting().to_vec();
     filters.push(json!({"terms": {"host_keys": offer.keys}}));
@@ -204,7 +203,7 @@ pub(super) fn either(sides: &[Value]) -> Value {
     json!({"bool": {"should": sides, "minimum_should_match": 1}})
 }
 
-/// Whether all that a job asks for is among `offered`. `terms_set` never finds a job that asks for nothing.
+/// Finds jobs whose names are all among `offered`. `terms_set` never finds a job without any name.
 fn subset(field: &str, count: &str, offered: &[String]) -> Value {
     let nothing = json!({"term": {count: 0}});
     if offered.is_empty() {
@@ -216,7 +215,7 @@ fn subset(field: &str, count: &str, offered: &[String]) -> Value {
     either(&[nothing, all_offered])
 }
 
-/// Whether a job has no alternatives, or a host of these tags meets one.
+/// Finds jobs that have no alternatives, or one that a host of these tags meets.
 fn alternatives(offered: &[String]) -> Value {
     let mut met = vec![json!({"bool": {"must_not": {"exists": {"field": "any_of"}}}})];
     for number in 0..ALTERNATIVES_MAX {
@@ -230,7 +229,7 @@ fn alternatives(offered: &[String]) -> Value {
     json!({"bool": {"should": met, "minimum_should_match": 1}})
 }
 
-/// Jobs that must be looked at before `before_ms`, and one more that tells whether there is more.
+/// Finds jobs that must be looked at before `before_ms`, and one more that tells if there are further ones.
 pub(super) fn alarms(before_ms: u64, limit: u32) -> Value {
     let filters = [
         json!({"term": {"stage": "submit"}}),
@@ -242,7 +241,7 @@ pub(super) fn alarms(before_ms: u64, limit: u32) -> Value {
     })
 }
 
-/// Sums of what was used, a bucket for each account and then for each queue.
+/// Sums the used time, in a bucket for each account and then for each queue.
 pub(super) fn usage(usage: &Usage) -> Value {
     let filters = [
         each_of("account", &usage.accounts),
@@ -253,19 +252,19 @@ pub(super) fn usage(usage: &Usage) -> Value {
     sums(&since, &filters, "used_ms")
 }
 
-/// What the jobs of accounts have uploaded.
+/// Sums the bytes that jobs of accounts have uploaded.
 pub(super) fn uploads(accounts: &[String]) -> Value {
     let theirs = json!({"terms": {"account": accounts}});
     sums(&theirs, &each_of("account", accounts), "result_bytes")
 }
 
-/// A filter for each name.
+/// Returns a filter for each name.
 fn each_of(field: &str, names: &[String]) -> Vec<Value> {
     let each = names.iter();
     each.map(|name| json!({"term": {field: name}})).collect()
 }
 
-/// Sums of a field by filters, of the jobs that are meant.
+/// Sums a field by filters over the selected jobs.
 fn sums(which: &Value, filters: &[Value], field: &str) -> Value {
     json!({
         "size": 0, "stats": ["usage"], "track_total_hits": false, "query": all_of(std::slice::from_ref(which)),
@@ -276,13 +275,13 @@ fn sums(which: &Value, filters: &[Value], field: &str) -> Value {
     })
 }
 
-/// How many have not ended.
+/// Counts the jobs that have not ended.
 pub(super) fn unfinished() -> Value {
     let ended = json!({"terms": {"stage": ends()}});
     json!({"size": 0, "track_total_hits": true, "query": {"bool": {"filter": [states()], "must_not": [ended]}}})
 }
 
-/// Which of these ids any job names: those that are values of either field.
+/// Finds those of these ids that any job names in either field.
 pub(super) fn named(content: &[&str]) -> Value {
     let values =
         |field: &str| json!({"terms": {"field": field, "include": content, "size": content.len()}});
@@ -299,7 +298,7 @@ pub(super) fn named(content: &[&str]) -> Value {
     })
 }
 
-/// What a search for people finds.
+/// Returns the filters of a search for people.
 pub(super) fn found_by(search: &Search) -> Vec<Value> {
     let mut filters = vec![states()];
     any_of(
@@ -352,7 +351,7 @@ pub(super) fn found_by(search: &Search) -> Vec<Value> {
     filters
 }
 
-/// Jobs that come before a place: class, priority and id.
+/// Filters jobs that come before a place: class, priority and id.
 fn before((class, priority, job): (u8, i16, JobId)) -> Value {
     let is = |field: &str, value: i64| json!({"term": {field: value}});
     let is_more = |field: &str, value: i64| json!({"range": {field: {"gt": value}}});
@@ -365,7 +364,7 @@ fn before((class, priority, job): (u8, i16, JobId)) -> Value {
     ])
 }
 
-/// Parents, shards, or both.
+/// Filters parents, shards, or both.
 fn parts(search: &Search) -> impl Iterator<Item = Value> {
     let without = |field: &str| json!({"bool": {"must_not": {"exists": {"field": field}}}});
     let which = match search.parts {
@@ -378,12 +377,12 @@ fn parts(search: &Search) -> impl Iterator<Item = Value> {
     which.into_iter().chain(of)
 }
 
-/// How many a search finds. Elasticsearch keeps what it counted where nothing changed since.
+/// Counts the jobs that a search finds. Elasticsearch caches the count while nothing changes.
 pub(super) fn search_count(search: &Search) -> Value {
     json!({"size": 0, "stats": ["people"], "track_total_hits": true, "query": all_of(&found_by(search))})
 }
 
-/// How many jobs a search by words does not know: those that were stored before words were.
+/// Counts the jobs that match a search except for its words, and were stored before words existed.
 pub(super) fn search_wordless(search: &Search) -> Value {
     let mut filters = found_by(&Search {
         keywords: Vec::new(),
@@ -393,8 +392,8 @@ pub(super) fn search_wordless(search: &Search) -> Value {
     json!({"size": 0, "stats": ["people"], "track_total_hits": true, "query": all_of(&filters)})
 }
 
-/// A page of a search, from the newest on back to the id `from`, if there is one; one more than the limit tells whether
-/// there is more. To count all that is found, too, all would have to be looked at.
+/// Finds a page of a search, from the newest back to the id `from`, if there is one. One more job than the limit
+/// tells if there are further ones. The total is not counted, because that would look at all jobs.
 pub(super) fn search_page(search: &Search, limit: u32, from: Option<JobId>) -> Value {
     let mut filters = found_by(search);
     if let Some(from) = from {
@@ -419,7 +418,7 @@ pub(super) fn search_page(search: &Search, limit: u32, from: Option<JobId>) -> V
     body
 }
 
-/// `field` is one of `wanted`; an empty name means documents without the field, too.
+/// Filters documents whose `field` is one of `wanted`. An empty name matches documents without the field.
 fn any_of<'a>(filters: &mut Vec<Value>, field: &str, wanted: impl Iterator<Item = &'a str>) {
     let wanted: Vec<&str> = wanted.collect();
     if wanted.is_empty() {

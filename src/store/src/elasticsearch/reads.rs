@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{Page, Pull, StoreError, StoredJob};
 
-/// Pages of waiting jobs, many in one request.
+/// Returns pages of waiting jobs, many in one request.
 pub(super) async fn pull_pages(
     cluster: &Cluster,
     cache: &Arc<DocumentCache>,
@@ -41,7 +41,7 @@ pub(super) async fn pull_pages(
     .await
 }
 
-/// Jobs that must be looked at.
+/// Returns jobs that must be looked at.
 pub(super) async fn alarms_before(
     cluster: &Cluster,
     before_ms: u64,
@@ -65,7 +65,7 @@ pub(super) async fn alarms_before(
     .await
 }
 
-/// The first `limit` jobs, and whether there was one more.
+/// Returns the first `limit` jobs, and true if there was one more.
 pub(super) fn first_of(
     found: &Found,
     limit: u32,
@@ -77,14 +77,15 @@ pub(super) fn first_of(
     (jobs, hits.len() > limit)
 }
 
-/// A job that waits, whose document is kept for when it is claimed.
+/// Reads a waiting job, and caches its document for the claim.
 pub(super) fn read_waiting(hit: &Hit, cache: &DocumentCache) -> Option<StoredJob> {
     let job = read_hit(hit)?;
     cache.keep(job.state.job_id, job.version, hit.source.get());
     Some(job)
 }
 
-/// A job, or a warning when this version cannot read it: one document of tomorrow must not hide all others.
+/// Reads a job. Logs a warning if this version cannot read it: a document of a newer version must not hide all
+/// others.
 pub(super) fn read_hit(hit: &Hit) -> Option<StoredJob> {
     let version = hit.version();
     match documents::state_of(hit.source.get()) {

@@ -5,11 +5,11 @@ use serde_json::{Map, Value, value::RawValue};
 
 use crate::{StoreError, Version};
 
-/// Replies larger than this are parsed on a thread for blocking work, bytes.
+/// Length above which replies are parsed on a thread for blocking work, bytes.
 const PARSE_BYTES: usize = 64 << 10;
-/// How much of an error's text is kept, characters.
+/// Longest kept text of an error, characters.
 const REASON_CHARS: usize = 1_000;
-/// The kind of error of an index or cluster that takes no writes.
+/// Type of the error of an index or cluster that takes no writes.
 pub(super) const BLOCK: &str = "cluster_block_exception";
 
 /// Parses a reply.
@@ -27,7 +27,7 @@ where
     })
 }
 
-/// Runs what takes more than a moment on a thread for blocking work.
+/// Runs long work on a thread for blocking work.
 pub(super) async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, StoreError> {
@@ -37,7 +37,7 @@ pub(super) async fn aside<T: Send + 'static>(
     })
 }
 
-/// `type` and words of an error's body, which may be anything when a proxy made it.
+/// Returns `type` and text of an error's body. The body may be anything if a proxy made it.
 pub(super) fn error_of(body: &[u8]) -> (String, String) {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -55,7 +55,7 @@ pub(super) fn error_of(body: &[u8]) -> (String, String) {
     (String::new(), text.chars().take(REASON_CHARS).collect())
 }
 
-/// Why something was refused.
+/// Cause of a refusal.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Cause {
@@ -68,7 +68,7 @@ pub(super) struct Cause {
 }
 
 impl Cause {
-    /// What happened and what made it happen.
+    /// Returns the error and its cause as text.
     pub(super) fn in_words(&self) -> String {
         let reason = self.reason.as_deref().unwrap_or("");
         let mut words = format!("{}: {}", self.kind, reason.trim_end_matches(';'));
@@ -83,7 +83,7 @@ impl Cause {
     }
 }
 
-/// The words, and what ends the block that they name.
+/// Returns the text, and the way to end the block that it names.
 pub(super) fn with_advice(mut words: String) -> String {
     if words.contains("flood-stage") || words.contains("read-only-allow-delete") {
         words.push_str(
@@ -93,14 +93,14 @@ pub(super) fn with_advice(mut words: String) -> String {
     words
 }
 
-/// `_bulk`.
+/// Reply of `_bulk`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Bulk {
     pub(super) items: Vec<BulkEntry>,
 }
 
-/// One item of a `_bulk` under the name of what was done.
+/// One item of a `_bulk` under the name of its action.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum BulkEntry {
@@ -130,7 +130,7 @@ pub(super) struct BulkItem {
     #[serde(rename = "_primary_term")]
     pub(super) primary_term: Option<u64>,
     pub(super) error: Option<Cause>,
-    /// The document after an update that asked for it.
+    /// Document after an update that asked for it.
     pub(super) get: Option<ItemGet>,
 }
 
@@ -142,7 +142,7 @@ pub(super) struct ItemGet {
     pub(super) source: Option<Box<RawValue>>,
 }
 
-/// `_mget`.
+/// Reply of `_mget`.
 #[derive(Debug, Deserialize)]
 #[serde(bound = "S: DeserializeOwned")]
 pub(super) struct Multi<S> {
@@ -174,7 +174,7 @@ impl<S> Got<S> {
     }
 }
 
-/// `_search`, and one answer of `_msearch`, with aggregations as asked for.
+/// Reply of `_search`, or one answer of `_msearch`, with the requested aggregations.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound = "A: DeserializeOwned + Default")]
 pub(super) struct Found<A = NoAggregations> {
@@ -187,12 +187,12 @@ pub(super) struct Found<A = NoAggregations> {
     pub(super) error: Option<Cause>,
 }
 
-/// None were asked for.
+/// No aggregations were requested.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct NoAggregations {}
 
 impl<A> Found<A> {
-    /// A partial answer looks like an empty queue: it is none.
+    /// Returns the answer, or an error if it is partial. A partial answer would look like an empty queue.
     pub(super) fn whole(self) -> Result<Self, StoreError> {
         if let Some(error) = &self.error {
             let reason = error.in_words();
@@ -212,7 +212,7 @@ impl<A> Found<A> {
     }
 }
 
-/// How many shards answered.
+/// Number of shards that answered.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Shards {
@@ -246,7 +246,7 @@ impl Shards {
     }
 }
 
-/// What a search found.
+/// Hits of a search.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Hits {
@@ -254,7 +254,7 @@ pub(super) struct Hits {
     pub(super) hits: Vec<Hit>,
 }
 
-/// How many there are in all.
+/// Total number of hits.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Total {
@@ -265,10 +265,10 @@ pub(super) struct Total {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Hit {
-    /// As text: a document read into a tree takes ten times its memory.
+    /// Source as text. A document parsed into a tree takes ten times its memory.
     #[serde(rename = "_source")]
     pub(super) source: Box<RawValue>,
-    /// From columns, each a list.
+    /// Fields from columns, each a list.
     pub(super) fields: Map<String, Value>,
     #[serde(rename = "_seq_no")]
     pub(super) seq_no: u64,
@@ -285,7 +285,7 @@ impl Hit {
     }
 }
 
-/// `_msearch`.
+/// Reply of `_msearch`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound = "A: DeserializeOwned + Default")]
 pub(super) struct MultiFound<A> {

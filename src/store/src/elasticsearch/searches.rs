@@ -17,18 +17,18 @@ use super::{
 };
 use crate::{Search, SearchOrder, SearchPage, StoreError, clock};
 
-/// How far back the newest are looked for, before all is.
+/// Ages up to which the newest jobs are searched before all are.
 const BACK: [Duration; 3] = [
     Duration::from_hours(1),
     Duration::from_hours(24),
     Duration::from_hours(24 * 31),
 ];
-/// So many are looked at, all together, rather than asked for once more.
+/// Number of jobs up to which all of them are looked at, instead of another search.
 const FEW: u64 = 10_000;
-/// Most months that are named; of more all are looked at.
+/// Maximum number of months that are named. Beyond it all months are searched.
 const MONTHS_MAX: usize = 24;
 
-/// A search for people.
+/// Searches jobs for people.
 pub(super) async fn search_page(
     cluster: &Cluster,
     search: &Search,
@@ -78,7 +78,7 @@ pub(super) async fn search_page(
     .await
 }
 
-/// A search in what is not older than the id `from`, if there is one: where, and for what.
+/// Returns a search for jobs not older than the id `from`, if there is one: its indices and its query.
 fn step(cluster: &Cluster, search: &Search, limit: u32, from: Option<JobId>) -> (Value, Value) {
     let months = from.map_or_else(Vec::new, |from| months(from, search.after));
     let index = if (1..=MONTHS_MAX).contains(&months.len()) {
@@ -93,8 +93,8 @@ fn step(cluster: &Cluster, search: &Search, limit: u32, from: Option<JobId>) -> 
     )
 }
 
-/// An id of each month from that of `from` to that of `after`; without it to the newest for which there are indices. No
-/// more than one too many.
+/// Returns an id of each month from that of `from` to that of `after`, or to the newest month with indices. At most
+/// one more than the maximum.
 fn months(from: JobId, after: Option<JobId>) -> Vec<JobId> {
     let newest = JobId::first_of(clock::unix_ms() / 1_000).next_month();
     let last = after.map_or(newest, |after| after.min(newest)).month();
@@ -104,7 +104,7 @@ fn months(from: JobId, after: Option<JobId>) -> Vec<JobId> {
         .collect()
 }
 
-/// The ids from which on a search for the newest looks, before it looks at all.
+/// Returns the ids down to which a search for the newest looks, step by step.
 fn back(search: &Search) -> Vec<JobId> {
     if search.order == SearchOrder::OldestFirst {
         return Vec::new();

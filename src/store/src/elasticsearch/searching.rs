@@ -15,7 +15,7 @@ use crate::StoreError;
 const SEARCHES: usize = 50;
 
 impl Cluster {
-    /// One search, whole or an error.
+    /// Runs one search. The result is complete or an error.
     pub(super) async fn search_one<A>(
         &self,
         index: &str,
@@ -35,7 +35,7 @@ impl Cluster {
             .inspect_err(|error| self.watch.read_failed(&error.to_string()))
     }
 
-    /// Searches in the same place, each whole or an error.
+    /// Runs searches in the same place. Each result is complete or an error.
     pub(super) async fn search_many<A>(
         &self,
         index: &str,
@@ -50,7 +50,7 @@ impl Cluster {
         self.search_each(searches.collect()).await
     }
 
-    /// Searches, each with where it looks (`index`, perhaps `preference`), whole or an error.
+    /// Runs searches, each with its place (`index`, perhaps `preference`). Each result is complete or an error.
     pub(super) async fn search_each<A>(
         &self,
         searches: Vec<(Value, Value)>,
@@ -75,7 +75,8 @@ impl Cluster {
         Ok(found)
     }
 
-    /// An `_msearch`, again while one of its searches meets overload: the answer itself is then a success.
+    /// Runs an `_msearch`, and again while one of its searches meets overload. In that case the answer itself is a
+    /// success.
     async fn multi_search<A>(&self, call: &Call, many: usize) -> Result<Vec<Found<A>>, StoreError>
     where
         A: DeserializeOwned + Default + Send + 'static,

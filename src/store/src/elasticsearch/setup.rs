@@ -19,21 +19,21 @@ use super::{
 };
 use crate::{StoreError, clock};
 
-/// The oldest major version that is used; 8.19 and 9 are tested.
+/// Oldest supported major version; 8.19 and 9 are tested.
 const OLDEST_MAJOR: u64 = 8;
-/// How long before a month begins its indices are made, s.
+/// Time before a month at which its indices are created, s.
 const AHEAD_S: u64 = 3_600;
-/// How many request times a start waits for shards that come late.
+/// Maximum time that a start waits for late shards, in request times.
 const SHARD_TIMEOUTS: u32 = 6;
-/// The status of a health that did not come within the time that was asked for.
+/// Status of a health request that timed out.
 const WAITED_IN_VAIN: u16 = 408;
-/// The wait before shards are asked for again.
+/// Wait before shards are asked for again.
 const SHARD_WAIT: Duration = Duration::from_millis(100);
 
-/// How often an index that nobody searches is refreshed all the same, which bounds what is kept for it in memory.
+/// Refresh interval of an index that is not searched. It bounds the memory of that index.
 const UNSEARCHED_REFRESH: &str = "30s";
 
-/// Asks for the version of every node and gives the lowest.
+/// Asks for the version of every node and returns the lowest.
 pub(super) async fn check_version(
     cluster: &Cluster,
     config: &ElasticConfig,
@@ -81,19 +81,19 @@ fn numbers(version: &str) -> Vec<u64> {
     parts.map_while(|part| part.parse().ok()).collect()
 }
 
-/// The months whose indices there should be: the present one, and the next one shortly before it begins.
+/// Returns the months whose indices should exist: the present one, and the next one shortly before it begins.
 ///
-/// A job meets no month without its index, whatever a clock says: a write to an index that is not there makes it, by
-/// Elasticsearch or by [`Cluster::bulk`], and is then done. Indices that are made ahead only spare the first submits of a
-/// month that wait.
+/// Each job gets the index of its month, whatever a clock says. A write to a missing index creates it, by
+/// Elasticsearch or by [`Cluster::bulk`], and then succeeds. Indices created ahead only save the first submits of a
+/// month a wait.
 pub(super) fn months_ahead(unix_ms: u64) -> BTreeSet<String> {
     let now_s = unix_ms / 1_000;
     let months = [now_s, now_s + AHEAD_S].map(|unix_s| JobId::first_of(unix_s).month());
     BTreeSet::from(months)
 }
 
-/// Makes the indices of a month that begins soon or has just begun, before somebody needs them: once a month and process.
-/// What fails here is told, and tried by the write that needs it.
+/// Creates the indices of a month that begins soon or has just begun, once per month and process. A failure is
+/// logged, and the write that needs the index tries again.
 pub(super) async fn make_ahead(cluster: &Cluster) {
     let mut months = months_ahead(clock::unix_ms());
     {
@@ -111,7 +111,7 @@ pub(super) async fn make_ahead(cluster: &Cluster) {
     }
 }
 
-/// Makes indices that are not there; the template gives each its mapping.
+/// Creates missing indices. The template gives each its mapping.
 pub(super) async fn make_indices(
     cluster: &Cluster,
     names: BTreeSet<String>,
@@ -119,7 +119,7 @@ pub(super) async fn make_indices(
     make_and_wait(cluster, names, BTreeSet::new()).await
 }
 
-/// The same, and waits until they and those that are `there` can be read.
+/// Creates missing indices, and waits until they and those in `there` can be read.
 pub(super) async fn make_and_wait(
     cluster: &Cluster,
     names: BTreeSet<String>,
@@ -135,7 +135,7 @@ pub(super) async fn make_and_wait(
     Ok(())
 }
 
-/// Makes one index, and tells whether its shards are there.
+/// Creates one index, and tells if its shards are active.
 pub(super) async fn make_index(cluster: &Cluster, name: &str) -> Result<bool, StoreError> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -162,9 +162,9 @@ pub(super) async fn make_index(cluster: &Cluster, name: &str) -> Result<bool, St
     }
 }
 
-/// An index that another replica is just making is there before its first shard is, and cannot be read until then
-/// (though its health is yellow already). A busy cluster also answers the replica that makes it before the shard is
-/// there. An index that stays without keeps nobody from starting: what needs it says so.
+/// Waits until indices can be read. An index that another replica is just creating exists before its first shard
+/// does, although its health is yellow already. A busy cluster also answers the creating replica before the shard is
+/// active. An index that stays without a shard does not prevent the start: the call that needs it reports it.
 async fn wait_for_shards(cluster: &Cluster, names: &BTreeSet<String>) {
     let until = clock::now() + cluster.request_timeout * SHARD_TIMEOUTS;
     while !names.is_empty() {
@@ -188,7 +188,7 @@ async fn wait_for_shards(cluster: &Cluster, names: &BTreeSet<String>) {
     }
 }
 
-/// Those of these indices that have not all their shards by now. Elasticsearch waits a while before it says so.
+/// Returns those indices that lack shards. Elasticsearch waits a while before it says so.
 async fn lacks_shards(cluster: &Cluster, names: &BTreeSet<String>) -> Result<Vec<String>, Failure> {
     #[derive(Default, Deserialize)]
     #[serde(default)]

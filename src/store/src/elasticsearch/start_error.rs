@@ -3,16 +3,16 @@
 use super::{call::Failure, config::ElasticConfig};
 use crate::StoreError;
 
-/// What to do about rights that are lacking.
+/// Advice for missing privileges.
 pub(super) const ROLE_HINT: &str = "give it the role of 'Elasticsearch with logins' in the operator's guide, made for \
     this --index-prefix";
 
-/// The credentials are known and may not do this.
+/// Returns true if the credentials are known but lack the right.
 pub(super) fn is_denial(failure: &Failure) -> bool {
     matches!(failure, Failure::Status { status: 403, .. })
 }
 
-/// Why a call at the start failed, and what to do.
+/// Returns the reason why a call at the start failed, with advice.
 pub(super) fn unusable(failure: Failure, config: &ElasticConfig) -> StoreError {
     let urls = config.shown_urls();
     let (reason, hint) = match failure {
@@ -47,7 +47,7 @@ pub(super) fn unusable(failure: Failure, config: &ElasticConfig) -> StoreError {
     }
 }
 
-/// The credentials in words.
+/// Returns the credentials as text.
 pub(super) fn who(config: &ElasticConfig) -> String {
     match (&config.username, &config.api_key) {
         (Some(user), _) => format!("user '{user}'"),
@@ -70,7 +70,7 @@ fn hint_of_login(config: &ElasticConfig) -> &'static str {
     }
 }
 
-/// TLS libraries say what is wrong only in words.
+/// Returns advice on a connection error. TLS libraries report the cause only as text.
 fn hint_of_silence(reason: &str) -> &'static str {
     if reason.contains("invalid peer certificate") {
         "give the authority that signed its certificate by --elasticsearch-ca FILE (authorities that the \

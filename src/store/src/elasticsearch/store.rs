@@ -13,18 +13,18 @@ pub struct ElasticStore {
     pub(super) cluster: Cluster,
     pub(super) places: Places,
     pub(super) looks: Looks,
-    /// Of jobs that wait.
+    /// Cached documents of waiting jobs.
     pub(super) documents: Arc<DocumentCache>,
-    /// Of the newest jobs that were submitted here and may run.
+    /// Cached bodies of the newest jobs that were submitted here and may run.
     pub(super) bodies: BodyCache,
-    /// Most names in one answer of counts and finds; more are read by pages.
+    /// Maximum number of names in one answer of counts and finds. More are read by pages.
     pub(super) page_names: usize,
-    /// The lowest version among the nodes, as it was at start.
+    /// Lowest version among the nodes at the start.
     pub(super) version: String,
 }
 
 impl ElasticStore {
-    /// With another page of names in counts and finds than 10,000: tests try what happens beyond it.
+    /// Sets another page of names in counts and finds than 10,000, for tests of more names.
     #[doc(hidden)]
     #[must_use]
     pub fn with_page_of_names(mut self, names: usize) -> Self {

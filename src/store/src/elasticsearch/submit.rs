@@ -24,10 +24,10 @@ use crate::{
 
 /// The result of one item.
 type Item = Result<Created, ItemError>;
-/// The result of one of its two writes.
+/// Result of one of its two writes.
 type Half = Result<Version, ItemError>;
 
-/// A job with its two writes, of the body and of the state, and what became of them.
+/// Job with its two writes, of the body and of the state, and their results.
 #[derive(Debug)]
 struct Sent<'j> {
     number: usize,
@@ -36,10 +36,10 @@ struct Sent<'j> {
     halves: [Half; 2],
 }
 
-/// What is stored of a job.
+/// Stored documents of a job.
 type Stored = (Option<StoredJob>, Option<(Spec, Version)>);
 
-/// Creates jobs; the results are in their order.
+/// Creates jobs. The results are in their order.
 pub(super) async fn submit_jobs(
     cluster: &Cluster,
     kept: &DocumentCache,
@@ -97,7 +97,7 @@ pub(super) async fn submit_jobs(
     share_repeats(&jobs, &firsts, &results)
 }
 
-/// The writes of a job's body and state, in this order: a state is then never ahead of its body.
+/// Returns the writes of a job's body and state, in this order. A state is then never stored before its body.
 fn pair(cluster: &Cluster, job: &NewJob) -> Result<[Op; 2], ItemError> {
     let id = job.state.job_id;
     let text = codec::encode_job(job)?;
@@ -119,7 +119,7 @@ fn create(at: Address, document: &str) -> Op {
     Op { index, lines }
 }
 
-/// Another action on the document that an op creates, at this version, and perhaps with a document.
+/// Returns another action on the document that an op creates, at this version, and perhaps with a document.
 fn again(create: &Op, action: &str, at: Version, document: Option<&str>) -> Op {
     let line = create.lines.lines().next().unwrap_or_default();
     let line: Value = serde_json::from_str(line).unwrap_or_default();
@@ -134,13 +134,13 @@ fn again(create: &Op, action: &str, at: Version, document: Option<&str>) -> Op {
 }
 
 impl Sent<'_> {
-    /// What is told of a job that is in, with its halves at these versions.
+    /// Returns the result of a stored job, with its halves at these versions.
     fn created([body, version]: [Version; 2]) -> Created {
         let body = Some(body);
         Created { version, body }
     }
 
-    /// The result of a job of which no half existed.
+    /// Returns the result of a job of which no half existed.
     async fn join_halves(&self, cluster: &Cluster) -> Item {
         let [body, state] = self.halves.clone();
         match (body, state) {
@@ -174,8 +174,8 @@ impl Sent<'_> {
     }
 }
 
-/// Jobs of which a half existed. When both halves are equal to what was sent, they are ours, sent
-/// twice. To see a write is no proof that it stays: halves that were only seen are written once more.
+/// Settles jobs of which a half existed. If both halves equal the sent ones, the job was sent twice and succeeds. A
+/// write that was only read may still be lost, so it is written once more.
 async fn settle_conflicts(cluster: &Cluster, conflicts: Vec<Sent<'_>>) -> Vec<(usize, Item)> {
     let stored = match read_halves(cluster, &conflicts).await {
         Ok(stored) => stored,
@@ -218,7 +218,7 @@ async fn read_halves(cluster: &Cluster, conflicts: &[Sent<'_>]) -> Result<Vec<St
     Ok(states.into_iter().zip(bodies).collect())
 }
 
-/// Sent once; nothing but a certain refusal is tried again.
+/// Sends each write once. Only a certain refusal is tried again.
 const ONCE: How = How {
     is_repeatable: false,
     in_flight: 1,
@@ -238,7 +238,7 @@ fn set(results: &mut [Option<Item>], number: usize, result: Item) {
     }
 }
 
-/// The versions of both halves when they are what was sent.
+/// Returns the versions of both halves if they equal the sent ones.
 fn compare(sent: &Sent<'_>, stored: Stored) -> Result<[Version; 2], ItemError> {
     let (Some(state), Some((body, body_version))) = stored else {
         let other = sent.halves.iter().find(|half| !is_conflict(half));
@@ -255,13 +255,13 @@ fn compare(sent: &Sent<'_>, stored: Stored) -> Result<[Version; 2], ItemError> {
     }
 }
 
-/// What is written, without the line that says where.
+/// Returns the document of a write, without the line of its address.
 fn document(op: &Op) -> &str {
     let rest = op.lines.split_once('\n').map_or("", |(_, rest)| rest);
     rest.trim_end()
 }
 
-/// For each job the number of the first one with its id.
+/// Returns for each job the number of the first one with its id.
 fn first_of_each_id(jobs: &[NewJob]) -> Vec<usize> {
     let mut firsts = HashMap::with_capacity(jobs.len());
     jobs.iter()
@@ -270,7 +270,8 @@ fn first_of_each_id(jobs: &[NewJob]) -> Vec<usize> {
         .collect()
 }
 
-/// The same id twice in one batch: the same job shares the result of the first, another one conflicts.
+/// Returns the results for ids that occur twice in one batch. An equal job shares the first result, a different one
+/// conflicts.
 fn share_repeats(jobs: &[NewJob], firsts: &[usize], results: &[Option<Item>]) -> Vec<Item> {
     let not_sent = || Err(unknown("the job was not sent".to_owned()));
     let each = jobs.iter().zip(firsts).zip(results);

@@ -30,7 +30,7 @@ pub(super) const TEMPLATES: [(&str, &str); 3] = [
     ),
 ];
 
-/// A template as this version wants it.
+/// Template of this version.
 #[derive(Debug)]
 pub(super) struct Template {
     name: String,
@@ -39,14 +39,14 @@ pub(super) struct Template {
     body: Value,
 }
 
-/// What to do when a set-up is refused for want of rights.
+/// Advice when the rights for a set-up are missing.
 const SET_UP_HINT: &str = "start this version once as a user who may set up (the cluster privilege \
     manage_index_templates, and indices:admin/mapping/put on the prefix: see 'Elasticsearch with logins' in \
     the operator's guide); after that a user without these rights can run it";
-/// What to do when it is refused for another reason.
+/// Advice when a set-up is refused for another reason.
 const OTHER_HINT: &str = "where the names are another program's, give another --index-prefix; else see the log of Elasticsearch";
 
-/// The names of indices that a template's text is for, under this prefix.
+/// Returns the names of indices that a template applies to, under this prefix.
 pub(super) fn patterns(text: &str, prefix: &str) -> Vec<String> {
     let template: Value = serde_json::from_str(text).unwrap_or_default();
     let patterns = template["index_patterns"].as_array().into_iter().flatten();
@@ -66,7 +66,7 @@ fn refuse(reason: String, failure: &Failure) -> StoreError {
     }
 }
 
-/// The templates that this version wants, unless one is there that only a newer version knows.
+/// Returns the templates of this version. Fails if a stored one is from a newer version.
 pub(super) fn wanted(
     cluster: &Cluster,
     there: &There,
@@ -100,7 +100,7 @@ pub(super) fn wanted(
     .collect()
 }
 
-/// Puts the templates that are not there or older, and the fields that their indices lack.
+/// Puts missing or outdated templates, and adds missing fields to their indices.
 pub(super) async fn ensure(
     cluster: &Cluster,
     there: &There,
@@ -149,7 +149,7 @@ impl Template {
     }
 }
 
-/// Whether a pattern of a template is for an index.
+/// Returns true if a pattern of a template matches an index.
 fn is_for(pattern: &str, index: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(begin) => index.starts_with(begin),
@@ -157,7 +157,7 @@ fn is_for(pattern: &str, index: &str) -> bool {
     }
 }
 
-/// The template of a text for this prefix and these settings.
+/// Returns the template for this prefix and these settings.
 fn filled_in(
     cluster: &Cluster,
     text: &str,
@@ -179,7 +179,7 @@ fn filled_in(
     Ok(template)
 }
 
-/// Whether all of `wanted` is in `stored`, which may have more.
+/// Returns true if all of `wanted` is in `stored`, which may have more.
 fn holds(stored: &Value, wanted: &Value) -> bool {
     match (stored, wanted) {
         (Value::Object(stored), Value::Object(wanted)) => wanted
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(mapped.len(), fields.len() + 2);
     }
 
-    /// Asks a type for the names of its fields, and fails with them.
+    /// Deserializer that returns the names of the fields of a type as an error.
     #[derive(Debug, Default)]
     struct Fields(&'static [&'static str]);
 

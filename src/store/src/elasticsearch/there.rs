@@ -15,14 +15,14 @@ use super::{
 };
 use crate::StoreError;
 
-/// A lab as Elasticsearch has it.
+/// Present state of a lab in Elasticsearch.
 #[derive(Debug, Default)]
 pub(super) struct There {
     pub(super) templates: BTreeMap<String, Stored>,
     pub(super) indices: BTreeMap<String, Index>,
 }
 
-/// What matters of a template.
+/// Relevant parts of a template.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Stored {
@@ -52,7 +52,7 @@ pub(super) struct Mappings {
 }
 
 impl There {
-    /// Reads it.
+    /// Reads the present state.
     pub(super) async fn read(
         cluster: &Cluster,
         config: &ElasticConfig,
@@ -81,19 +81,19 @@ impl There {
         })
     }
 
-    /// Whether there is an index or an alias of this name.
+    /// Returns true if there is an index or an alias of this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.indices.contains_key(name) || self.indices.keys().any(|index| self.is_at(index, name))
     }
 
-    /// Whether a name is an alias of an index.
+    /// Returns true if a name is an alias of an index.
     pub(super) fn is_at(&self, index: &str, name: &str) -> bool {
         let index = self.indices.get(index);
         index.is_some_and(|index| index.aliases.contains_key(name))
     }
 }
 
-/// The templates whose names begin with the prefix; another lab's may be among them.
+/// Reads the templates whose names begin with the prefix. Those of another lab may be among them.
 async fn read_templates(cluster: &Cluster) -> Result<bytes::Bytes, Failure> {
     let path = format!(
         "/_index_template/{}-*?filter_path=index_templates.name,\
@@ -103,7 +103,7 @@ async fn read_templates(cluster: &Cluster) -> Result<bytes::Bytes, Failure> {
     answer(cluster, path).await
 }
 
-/// The indices of the lab, and those that a version of before had.
+/// Reads the indices of the lab, and those of older versions.
 async fn read_indices(cluster: &Cluster) -> Result<bytes::Bytes, Failure> {
     // The settings name each index, also one without fields or aliases.
     let path = format!(
@@ -114,7 +114,7 @@ async fn read_indices(cluster: &Cluster) -> Result<bytes::Bytes, Failure> {
     answer(cluster, path).await
 }
 
-/// Nothing is there: an empty answer.
+/// Returns the answer to a read. A 404 counts as an empty answer.
 async fn answer(cluster: &Cluster, path: String) -> Result<bytes::Bytes, Failure> {
     match cluster.call(&Call::read(Method::GET, path)).await {
         Err(Failure::Status { status: 404, .. }) => Ok(bytes::Bytes::from_static(b"{}")),

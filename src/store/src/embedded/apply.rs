@@ -28,20 +28,20 @@ pub(super) type Item = Result<Version, ItemError>;
 pub(super) struct Batch<'t> {
     pub(super) tx: &'t Transaction<'t>,
     pub(super) statements: Statements<'t>,
-    /// The last version number given.
+    /// Last assigned version number.
     pub(super) seq: u64,
-    /// What it does to the counts.
+    /// Changes of the counts.
     pub(super) changes: Vec<Change>,
     pub(super) shapes: &'t mut Shapes,
 }
 
-/// The numbers of shapes, as far as they are known.
+/// Cached numbers of shapes.
 pub(super) type Shapes = HashMap<Shape, i64>;
 
-/// More shapes than these are forgotten, and read again.
+/// Maximum number of cached shapes. Beyond it all are forgotten and read again.
 const SHAPES_MAX: usize = 4_096;
 
-/// A job to submit, as text; or why it cannot be stored.
+/// Job to submit, as text, or the reason why it cannot be stored.
 pub(super) struct Submit {
     job: NewJob,
     text: Result<(i64, EncodedJob), ItemError>,
@@ -56,13 +56,13 @@ impl Submit {
 }
 
 impl Batch<'_> {
-    /// The last version number given, and what changes in the counts.
+    /// Returns the last assigned version number, and the changes of the counts.
     pub(super) fn end(self) -> (u64, Vec<Change>) {
         (self.seq, self.changes)
     }
 
-    /// Version numbers only go up, over all documents and restarts: a deleted document that is made
-    /// again never has an old version.
+    /// Returns the next version number. Numbers only grow, over all documents and restarts: a recreated document
+    /// never gets an old version.
     pub(super) fn next_seq(&mut self) -> (i64, Version) {
         self.seq += 1;
         (signed(self.seq), version(self.seq))
@@ -84,7 +84,7 @@ impl Batch<'_> {
         Ok(Ok(version))
     }
 
-    /// A submit of an id that exists: our own, sent twice, is in; anything else is a conflict.
+    /// Settles a submit of an id that exists. The same job, sent twice, succeeds; another job conflicts.
     fn settle_repeat(&self, job: &NewJob, id: i64) -> rusqlite::Result<Item> {
         let (seq, state, body) = self
             .tx
@@ -150,7 +150,7 @@ impl Batch<'_> {
             .optional()
     }
 
-    /// Brings the derived tables from `before` to `after`.
+    /// Updates the derived tables from `before` to `after`.
     fn index(
         &mut self,
         id: i64,
@@ -182,7 +182,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Brings the rows of the content that it names from `before` to `after`.
+    /// Updates the rows of the named content from `before` to `after`.
     fn name_content(
         &mut self,
         id: i64,
@@ -203,7 +203,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Writes as few columns as will do: each index on one of them is written, too.
+    /// Writes as few columns as possible, because each index on a written column is written as well.
     fn progress(&mut self, id: i64, before: &JobState, after: &JobState) -> rusqlite::Result<()> {
         let place = |state| (waiting::is_waiting(state), alarm(state));
         if place(before) != place(after) || before.host != after.host {
@@ -255,7 +255,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// The number of a shape; shapes are never removed, there are at most as many as jobs.
+    /// Returns the number of a shape. Shapes are never removed; there are at most as many as jobs.
     fn shape(&mut self, shape: &Shape) -> rusqlite::Result<i64> {
         if let Some(number) = self.shapes.get(shape) {
             return Ok(*number);
@@ -314,7 +314,7 @@ fn put_row(
     Ok(())
 }
 
-/// When the job must be looked at; 0: never, it does not wait.
+/// Returns the time at which the job must be looked at; 0: never, because it does not wait.
 fn alarm(state: &JobState) -> i64 {
     let alarm_ms = if state.stage == Stage::Submit {
         state.alarm_ms
@@ -324,7 +324,7 @@ fn alarm(state: &JobState) -> i64 {
     signed(alarm_ms)
 }
 
-/// Whether nothing changed that only the full row holds.
+/// Returns true if no value changed that only the full row holds.
 fn only_progress(before: &JobState, after: &JobState) -> bool {
     before.class == after.class
         && before.priority == after.priority

@@ -86,7 +86,7 @@ fn tables(conn: &Connection, found: &mut Findings) -> rusqlite::Result<()> {
         }
     })?;
     if found.count(DAMAGE.name) > 0 {
-        // What is read from a damaged file says nothing.
+        // Findings in a damaged file are not reliable.
         return Ok(());
     }
     for (fault, table) in [
@@ -121,7 +121,7 @@ fn each_text(conn: &Connection, sql: &str, mut each: impl FnMut(String)) -> rusq
     Ok(())
 }
 
-/// How many rows of a table each job has.
+/// Returns the number of rows of each job in a table.
 fn rows_by_job(conn: &Connection, table: &str) -> rusqlite::Result<HashMap<i64, u64>> {
     conn.prepare(&format!(
         "SELECT job_id, COUNT(*) FROM {table} GROUP BY job_id"

@@ -19,19 +19,19 @@ use super::{
 };
 use crate::StoreError;
 
-/// The mark, among the numbers of `meta`: not 0 while the store is open.
+/// Key of the mark among the numbers of `meta`. It is not 0 while the store is open.
 const OPEN: &str = "open";
-/// Where SQLite writes which log a file uses: both bytes are 2 with a write-ahead log.
+/// Position of the log version in a SQLite file: both bytes are 2 with a write-ahead log.
 const LOG_VERSIONS: std::ops::Range<usize> = 18..20;
 
-/// Marks the store as open, in the file itself: the log is written back.
+/// Marks the store as open in the file itself: the log is written back.
 pub(super) fn mark_open(conn: &Connection) -> rusqlite::Result<()> {
     set_mark(conn, true)?;
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     pairs::begin_log(conn)
 }
 
-/// Takes the mark back: what follows is the close, which writes the log back.
+/// Clears the mark. The close that follows writes the log back.
 pub(super) fn mark_closed(conn: &Connection) -> rusqlite::Result<()> {
     set_mark(conn, false)
 }
@@ -61,7 +61,7 @@ pub(super) fn refuse_part(path: &Path, dir: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// Refuses a file and a log that were copied one after the other from an open store. Nobody may have it open.
+/// Refuses a file and a log that were copied one after the other from an open store. No process may have it open.
 pub(super) fn refuse_mismatch(path: &Path, dir: &Path) -> Result<(), StoreError> {
     let Some(what) = pairs::mismatch(path) else {
         return Ok(());
@@ -79,7 +79,7 @@ pub(super) fn refuse_mismatch(path: &Path, dir: &Path) -> Result<(), StoreError>
     })
 }
 
-/// Whether a file bears the mark, uses a log, and has none beside it.
+/// Returns true if a file has the mark, uses a log, and has no log beside it.
 fn is_part(path: &Path) -> Result<bool, StoreError> {
     if log_of(path).exists() {
         return Ok(false);
@@ -96,11 +96,11 @@ fn is_part(path: &Path) -> Result<bool, StoreError> {
     if head.get(LOG_VERSIONS) != Some(&[2, 2]) {
         return Ok(false);
     }
-    // What cannot be read as a store is told by who opens it.
+    // A file that is not a readable store is reported when it is opened.
     Ok(mark_of(path).is_ok_and(|mark| mark.is_some_and(|mark| mark != 0)))
 }
 
-/// The mark in the file itself. Makes no log beside it.
+/// Returns the mark in the file itself. Creates no log beside it.
 fn mark_of(path: &Path) -> rusqlite::Result<Option<i64>> {
     let conn = Connection::open_with_flags(
         as_uri(path),
@@ -114,10 +114,10 @@ fn mark_of(path: &Path) -> rusqlite::Result<Option<i64>> {
     found.optional()
 }
 
-/// Copies the store in `dir` into one new file, also while a scheduler has it open: all of one moment.
+/// Copies the store in `dir` into one new file, also while a scheduler has it open. The copy is consistent.
 ///
 /// # Errors
-/// There is no store, it cannot be read, or the file exists or cannot be written.
+/// Fails if there is no store, if it cannot be read, or if the file exists or cannot be written.
 pub fn backup(dir: &Path, to: &Path) -> Result<(), StoreError> {
     let path = dir.join(DB_FILE);
     if !path.exists() {
@@ -134,20 +134,20 @@ pub fn backup(dir: &Path, to: &Path) -> Result<(), StoreError> {
     name(copied(&path.to_string_lossy(), flags, &path, to)?, to)
 }
 
-/// How a store is restored.
+/// Options of a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RestoreOptions {
-    /// Also a copy that lacks its newest states.
+    /// True if a copy that lacks its newest states is accepted.
     pub as_it_is: bool,
-    /// Also into a folder with a store, which is kept beside the new one.
+    /// True if the folder may have a store, which is kept beside the new one.
     pub replace: bool,
 }
 
-/// Puts a copy in place of a store in `dir`. Answers where the store lies that was there.
+/// Puts a copy in place of a store in `dir`. Returns the path of the replaced store.
 ///
 /// # Errors
-/// A scheduler uses the folder, it has a store that is not to be replaced, or the copy is none or lacks its newest
-/// states.
+/// Fails if a scheduler uses the folder, if it has a store that must not be replaced, or if the copy is invalid or
+/// lacks its newest states.
 pub fn restore(
     copy: &Path,
     dir: &Path,
@@ -187,7 +187,7 @@ pub fn restore(
     Ok(Some(replaced))
 }
 
-/// The store in place goes on as it is, whatever it lacks.
+/// Confirms the present store, although it may lack states.
 fn confirm(path: &Path) -> Result<Option<PathBuf>, StoreError> {
     let broken = |error: rusqlite::Error| cannot("open", path, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -196,8 +196,8 @@ fn confirm(path: &Path) -> Result<Option<PathBuf>, StoreError> {
     Ok(None)
 }
 
-/// Keeps a store and its log under the first free name of `fairlead.db.replaced-1`, `-2`, … The file has its own name
-/// besides, until another one takes that: a start in between finds a store without its log, and refuses it.
+/// Keeps a store and its log under the first free name of `fairlead.db.replaced-1`, `-2`, … The file also keeps its
+/// own name until another file takes that. A start in between finds a store without its log, and refuses it.
 fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     let named = |n: u32| {
         let mut name = path.as_os_str().to_owned();
@@ -220,7 +220,8 @@ fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(to)
 }
 
-/// How SQLite opens a file that is only read: its path or URI, and with which flags. Alone it is read without a log.
+/// Returns the path or URI and the flags with which SQLite opens a file read-only. A file without a log is read
+/// without one.
 pub(super) fn to_read(path: &Path) -> (String, OpenFlags) {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     if log_of(path).exists() {
@@ -241,8 +242,8 @@ fn cannot(what: &str, path: &Path, error: impl std::fmt::Display) -> StoreError 
     unusable(path, format!("cannot {what} {}: {error}", path.display()))
 }
 
-/// Writes all of a database into a new file beside `to`, which is a closed store then. It goes if it cannot be ended,
-/// and has no name until it is whole.
+/// Writes a whole database into a new file beside `to`, as a closed store. The file has no name until it is complete,
+/// and disappears if that fails.
 fn copied(
     from: &str,
     flags: OpenFlags,
@@ -272,7 +273,7 @@ fn copied(
     Ok(part)
 }
 
-/// Gives a whole file its name, which nothing may have.
+/// Gives a complete file its name, which no other file may have.
 fn name(part: NamedTempFile, to: &Path) -> Result<(), StoreError> {
     part.persist_noclobber(to)
         .map_err(|error| match error.error.kind() {
@@ -282,7 +283,7 @@ fn name(part: NamedTempFile, to: &Path) -> Result<(), StoreError> {
     sync_name(to)
 }
 
-/// The name of a file, too, must survive a power cut.
+/// Syncs the folder, so that the name of a file survives a power cut.
 fn sync_name(to: &Path) -> Result<(), StoreError> {
     let synced = File::open(folder_of(to)).and_then(|folder| folder.sync_all());
     synced.map_err(|error| cannot("write", to, error))

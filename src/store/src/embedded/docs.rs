@@ -91,7 +91,7 @@ pub(super) fn get(
         .collect()
 }
 
-/// A page by id, and how many have the prefix.
+/// Returns a page by id, and the number of documents with the prefix.
 pub(super) fn page(conn: &Connection, kind: DocKind, find: &DocFind) -> rusqlite::Result<DocPage> {
     // Behind every id that begins so: this is no character that texts have.
     let end = format!("{}{}", find.prefix, char::MAX);
@@ -119,7 +119,7 @@ pub(super) fn page(conn: &Connection, kind: DocKind, find: &DocFind) -> rusqlite
     Ok(DocPage { docs, total })
 }
 
-/// Those that must be looked at before `before_ms`, earliest first.
+/// Returns documents that must be looked at before `before_ms`, earliest first.
 pub(super) fn due(
     conn: &Connection,
     kind: DocKind,
@@ -144,7 +144,7 @@ pub(super) fn due(
     .collect()
 }
 
-/// All of a kind, sorted by the bytes of their ids.
+/// Returns all documents of a kind, sorted by the bytes of their ids.
 pub(super) fn list(conn: &Connection, kind: DocKind) -> rusqlite::Result<Vec<Doc>> {
     conn.prepare_cached("SELECT id, seq, body FROM docs WHERE kind = ?1 ORDER BY id")?
         .query_map([kind.as_str()], read_doc)?

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params, types::Value};
 use super::{read::read_job, waiting::Shape};
 use crate::{FIND_BEST, Find, Page};
 
-/// Pairs that one find looks at under a key, if it asks for no more: they may have nothing that fits.
+/// Minimum number of pairs that one find looks at under a key. Some may have no job that fits.
 const PAIRS_LOOKED_AT: usize = 4_096;
 
 /// Jobs that are looked at for the best of all.
@@ -22,13 +22,13 @@ type Best = BTreeSet<(i64, i64)>;
 /// A queue and an account.
 type Pair = (String, String);
 
-/// A pair in the order in which a find looks at them: those behind where it begins come first.
+/// Pair in the order in which a find looks at them: pairs behind the begin come first.
 type Turn = (bool, Pair);
 
-/// What is known of shapes.
+/// Known shapes by number.
 type Shapes = HashMap<i64, Shape>;
 
-/// Finds for many offers, which share what is learned of shapes.
+/// Finds jobs for many offers, which share the shapes that were read.
 pub(super) fn find(conn: &Connection, requests: &[Find]) -> rusqlite::Result<Vec<Page>> {
     let mut shapes = HashMap::new();
     requests
@@ -54,7 +54,7 @@ fn find_one(conn: &Connection, offer: &Find, shapes: &mut Shapes) -> rusqlite::R
     let Walk {
         mut cells, stopped, ..
     } = walk;
-    // Of a key at which the walk stopped early nothing is known behind that place.
+    // If the walk of a key stopped early, pairs of the key behind that place are unknown.
     if let Some(stopped) = &stopped {
         cells.retain(|turn, _| turn <= stopped);
     }
@@ -91,7 +91,7 @@ struct Walk<'a> {
     shapes: &'a mut Shapes,
     pairs_max: usize,
     cells: BTreeMap<Turn, Best>,
-    /// The first place at which the walk of a key stopped although there are more.
+    /// First place at which the walk of a key stopped although there are more.
     stopped: Option<Turn>,
 }
 
@@ -101,7 +101,7 @@ impl Walk<'_> {
         (!is_behind, pair.clone())
     }
 
-    /// From where the find begins to the last pair, then from the first one on.
+    /// Walks from the begin of the find to the last pair, then from the first one on.
     fn under(&mut self, key: &str) -> rusqlite::Result<()> {
         let mut seen = WalkedPairs::default();
         let from = self.offer.after.clone();
@@ -113,7 +113,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Walks from behind a cell up to and with a pair. False: there are more, and it has looked at enough.
+    /// Walks from behind a cell up to and including a pair. Returns false if it has looked at enough and there are
+    /// more.
     fn walk(
         &mut self,
         key: &str,
@@ -156,7 +157,7 @@ impl Walk<'_> {
         Ok(true)
     }
 
-    /// Takes the best jobs of a cell, if they fit. Whether the pair is new by that.
+    /// Takes the best jobs of a cell, if they fit. Returns true if the pair is new.
     fn look_at(&mut self, key: &str, pair: &Pair, number: i64) -> rusqlite::Result<bool> {
         let offer = self.offer;
         let is_served = offer.accounts.is_empty() || offer.accounts.contains(&pair.1);
@@ -187,7 +188,7 @@ impl Walk<'_> {
     }
 }
 
-/// What a walk under one key has looked at.
+/// Pairs that a walk under one key has looked at.
 #[derive(Debug, Default)]
 struct WalkedPairs {
     pairs: usize,
@@ -201,7 +202,7 @@ impl WalkedPairs {
     }
 }
 
-/// Adds the best jobs of all that fit, of the first ones under each key: a high class does not wait for its turn.
+/// Adds the best jobs of all that fit, of the first ones under each key. So a high class does not wait for its turn.
 fn best_of_all(
     conn: &Connection,
     offer: &Find,

@@ -15,11 +15,11 @@ use crate::StoreError;
 
 /// The database, in the folder given.
 pub(super) const DB_FILE: &str = "fairlead.db";
-/// The lock, beside it. It holds the pid of its owner, for people.
+/// Lock file beside it. It holds the pid of its owner, for people.
 const LOCK_FILE: &str = "fairlead.lock";
-/// How long a connection waits for SQLite's own locks (an operator's tool may hold one).
+/// Time that a connection waits for SQLite's own locks (an operator's tool may hold one).
 pub(super) const BUSY: Duration = Duration::from_secs(10);
-/// With less room than this on its file system a store cannot be opened, bytes.
+/// Minimum free space of the file system for opening a store, bytes.
 const ROOM_MIN: u64 = 1 << 20;
 
 /// The log beside a database.
@@ -29,7 +29,7 @@ pub(super) fn log_of(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The path as SQLite's URI of a file that nobody changes meanwhile.
+/// Returns the path as SQLite's URI of a file that does not change meanwhile.
 pub(super) fn as_uri(path: &Path) -> String {
     let path = path.to_string_lossy();
     let escaped = path
@@ -39,9 +39,9 @@ pub(super) fn as_uri(path: &Path) -> String {
     format!("file:{escaped}?immutable=1")
 }
 
-/// Something at this path cannot be used. A full disk is named, whatever the error says: not all of them do.
+/// Returns an error for a path that cannot be used. A full disk is named explicitly, because not all errors say so.
 pub(super) fn unusable(path: &Path, reason: String) -> StoreError {
-    // What is not there yet is to be made in the folder above.
+    // A missing folder is created in the folder above.
     let mut rooms = path.ancestors();
     let room = rooms.find_map(|path| rustix::fs::statvfs(path).ok());
     let free = room.map(|room| room.f_bavail.saturating_mul(room.f_frsize));
@@ -97,7 +97,7 @@ fn write_pid(file: &mut File) -> std::io::Result<()> {
     writeln!(file, "{}", std::process::id())
 }
 
-/// The pid is only a courtesy: the owner may not have written it yet.
+/// Returns the error for a locked folder. The pid is only a hint: the owner may not have written it yet.
 fn locked(file: &mut File, path: &Path) -> StoreError {
     let mut text = String::new();
     let pid = match file.take(32).read_to_string(&mut text) {

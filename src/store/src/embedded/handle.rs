@@ -28,11 +28,11 @@ pub struct EmbeddedStore {
     writer: Option<JoinHandle<()>>,
     readers: Arc<Readers>,
     shared: Arc<Shared>,
-    /// Held, and last to go: fields drop in order. `None`: it is only read.
+    /// Lock, dropped last because fields drop in order. `None`: the store is only read.
     _lock: Option<File>,
 }
 
-/// Connections that read; a permit is a right to take one.
+/// Connections for reads. A permit is the right to take one.
 #[derive(Debug)]
 struct Readers {
     permits: Arc<Semaphore>,
@@ -40,12 +40,12 @@ struct Readers {
 }
 
 impl EmbeddedStore {
-    /// Opens or creates `fairlead.db` in `dir` (made when missing). Blocks for the time it takes to
-    /// count the waiting jobs, some 100 ms a million.
+    /// Opens or creates `fairlead.db` in `dir` (created if missing). Blocks while it counts the waiting jobs, some
+    /// 100 ms a million.
     ///
     /// # Errors
-    /// [`StoreError::Unusable`], with what to do: another process holds the folder, the file is from a
-    /// newer version or not a store, the folder cannot be written.
+    /// Fails with [`StoreError::Unusable`] and advice in these cases: another process holds the folder, or the folder
+    /// cannot be written. The file is from a newer version or not a store.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         Self::start(open::open(dir)?)
     }
@@ -53,8 +53,8 @@ impl EmbeddedStore {
     /// Opens a store only to read it, also while a scheduler has it open. `path`: its folder, or a file such as a backup.
     ///
     /// # Errors
-    /// [`StoreError::Unusable`], with what to do: there is no store, it is of another version, or was copied without
-    /// its log.
+    /// Fails with [`StoreError::Unusable`] and advice if there is no store, if it is of another version, or if it was
+    /// copied without its log.
     pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
         let readers = open::open_to_read(path)?;
         let shared = Shared {
@@ -73,10 +73,10 @@ impl EmbeddedStore {
         })
     }
 
-    /// Looks for what only the tables can show, and adds it to what was found.
+    /// Looks for faults that only the tables can show, and adds them to the findings.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Fails if the file cannot be read.
     pub async fn check_tables(&self, found: Findings) -> Result<Findings, StoreError> {
         self.read(move |conn| check::check(conn, found)).await
     }
@@ -115,7 +115,7 @@ impl EmbeddedStore {
         })
     }
 
-    /// Writes items, each by `write`. Cuts them in requests, so that a huge batch does not hold up everybody else's.
+    /// Writes items, each by `write`. Splits them into requests, so that a huge batch does not delay all others.
     async fn write<I, O, F>(
         &self,
         mut items: impl Iterator<Item = I> + Send,
@@ -147,7 +147,7 @@ impl EmbeddedStore {
         results
     }
 
-    /// Runs a read on a thread for blocking work, in a transaction of its own: all it sees is of one moment.
+    /// Runs a read on a thread for blocking work, in its own transaction, so that it sees a consistent state.
     async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -194,7 +194,7 @@ impl Drop for EmbeddedStore {
     }
 }
 
-/// The results of a request, when its group is committed. `None`: it was not sent.
+/// Returns the results of a request when its group is committed. `None`: it was not sent.
 async fn answered<O: Clone>(
     many: usize,
     answer: Option<oneshot::Receiver<Results<O>>>,

@@ -13,15 +13,15 @@ use rusqlite::Connection;
 
 use super::{folder::BUSY, pairs::begin_log};
 
-/// A log up to this length stays as it is while there is nothing to write, bytes.
+/// Length up to which an idle log stays as it is, bytes.
 const IDLE_MAX: u64 = 1 << 20;
-/// A log of this length has readers that delay it, bytes. Above what SQLite keeps of an emptied one.
+/// Length at which a log has readers that delay it, bytes. It exceeds the length that SQLite keeps of an emptied log.
 const LONG: u64 = 96 << 20;
-/// After so much growth the writer waits for these readers once more, bytes.
+/// Growth after which the writer waits for these readers once more, bytes.
 const STEP: u64 = 16 << 20;
-/// The longest log, bytes: at this length nothing is written until the reader ends.
+/// Maximum length of the log, bytes. At this length nothing is written until the reader ends.
 pub(super) const LOG_BYTES_MAX: u64 = 4 << 30;
-/// How long readers may delay each try.
+/// Time that readers may delay each try.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// The log of an open store.
@@ -46,15 +46,15 @@ impl Log {
         fs::metadata(&self.path).map_or(0, |log| log.len())
     }
 
-    /// Writes a long log back into the file, and empties it, when nothing else is to do. Best effort: who reads just
-    /// now may prevent it.
+    /// Writes a long log back into the file, and empties it, when there is nothing else to do. Best effort: a present
+    /// reader may prevent it.
     pub(super) fn shorten(&self, conn: &Connection) {
         if self.length() > IDLE_MAX {
             note(empty(conn));
         }
     }
 
-    /// Before a write: waits a moment for readers of a long log. `Err`: the log is at its limit, and why.
+    /// Waits a moment for readers of a long log before a write. Fails with the reason if the log is at its limit.
     pub(super) fn make_room(&mut self, conn: &Connection) -> Result<(), String> {
         let (length, long) = (self.length(), LONG.min(self.bytes_max));
         if length < long {
@@ -73,7 +73,7 @@ impl Log {
         Ok(())
     }
 
-    /// The same log with another limit.
+    /// Returns the same log with another limit.
     #[cfg(test)]
     pub(super) fn up_to(self, bytes_max: u64) -> Self {
         Self { bytes_max, ..self }

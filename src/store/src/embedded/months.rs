@@ -11,23 +11,23 @@ use crate::{OldMonth, query::ends};
 
 /// Jobs, and events, that are dropped in one transaction: some 10 ms.
 const PART: i64 = 500;
-/// No id of January 2000 is less.
+/// Id below all ids from January 2000 on.
 const FIRST: i64 = 1_010_000_000_000_000;
 
-/// A month of which all jobs have ended.
+/// Month of which all jobs have ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Old {
     /// Its first id.
     from: i64,
-    /// The first one of the month after it.
+    /// First id of the next month.
     until: i64,
-    /// When it begins, and when that one does, UTC epoch ms.
+    /// Begin of the month and of the next one, UTC epoch ms.
     from_ms: i64,
     until_ms: i64,
 }
 
 impl Old {
-    /// `None`: there is no such month.
+    /// Returns the month of this name. `None`: there is no such month.
     pub(super) fn of(month: &str) -> Option<Self> {
         let from = JobId::first_of_month(month)?;
         let until = from.next_month();
@@ -39,7 +39,7 @@ impl Old {
         })
     }
 
-    /// Whether anything of it is there.
+    /// Returns true if any job or event of it exists.
     pub(super) fn is_there(self, conn: &Connection) -> rusqlite::Result<bool> {
         conn.prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM states WHERE job_id >= ?1 AND job_id < ?2)
@@ -52,7 +52,7 @@ impl Old {
     }
 }
 
-/// The months before that of `before`, oldest first, to the first one of which all jobs have ended.
+/// Returns the months before that of `before`, oldest first, up to the first one of which all jobs have ended.
 pub(super) fn look(conn: &Connection, before: JobId) -> rusqlite::Result<Vec<OldMonth>> {
     let mut first = conn.prepare("SELECT MIN(job_id) FROM states WHERE job_id >= ?1")?;
     let mut count = conn.prepare(&format!(

@@ -16,10 +16,10 @@ use super::{
 };
 use crate::StoreError;
 
-/// How many connections read at once.
+/// Number of connections that read at once.
 pub(super) const READERS: usize = 4;
 
-/// Everything that an open store consists of.
+/// Parts of an open store.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) lock: File,
@@ -70,7 +70,7 @@ pub(super) fn open(dir: &Path) -> Result<Opened, StoreError> {
     })
 }
 
-/// Opens a store, or a copy of one, only to read it, also while a scheduler has it open. `path`: the folder or the file.
+/// Opens a store, or a copy of one, read-only, also while a scheduler has it open. `path`: the folder or the file.
 pub(super) fn open_to_read(path: &Path) -> Result<Vec<Connection>, StoreError> {
     let file = if path.is_dir() {
         path.join(DB_FILE)
@@ -101,8 +101,8 @@ pub(super) fn open_to_read(path: &Path) -> Result<Vec<Connection>, StoreError> {
     Ok(readers)
 }
 
-/// The file holds hashed tokens and the sealing key: only its owner reads it. SQLite gives the log
-/// beside it the same rights.
+/// Creates the file so that only its owner can read it, because it holds hashed tokens and the sealing key. SQLite
+/// gives the log beside it the same rights.
 fn create_private(path: &Path) -> Result<(), StoreError> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);

@@ -20,22 +20,22 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::folder::{as_uri, log_of};
 
-/// Among the numbers of `meta`: the counter of versions as it was before the last commit.
+/// Key in `meta` of the counter of versions before the last commit.
 const BEFORE: &str = "before";
 const NEWER: &str = "the file is newer than the log";
 const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
-/// A leaf of a table without rowids.
+/// Type of a leaf page of a table without rowids.
 const LEAF: u8 = 0x0a;
 
-/// Begins a log that was just emptied: from now on it says which file it continues.
+/// Begins a log that was just emptied: from now on it names the file that it continues.
 pub(super) fn begin_log(conn: &Connection) -> rusqlite::Result<()> {
     let begin = "INSERT INTO meta (key, value) SELECT ?1, value FROM meta WHERE key = 'seq'
         ON CONFLICT (key) DO UPDATE SET value = excluded.value";
     conn.execute(begin, [BEFORE]).map(drop)
 }
 
-/// Sets the counter, and keeps what it was before this commit. That is read from the file: the numbers of a commit that
+/// Sets the counter, and keeps its value before this commit. That is read from the file: the numbers of a commit that
 /// failed are not in it.
 pub(super) fn count(conn: &Connection, seq: i64) -> rusqlite::Result<()> {
     let keep =
@@ -45,7 +45,7 @@ pub(super) fn count(conn: &Connection, seq: i64) -> rusqlite::Result<()> {
     conn.prepare_cached(set)?.execute([seq]).map(drop)
 }
 
-/// What is wrong with a file and its log, if they do not belong together.
+/// Returns the mismatch of a file and its log, if they do not belong together.
 pub(super) fn mismatch(path: &Path) -> Option<&'static str> {
     let (root, in_file) = of_file(path)?;
     let begins = first_before(&log_of(path), root)?;
@@ -60,7 +60,7 @@ pub(super) fn mismatch(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// Page of the numbers, and the counter in the file alone.
+/// Returns the page of the numbers, and the counter in the file alone.
 fn of_file(path: &Path) -> Option<(u32, i64)> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI
@@ -71,7 +71,7 @@ fn of_file(path: &Path) -> Option<(u32, i64)> {
     Some((root, counter(&conn).ok()?))
 }
 
-/// The counter in file and log together. Who only reads leaves the log as it is.
+/// Returns the counter in file and log together. A read-only connection leaves the log unchanged.
 fn together(path: &Path) -> rusqlite::Result<i64> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     counter(&Connection::open_with_flags(path, flags)?)
@@ -83,7 +83,7 @@ fn counter(conn: &Connection) -> rusqlite::Result<i64> {
     })
 }
 
-/// The number before the first commit of a log that wrote this page.
+/// Returns the number before the first commit of a log that wrote this page.
 fn first_before(log: &Path, root: u32) -> Option<i64> {
     let mut log = BufReader::new(File::open(log).ok()?);
     let mut header = [0; HEADER];
@@ -107,7 +107,7 @@ fn first_before(log: &Path, root: u32) -> Option<i64> {
     }
 }
 
-/// The value of a key on a leaf page of `meta`.
+/// Returns the value of a key on a leaf page of `meta`.
 fn number(page: &[u8], key: &str) -> Option<i64> {
     if *page.first()? != LEAF {
         return None;
@@ -127,7 +127,7 @@ fn number(page: &[u8], key: &str) -> Option<i64> {
     })
 }
 
-/// An integer of a record, by its type.
+/// Returns an integer of a record, by its type.
 fn integer(page: &[u8], at: usize, kind: u64) -> Option<i64> {
     let bytes = match kind {
         8 => return Some(0),
@@ -147,7 +147,7 @@ fn integer(page: &[u8], at: usize, kind: u64) -> Option<i64> {
     )
 }
 
-/// SQLite's variable-length number, and what comes behind it.
+/// Returns SQLite's variable-length number, and the position behind it.
 fn varint(page: &[u8], mut at: usize) -> Option<(u64, usize)> {
     let mut number = 0_u64;
     for n in 0..9 {

@@ -45,7 +45,7 @@ pub(super) fn stage_counts(conn: &Connection, since_ms: u64) -> rusqlite::Result
     Ok(counts)
 }
 
-/// Since when the job that waits longest could run, by queue.
+/// Returns by queue the earliest time since which a waiting job could run.
 fn oldest_ready(conn: &Connection) -> rusqlite::Result<BTreeMap<String, u64>> {
     let mut oldest = conn.prepare_cached(
         "SELECT queue, MIN(ready_ms) FROM jobs INDEXED BY wait_all
@@ -55,7 +55,7 @@ fn oldest_ready(conn: &Connection) -> rusqlite::Result<BTreeMap<String, u64>> {
     rows.collect()
 }
 
-/// Events, the newest first.
+/// Returns events, the newest first.
 pub(super) fn events(conn: &Connection, find: &EventFind) -> rusqlite::Result<Vec<EventRecord>> {
     let mut sql = "SELECT at_ms, who, what, subject, detail FROM events
         WHERE at_ms >= ? AND at_ms < ?"

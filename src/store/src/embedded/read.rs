@@ -9,10 +9,10 @@ use super::{
 };
 use crate::{ChangeMark, ChangePage, Changes, Page, Pull, PullBy, StoredJob, Usage, codec};
 
-/// A state by id, or why this version cannot read it.
+/// State by id, or the reason why this version cannot read it.
 type Read = Option<Result<StoredJob, String>>;
 
-/// States by id.
+/// Returns states by id.
 pub(super) fn states(conn: &Connection, ids: &[JobId]) -> rusqlite::Result<Vec<Read>> {
     let mut one = conn.prepare_cached("SELECT seq, state FROM states WHERE job_id = ?1")?;
     ids.iter()
@@ -33,7 +33,7 @@ pub(super) fn states(conn: &Connection, ids: &[JobId]) -> rusqlite::Result<Vec<R
         .collect()
 }
 
-/// Bodies by id.
+/// Returns bodies by id.
 pub(super) fn bodies(conn: &Connection, ids: &[JobId]) -> rusqlite::Result<Vec<Option<Spec>>> {
     let mut one = conn.prepare_cached("SELECT body FROM bodies WHERE job_id = ?1")?;
     ids.iter()
@@ -56,8 +56,8 @@ pub(super) fn bodies(conn: &Connection, ids: &[JobId]) -> rusqlite::Result<Vec<O
         .collect()
 }
 
-/// A row of `(job_id, seq, state)`; `None` (and a warning) when this version cannot read it, so that
-/// one document of tomorrow does not hide all others.
+/// Reads a row of `(job_id, seq, state)`. Returns `None` and logs a warning if this version cannot read it: a
+/// document of a newer version must not hide all others.
 pub(super) fn read_job(row: &Row<'_>) -> rusqlite::Result<Option<StoredJob>> {
     let (id, seq, text): (i64, u64, String) = (row.get(0)?, unsigned(row, 1)?, row.get(2)?);
     Ok(match codec::decode_text(&text) {
@@ -72,7 +72,7 @@ pub(super) fn read_job(row: &Row<'_>) -> rusqlite::Result<Option<StoredJob>> {
     })
 }
 
-/// One page of waiting jobs.
+/// Returns one page of waiting jobs.
 pub(super) fn pull(conn: &Connection, request: &Pull) -> rusqlite::Result<Page> {
     let limit = request.limit.clamp(1, 10_000);
     let own = "jobs w INDEXED BY wait_own WHERE waiting = 1 AND queue = account AND account = ?1";
@@ -118,7 +118,7 @@ pub(super) fn pull(conn: &Connection, request: &Pull) -> rusqlite::Result<Page> 
     first_of(&mut rows, limit)
 }
 
-/// Jobs in stage submit whose alarm is before `before_ms`, earliest first.
+/// Returns jobs in stage submit whose alarm is before `before_ms`, earliest first.
 pub(super) fn alarms(conn: &Connection, before_ms: u64, limit: u32) -> rusqlite::Result<Page> {
     let limit = limit.clamp(1, 10_000);
     let before_ms = i64::try_from(before_ms).unwrap_or(i64::MAX);
@@ -132,7 +132,7 @@ pub(super) fn alarms(conn: &Connection, before_ms: u64, limit: u32) -> rusqlite:
     first_of(&mut rows, limit)
 }
 
-/// How long testboxes had jobs of these accounts and queues, and what jobs uploaded.
+/// Returns the time that testboxes spent on jobs of these accounts and queues, ms, then the bytes that jobs uploaded.
 pub(super) fn usage(conn: &Connection, usage: &Usage) -> rusqlite::Result<Vec<u64>> {
     let since_ms = i64::try_from(usage.since_ms.max(1)).unwrap_or(i64::MAX);
     let mut sums = Vec::new();
@@ -155,7 +155,7 @@ pub(super) fn usage(conn: &Connection, usage: &Usage) -> rusqlite::Result<Vec<u6
     Ok(sums)
 }
 
-/// The first `limit` jobs of these rows, and whether there are more.
+/// Returns the first `limit` jobs of these rows, and notes if there are more.
 fn first_of(rows: &mut Rows<'_>, limit: u32) -> rusqlite::Result<Page> {
     let mut page = Page::default();
     let mut seen = 0;
@@ -170,10 +170,10 @@ fn first_of(rows: &mut Rows<'_>, limit: u32) -> rusqlite::Result<Page> {
     Ok(page)
 }
 
-/// The one place of changes.
+/// Name of the only place of changes.
 pub(super) const PLACE: &str = "states";
 
-/// The mark of the last change.
+/// Returns the mark of the last change.
 pub(super) fn change_mark(conn: &Connection) -> rusqlite::Result<ChangeMark> {
     let last = conn
         .prepare_cached("SELECT seq FROM states ORDER BY seq DESC LIMIT 1")?
@@ -183,7 +183,7 @@ pub(super) fn change_mark(conn: &Connection) -> rusqlite::Result<ChangeMark> {
     Ok(ChangeMark(marks.into_iter().collect()))
 }
 
-/// What changed behind a mark, or in some ranges behind it.
+/// Returns the changes behind a mark, or in some ranges.
 pub(super) fn changes(conn: &Connection, request: &Changes) -> rusqlite::Result<ChangePage> {
     let limit = request.limit.clamp(1, 10_000);
     let since = request.since.0.get(PLACE).map(|since| since + 1);

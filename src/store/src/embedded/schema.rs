@@ -12,17 +12,18 @@ use crate::StoreError;
 
 /// Marks the file as ours (`FLRD`).
 const APPLICATION_ID: i64 = 0x464c_5244;
-/// The oldest layout that is read. A new file gets it at once.
+/// Oldest layout that is read. A new file begins with it.
 const FIRST: usize = 14;
-/// The layouts from the first one on: each but the first leads from the one before it. Never edit one.
+/// Layouts from the first one on. Each but the first leads from the one before it. Never edit one.
 const LAYOUTS: &[&str] = &[LAYOUT_14];
 /// The newest layout.
 const NEWEST: usize = FIRST + LAYOUTS.len() - 1;
 
 /// - Changes are read in the order of `states.seq`.
-/// - Most jobs are in the queue of their own account: an index has them that leaves out the queue.
-/// - The words of a job are a line each. No words: nobody wrote them down.
-/// - `content` has what jobs name: a collection asks whether any does. Most jobs name none, and have no row.
+/// - Most jobs are in the queue of their own account: an index of them leaves out the queue.
+/// - The words of a job are a line each. NULL: an older version stored no words.
+/// - `content` has the ids that jobs name: a collection asks if any job names one. Most jobs name none, and have no
+///   row.
 const LAYOUT_14: &str = "
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
     INSERT INTO meta VALUES ('seq', 0);
@@ -75,7 +76,7 @@ const LAYOUT_14: &str = "
     CREATE INDEX events_at ON events (at_ms);
 ";
 
-/// Brings the file to the newest layout, or says why it cannot be used.
+/// Brings the file to the newest layout, or fails with the reason.
 pub(super) fn migrate(conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let broken = |error: rusqlite::Error| broken(path, &error);
     let missing = missing_layouts(conn, path)?;
@@ -108,7 +109,7 @@ fn broken(path: &Path, error: &rusqlite::Error) -> StoreError {
     }
 }
 
-/// Refuses a file that is not of the newest layout, which only a writer can bring up.
+/// Refuses a file that is not of the newest layout. Only a writer can migrate it.
 pub(super) fn is_newest(conn: &Connection, path: &Path) -> Result<(), StoreError> {
     if missing_layouts(conn, path)?.is_empty() {
         return Ok(());
@@ -121,7 +122,7 @@ pub(super) fn is_newest(conn: &Connection, path: &Path) -> Result<(), StoreError
     })
 }
 
-/// The layouts that lead from that of a file to the newest.
+/// Returns the layouts that lead from that of a file to the newest.
 fn missing_layouts(conn: &Connection, path: &Path) -> Result<&'static [&'static str], StoreError> {
     let file = path.display();
     let broken = |error: rusqlite::Error| broken(path, &error);

@@ -14,7 +14,7 @@ use crate::{
     query::{ends, held},
 };
 
-/// SQL text that grows together with its values.
+/// SQL text with its values.
 #[derive(Debug, Default)]
 struct Filters {
     sql: String,
@@ -22,7 +22,7 @@ struct Filters {
 }
 
 impl Filters {
-    /// The conditions of a search, without its page.
+    /// Returns the conditions of a search, without its page.
     fn of(search: &Search) -> Self {
         let mut filters = Self::default();
         filters.any_of("stage", search.stages.iter().map(|s| s.as_str()));
@@ -73,7 +73,7 @@ impl Filters {
         self.sql.push_str(condition);
     }
 
-    /// `column` is one of `wanted`; nothing wanted: no filter.
+    /// Adds a filter: `column` is one of `wanted`. An empty `wanted` adds none.
     fn any_of<'a>(&mut self, column: &str, wanted: impl ExactSizeIterator<Item = &'a str>) {
         let many = wanted.len();
         let mut nameless = false;
@@ -93,7 +93,7 @@ impl Filters {
         }
     }
 
-    /// `column` is this name; with `*` at its end: it is not empty, and begins so.
+    /// Adds a filter: `column` is this name, or begins with it if it ends with `*`.
     fn like(&mut self, column: &str, name: &str) {
         let (least, most) = match name.strip_suffix('*') {
             // The last character of all.
@@ -104,7 +104,7 @@ impl Filters {
         self.values.extend([least, most].map(Value::Text));
     }
 
-    /// In one of these queues, or under one of these labels.
+    /// Adds a filter: the job is in one of these queues, or under one of these labels.
     fn in_queue(&mut self, queues: &[String], labels: &[String]) {
         let mut ways = Vec::new();
         for (column, wanted, more) in [
@@ -123,7 +123,7 @@ impl Filters {
         }
     }
 
-    /// With one of these words.
+    /// Adds a filter: the job has one of these words.
     fn with_word(&mut self, words: &[String]) {
         let each = vec!["instr(words, ?) > 0"; words.len()].join(" OR ");
         self.and(&format!("({each})"));
@@ -142,7 +142,7 @@ fn names(list: &[String]) -> impl ExactSizeIterator<Item = &str> {
     list.iter().map(String::as_str)
 }
 
-/// How many jobs a search by words does not know.
+/// Returns the number of jobs that match a search except for its words, and have none stored.
 fn wordless(conn: &Connection, search: &Search) -> rusqlite::Result<u64> {
     if search.keywords.is_empty() {
         return Ok(0);
@@ -158,7 +158,7 @@ fn wordless(conn: &Connection, search: &Search) -> rusqlite::Result<u64> {
     })
 }
 
-/// Answers one search. Runs inside a read transaction, so that page and total agree.
+/// Runs one search. It runs inside a read transaction, so that page and total agree.
 pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<SearchPage> {
     let mut filters = Filters::of(search);
     let total = conn.query_row(
@@ -243,7 +243,7 @@ pub(super) fn groups(
     rows.collect()
 }
 
-/// Which of these ids any job names as an input or as its outputs.
+/// Tells for each of these ids if any job names it as an input or as its outputs.
 pub(super) fn named(conn: &Connection, content: &[String]) -> rusqlite::Result<Vec<bool>> {
     let mut is_named =
         conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM content WHERE id = ?1)")?;

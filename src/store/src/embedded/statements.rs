@@ -2,7 +2,7 @@
 
 use rusqlite::{CachedStatement, Connection};
 
-/// A row with all of its columns; of the last one, how it is made.
+/// SQL of a row with all columns. The argument is the value of the last one.
 macro_rules! row {
     ($words:literal) => {
         concat!(" INTO jobs (job_id, waiting, ready, stage, health, host, alarm_ms, used_ms, used_at_ms,
@@ -21,11 +21,11 @@ pub(super) struct Statements<'t> {
     pub(super) set_state: CachedStatement<'t>,
     pub(super) insert_body: CachedStatement<'t>,
     pub(super) insert_row: CachedStatement<'t>,
-    /// For a job whose row is there. Dearer than an insert even where none is.
+    /// Replaces the row of a job. It costs more than an insert even if there is none.
     pub(super) replace_row: CachedStatement<'t>,
-    /// A job that came to a host, left it, or waits or no longer waits.
+    /// Updates a job that came to a host, left it, or began or ceased to wait.
     pub(super) move_row: CachedStatement<'t>,
-    /// A job that goes on where it is: touches the fewest indexes.
+    /// Updates a job that stays in its place: touches the fewest indexes.
     pub(super) progress_row: CachedStatement<'t>,
     pub(super) add_key: CachedStatement<'t>,
     pub(super) drop_key: CachedStatement<'t>,

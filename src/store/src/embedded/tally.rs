@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use super::{numbers::unsigned, waiting::WaitRow};
 use crate::{CountOf, Counts};
 
-/// Counts by name; nothing is kept at zero.
+/// Counts by name, without zeros.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     total: u64,
@@ -25,12 +25,12 @@ pub(super) struct Tally {
     host_keys: BTreeMap<String, u64>,
 }
 
-/// A waiting job that came or went.
+/// Change of one waiting job.
 #[derive(Debug)]
 pub(super) enum Change {
-    /// It waits now.
+    /// The job waits now.
     Came(WaitRow),
-    /// It waits no longer.
+    /// The job waits no longer.
     Left(WaitRow),
 }
 
@@ -67,7 +67,7 @@ impl Tally {
         *self.pairs.entry((queue, account)).or_default() += n;
     }
 
-    /// Takes in what one transaction changed.
+    /// Applies the changes of one transaction.
     pub(super) fn apply(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
@@ -94,7 +94,7 @@ impl Tally {
         }
     }
 
-    /// As the trait gives it.
+    /// Returns the counts in the form of the trait.
     pub(super) fn to_counts(&self, of: &CountOf) -> Counts {
         let names_max = of.names_max.unwrap_or(usize::MAX);
         let partial = self.pairs.len() > names_max;
@@ -121,7 +121,7 @@ impl Tally {
     }
 }
 
-/// The names with most jobs, sorted by name.
+/// Returns the names with most jobs, sorted by name.
 fn largest(tally: &BTreeMap<String, u64>, most: usize) -> Vec<(String, u64)> {
     let mut all: Vec<(&String, u64)> = tally.iter().map(|(name, n)| (name, *n)).collect();
     if all.len() > most {

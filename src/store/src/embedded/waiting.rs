@@ -10,21 +10,21 @@ use crate::{
     left_out::{is_one, one},
 };
 
-/// How many priorities one class has room for.
+/// Number of priorities in one class.
 const PRIORITIES: i64 = 1 << 16;
 
-/// One number that sorts like class (high first), priority (high first).
+/// Returns one number that sorts by class (high first), then priority (high first).
 pub(super) fn rank(class: u8, priority: i16) -> i64 {
     (i64::from(u8::MAX) - i64::from(class)) * PRIORITIES
         + (i64::from(i16::MAX) - i64::from(priority))
 }
 
-/// Whether counts, pulls and finds see the job.
+/// Returns true if counts, pulls and finds see the job.
 pub(super) fn is_waiting(state: &JobState) -> bool {
     state.stage == Stage::Submit && state.ready
 }
 
-/// A waiting job as the derived tables hold it.
+/// Waiting job as the derived tables hold it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WaitRow {
     pub(super) job_id: JobId,
@@ -36,7 +36,7 @@ pub(super) struct WaitRow {
 }
 
 impl WaitRow {
-    /// `None` when the job does not wait.
+    /// Returns the row of a job, or `None` if the job does not wait.
     pub(super) fn of(state: &JobState) -> Option<Self> {
         is_waiting(state).then(|| Self {
             job_id: state.job_id,
@@ -58,13 +58,13 @@ impl WaitRow {
     }
 }
 
-/// What a host must have besides the key. Jobs of equal shape are interchangeable for a find, so it is
-/// compared with an offer once, not once a job.
+/// Requirements on a host besides the key. Jobs of equal shape are interchangeable for a find, so a shape is compared
+/// with an offer once, not once per job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Shape {
     arch: String,
     memory_mb: u32,
-    /// Rows of versions that did not know it need one.
+    /// Needed CPUs. Rows of versions without this field need one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     cpus: u32,
     tags: BTreeSet<String>,
@@ -73,13 +73,13 @@ pub(super) struct Shape {
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "alternatives")]
     any_of: Vec<Alternative>,
     devices: BTreeSet<String>,
-    /// Hosts that must not have it.
+    /// Hosts that must not run the job.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     not_on: BTreeSet<String>,
 }
 
 impl Shape {
-    /// Whether the offer has it all.
+    /// Returns true if the offer meets all requirements.
     pub(super) fn fits(&self, offer: &Find) -> bool {
         (self.arch.is_empty() || self.arch == offer.arch)
             && self.memory_mb <= offer.free_memory_mb
@@ -92,7 +92,7 @@ impl Shape {
     }
 }
 
-/// Whether the offer meets an alternative.
+/// Returns true if the offer meets an alternative.
 fn meets(offer: &Find, one: &Alternative) -> bool {
     one.tags.iter().all(|tag| offer.tags.contains(tag))
         && !one.not_tags.iter().any(|tag| offer.tags.contains(tag))

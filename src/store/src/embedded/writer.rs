@@ -25,14 +25,14 @@ use super::{
 };
 use crate::{ItemError, health::Watch};
 
-/// How many items one request carries at most; larger batches are several requests.
+/// Maximum number of items in one request. Larger batches are several requests.
 pub(super) const CHUNK_ITEMS: usize = 500;
-/// How many items share a transaction, about: 2,000 take some 100 ms.
+/// Approximate number of items in a transaction: 2,000 take some 100 ms.
 const GROUP_ITEMS: usize = 2_000;
-/// How many requests may wait for the writer.
+/// Maximum number of requests that wait for the writer.
 pub(super) const QUEUE_REQUESTS: usize = 64;
 
-/// Nothing to write for so long: the log may be shortened.
+/// Idle time after which the log may be shortened.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// Wakes the writer's thread.
@@ -44,16 +44,16 @@ impl Wake for Unpark {
     }
 }
 
-/// The results of a request, one an item.
+/// Results of a request, one per item.
 pub(super) type Results<O> = Vec<Result<O, ItemError>>;
 
-/// What is to be written, and who waits for the results.
+/// Request with items to write, whose sender waits for the results.
 pub(super) trait Request: Send {
-    /// How many items it carries.
+    /// Returns the number of its items.
     fn len(&self) -> usize;
     /// Writes its items, once.
     fn run(&mut self, batch: &mut Batch<'_>) -> rusqlite::Result<()>;
-    /// Gives the results, or the error of all its items.
+    /// Sends the results, or the error of all its items.
     fn answer(self: Box<Self>, error: Option<&ItemError>);
 }
 
@@ -105,21 +105,21 @@ where
     }
 }
 
-/// What the writer lets others see.
+/// State that the writer shares.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// `None`: must be counted from the tables.
+    /// Counts. `None`: they must be counted from the tables.
     pub(super) tally: Mutex<Option<Tally>>,
-    /// How reads and transactions went.
+    /// Health of reads and transactions.
     pub(super) watch: Watch,
 }
 
-/// Why no item of a transaction is known to be in.
+/// Reason why no item of a transaction is known to be written.
 #[derive(Debug)]
 enum Failure {
-    /// Undone before it was committed.
+    /// Rolled back before the commit.
     NotTaken(String),
-    /// The commit itself failed: after a crash it may turn out to be in.
+    /// The commit itself failed: after a crash it may turn out to be written.
     Unknown(String),
 }
 
@@ -130,12 +130,12 @@ pub(super) struct Writer {
     pub(super) seq: u64,
     pub(super) shared: Arc<Shared>,
     pub(super) queue: mpsc::Receiver<Box<dyn Request>>,
-    /// The shapes of late.
+    /// Cached shapes.
     pub(super) shapes: Shapes,
 }
 
 impl Writer {
-    /// The last version number that was given, as stored.
+    /// Returns the last version number that was assigned, as stored.
     pub(super) fn last_seq(conn: &Connection) -> rusqlite::Result<u64> {
         conn.query_row("SELECT value FROM meta WHERE key = 'seq'", [], |row| {
             unsigned(row, 0)
@@ -161,7 +161,7 @@ impl Writer {
         }
     }
 
-    /// The next request. Shortens the log when none comes for a while.
+    /// Returns the next request. Shortens the log if none comes for a while.
     fn next(&mut self) -> Option<Box<dyn Request>> {
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut context = Context::from_waker(&waker);
@@ -245,7 +245,7 @@ impl Writer {
     }
 }
 
-/// A full disk leaves no commit record behind; any other failure might.
+/// Classifies the failure of a commit. A full disk leaves no commit record behind; any other failure might.
 fn of_commit(error: &rusqlite::Error) -> Failure {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy) => Failure::NotTaken(error.to_string()),

@@ -13,7 +13,7 @@ fn job(n: u64, body_bytes: usize) -> NewJob {
     NewJob { state, body }
 }
 
-/// A store with room for little.
+/// Opens a store with little room.
 fn small(dir: &Path) -> EmbeddedStore {
     let opened = open::open(dir).unwrap();
     opened
