@@ -17,31 +17,31 @@ pub use kept::Kept;
 pub use pot::{Charge, Identity};
 use pot::{Pot, PotLimits, SOON};
 
-/// What one value of JSON takes in memory beside its text, bytes: the value, and its share of what holds it.
+/// Memory of one JSON value besides its text, bytes: the value, and its share of the container.
 const VALUE_BYTES: u64 = size_of::<Value>() as u64 + 64;
-/// What one key or value of YAML takes with its place, bytes, while a job file is read.
+/// Memory of one key or value of YAML with its place, bytes, while a job file is read.
 const NODE_BYTES: u64 = 150;
-/// What is built is held twice at worst: as it was read, and as it is stored.
+/// Copies in memory at worst: one as read, and one as stored.
 const COPIES: u64 = 2;
 const DAY_MS: u64 = 24 * 3_600_000;
 const MONTH_MS: u64 = 30 * DAY_MS;
-/// For what others limit.
+/// Limits of a pot that is limited elsewhere.
 const NO_LIMIT: PotLimits = PotLimits::of(u64::MAX, u64::MAX);
-// What helps who has a share.
+// Advice for an account that has its share.
 const RUN_THEM: &str = "run previews within a day, or make them smaller";
 const END_IT: &str = "end a put by its manifest before the next one, or wait for a day";
 const SAY_LESS: &str =
     "give hosts fewer tags and facts, or forget gone ones: fairlead hosts forget NAME";
 const NAME_REAL: &str = "name machines that exist: fairlead hosts";
 
-/// What requests use together.
+/// Resources that all requests share.
 #[derive(Debug)]
 pub struct Budget {
-    /// Bodies, what is built of them, and answers that are not read yet, bytes.
+    /// Bodies, values built from them, and answers that are not read yet, bytes.
     pub memory: Arc<Pot>,
-    /// Requests that wait for something, and streams.
+    /// Waiting requests, and streams.
     pub places: Arc<Pot>,
-    /// Requests of strangers that are not answered to the end.
+    /// Unfinished requests of unidentified senders.
     pub strangers: Arc<Pot>,
     /// Uploads under way, by job.
     pub uploads: Arc<Pot>,
@@ -51,9 +51,9 @@ pub struct Budget {
     pub pins: Kept,
     /// Chunks that no manifest names, by account: bytes for a day. Quotas limit them.
     pub chunks: Kept,
-    /// What hosts say of themselves, by the account whose token they have: bytes as long as they are known.
+    /// Data that hosts report, by the account of their token: bytes while the hosts are known.
     pub hosts: Arc<Pot>,
-    /// Names of machines that nobody knows, in jobs that wait, by account: bytes for a month.
+    /// Names of unknown machines in waiting jobs, by account: bytes for a month.
     pub machines: Kept,
 }
 
@@ -107,7 +107,7 @@ impl Budget {
     }
 }
 
-/// What JSON text takes once it is built, bytes, roughly and rather too much. Nothing is built for it.
+/// Returns the approximate memory of JSON text once it is parsed, bytes, rather too much. Parses nothing.
 pub fn built_bytes(text: &[u8]) -> u64 {
     let (mut values, mut in_text, mut escaped) = (1u64, false, false);
     for byte in text {
@@ -130,12 +130,12 @@ pub fn built_bytes(text: &[u8]) -> u64 {
     copies(values.saturating_mul(VALUE_BYTES).saturating_add(length))
 }
 
-/// What so many bytes take once they are jobs.
+/// Returns the memory of this many bytes once they are jobs.
 pub fn copies(bytes: u64) -> u64 {
     bytes.saturating_mul(COPIES)
 }
 
-/// What YAML text takes while it is read, bytes, roughly.
+/// Returns the approximate memory of YAML text while it is read, bytes.
 pub fn yaml_bytes(text: &[u8]) -> u64 {
     let nodes = text.iter().filter(|byte| b",:\n[{-".contains(byte)).count();
     let nodes = nodes.min(2 * NODES_MAX);

@@ -20,7 +20,7 @@ use super::lab_clock::{LabClock, Witness};
 
 pub use fairlead_job::utc_text;
 
-/// How often work waits for a clock that is off, ms.
+/// Interval at which work looks at a clock that is off.
 const OFF_LOOK: Duration = Duration::from_secs(1);
 /// How long a comparison with most clocks stands beside later ones with fewer, ms: as long as the others take to answer the
 /// beats of a replica that has just started.
@@ -31,13 +31,13 @@ const STANDS_MS: u64 = 10_000;
 pub struct Clock {
     started: Instant,
     started_wall_ms: u64,
-    /// Of a clock that a simulation made.
+    /// Pause control of a clock in a simulation.
     simulated: Option<Arc<Pause>>,
     /// Bounds by the other replicas' clocks, and when they were compared.
     lab: Arc<Mutex<Option<(LabClock, Millis)>>>,
 }
 
-/// A simulated process that is stopped for a while: then nothing of it wakes up. And its wall clock, which may step.
+/// Pause of a simulated process, during which none of its tasks wakes up. Also steps its wall clock.
 #[derive(Debug, Default)]
 pub struct Pause {
     is_on: AtomicBool,
@@ -46,28 +46,28 @@ pub struct Pause {
 }
 
 impl Pause {
-    /// Stops the process.
+    /// Pauses the process.
     pub fn begin(&self) {
         self.is_on.store(true, Ordering::Relaxed);
     }
 
-    /// Lets it go on: whoever waits wakes up, in the order in which they came.
+    /// Ends the pause. Waiting tasks wake up in their order.
     pub fn end(&self) {
         self.is_on.store(false, Ordering::Relaxed);
         self.ended.notify_waiters();
     }
 
-    /// Its wall clock steps.
+    /// Steps its wall clock.
     pub fn step_wall(&self, by_ms: i64) {
         self.stepped_ms.fetch_add(by_ms, Ordering::Relaxed);
     }
 
-    /// Whether the process is stopped.
+    /// Returns true while the process is paused.
     pub fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
     }
 
-    /// Waits while the process is stopped.
+    /// Waits while the process is paused.
     pub async fn over(&self) {
         loop {
             // Made before the look: an end in between is not missed.
@@ -81,7 +81,7 @@ impl Pause {
 }
 
 impl Clock {
-    /// The system's clocks, counted from now.
+    /// Returns the system's clocks, counted from now.
     pub fn system() -> Self {
         Self {
             started: Instant::now(),
@@ -91,10 +91,10 @@ impl Clock {
         }
     }
 
-    /// A clock for a simulation: its wall clock says `wall_ms` (UTC epoch milliseconds) now and goes on
-    /// with the runtime's time, and during `pause` nobody's sleep on it ends.
+    /// Returns a clock for a simulation. Its wall clock shows `wall_ms` (UTC epoch milliseconds) now and goes on with
+    /// the runtime's time. No sleep on it ends during `pause`.
     pub fn simulated(wall_ms: u64, pause: Arc<Pause>) -> Self {
-        // What it stepped before this clock was there is in `wall_ms`.
+        // `wall_ms` contains the steps before this clock existed.
         pause.stepped_ms.store(0, Ordering::Relaxed);
         Self {
             started: Instant::now(),
@@ -104,18 +104,18 @@ impl Clock {
         }
     }
 
-    /// Monotonic time, as Unix milliseconds counted on from the start of the process.
+    /// Returns monotonic time, as Unix milliseconds counted on from the start of the process.
     pub fn now(&self) -> Millis {
         let elapsed = Instant::now().saturating_duration_since(self.started);
         Millis(self.started_wall_ms.saturating_add(saturating_ms(elapsed)))
     }
 
-    /// How long this clock has been there, ms.
+    /// Returns the age of this clock, ms.
     pub fn age_ms(&self) -> u64 {
         saturating_ms(self.started.elapsed())
     }
 
-    /// UTC epoch milliseconds, as the system's clock has them: may step.
+    /// Returns UTC epoch milliseconds by the system's clock, which may step.
     pub fn wall_ms(&self) -> u64 {
         match &self.simulated {
             Some(pause) => {
@@ -126,7 +126,7 @@ impl Clock {
         }
     }
 
-    /// What the wall clock is ahead of [`Self::now`], ms: changes only when it steps or is slewed.
+    /// Returns the lead of the wall clock over [`Self::now`], ms. It changes only when the clock steps or is slewed.
     pub fn ahead_ms(&self) -> i64 {
         let (wall_ms, now) = (self.wall_ms(), self.now());
         let apart = i64::try_from(wall_ms.abs_diff(now.0)).unwrap_or(i64::MAX);
@@ -146,24 +146,25 @@ impl Clock {
         }
     }
 
-    /// What the wall clock is ahead of the median of those that it was compared with, ms; none: there are none.
+    /// Returns the lead of the wall clock over the median of the compared clocks, ms; `None`: there are none.
     pub fn offset_ms(&self) -> Option<i64> {
         let lab = *self.lab.lock();
         lab.map(|(lab, _)| lab.offset_ms(self.ahead_ms()))
     }
 
-    /// The same if the wall clock is off now: more than half of the lab's clocks are more than 5 s on one side of it.
+    /// Returns the offset if the wall clock is off now. It is off if more than half of the lab's clocks are more than
+    /// 5 s on one side of it.
     pub fn off_ms(&self) -> Option<i64> {
         let lab = *self.lab.lock();
         lab.and_then(|(lab, _)| lab.off_ms(self.ahead_ms()))
     }
 
-    /// UTC epoch seconds.
+    /// Returns UTC epoch seconds.
     pub fn wall_s(&self) -> u64 {
         self.wall_ms() / 1000
     }
 
-    /// Waits. The only place of the replica that sleeps; a timer, never a substitute for a condition.
+    /// Sleeps. The only place of the replica that sleeps; a timer, never a substitute for a condition.
     #[expect(clippy::disallowed_methods, reason = "the clock module")]
     pub async fn sleep(&self, time: Duration) {
         tokio::time::sleep(time).await;
@@ -172,7 +173,7 @@ impl Clock {
         }
     }
 
-    /// Waits, and goes on waiting while the wall clock is off: for work that time decides.
+    /// Sleeps, and goes on sleeping while the wall clock is off: for work that depends on the time.
     pub async fn rest(&self, time: Duration) {
         self.sleep(time).await;
         while self.off_ms().is_some() {
@@ -180,7 +181,7 @@ impl Clock {
         }
     }
 
-    /// Waits until `then`, or not at all when it is past.
+    /// Sleeps until `then`, or not at all if it is past.
     pub async fn sleep_until(&self, then: Millis) {
         let left = then.0.saturating_sub(self.now().0);
         self.sleep(Duration::from_millis(left)).await;
@@ -194,17 +195,17 @@ fn wall_ms() -> u64 {
         .map_or(0, saturating_ms)
 }
 
-/// Measures how long something takes, finer than a millisecond: for metrics alone.
+/// Stopwatch finer than a millisecond, for metrics only.
 #[derive(Debug, Clone, Copy)]
 pub struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// From now on.
+    /// Starts the stopwatch.
     pub fn start() -> Self {
         Self(Instant::now())
     }
 
-    /// Since it was made.
+    /// Returns the time since its start.
     pub fn elapsed(self) -> Duration {
         self.0.elapsed()
     }
@@ -214,7 +215,7 @@ fn saturating_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// `2026-11-21`.
+/// Returns the date as `2026-11-21`.
 pub fn utc_date(ms: u64) -> String {
     let moment = jiff::Timestamp::from_millisecond(i64::try_from(ms).unwrap_or(0));
     let text = moment.map(|moment| moment.strftime("%Y-%m-%d").to_string());

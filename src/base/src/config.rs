@@ -13,7 +13,7 @@ use fairlead_store::ElasticConfig;
 
 use crate::{HealthCheck, ResultFiles, WebhookTargets};
 
-/// Which store.
+/// Choice of the store.
 #[derive(Debug, Clone)]
 pub enum StoreChoice {
     /// SQLite in the data folder, for one machine.
@@ -22,25 +22,25 @@ pub enum StoreChoice {
     Elasticsearch(Box<ElasticConfig>),
 }
 
-/// Where results and logs lie.
+/// Place of results and logs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FilesIn {
     /// In the data folder, as plain files.
     #[default]
     DataFolder,
-    /// Beside inputs and outputs, by content: every replica has them, and equal ones are kept once.
+    /// Beside inputs and outputs, by content: every replica can read them, and equal files are stored once.
     Content,
 }
 
 impl FilesIn {
-    /// How long testboxes collect output before they send it, ms; `None`: as they like. By content each append is an
-    /// object of its own.
+    /// Returns the time that testboxes collect output before they send it, ms; `None`: as they choose. In the content
+    /// store each append is one object.
     pub fn log_delay_ms(self) -> Option<u32> {
         (self == Self::Content).then_some(5_000)
     }
 }
 
-/// Who may do what.
+/// Access control.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
     /// Account names are taken as given. For a lab of one machine, on loopback.
@@ -49,7 +49,7 @@ pub enum Access {
     Tokens,
 }
 
-/// Limits on what clients may send. Past one: 413 or 429 with the number.
+/// Limits on requests of clients. A request over a limit fails with 413 or 429 and the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Largest body of a request other than uploads, bytes. Default 16 MiB.
@@ -58,7 +58,7 @@ pub struct Limits {
     pub job_bytes_max: usize,
     /// Most jobs in one submit. Default 10,000.
     pub submit_jobs_max: usize,
-    /// Most requests of people that wait for something at one time, and as many of testboxes. Default 20,000.
+    /// Maximum number of waiting requests of people, and as many of testboxes. Default 20,000.
     pub waiters_max: usize,
     /// Largest uploaded file, bytes. Default 4 GiB.
     pub upload_bytes_max: u64,
@@ -68,15 +68,15 @@ pub struct Limits {
     pub timers_max: u64,
     /// Shortest time between two runs of a timer, s. Default 60.
     pub timer_period_min_s: u64,
-    /// Most memory that bodies and what is built of them take together, bytes. Default 256 MiB.
+    /// Maximum memory of all bodies and the values built from them, bytes. Default 256 MiB.
     pub request_memory_max: u64,
-    /// Of it, what is kept for testboxes that ask and report, and for other replicas, bytes. Default 32 MiB.
+    /// Part of it that is reserved for testboxes that ask and report, and for other replicas, bytes. Default 32 MiB.
     pub request_memory_reserve: u64,
-    /// Of it, the most that requests take whose sender is not known yet, bytes. Default 32 MiB.
+    /// Part of it that requests of unidentified senders may use, bytes. Default 32 MiB.
     pub strangers_memory_max: u64,
-    /// Most requests under way whose sender is not known. Default 4,096.
+    /// Maximum number of unfinished requests of unidentified senders. Default 4,096.
     pub strangers_requests_max: usize,
-    /// Most of them from one address. Default 64.
+    /// Maximum number of them from one address. Default 64.
     pub stranger_requests_max: usize,
     /// Most uploads of jobs under way. Default 65,536.
     pub uploads_max: usize,
@@ -84,28 +84,29 @@ pub struct Limits {
     pub uploads_of_job_max: usize,
     /// Most files that one job uploads. Default 10,000.
     pub files_of_job_max: u64,
-    /// Most bytes that the files of one job have together. Default 16 GiB.
+    /// Maximum size of all files of one job, bytes. Default 16 GiB.
     pub bytes_of_job_max: u64,
-    /// Most that previews of the last day take together, bytes. Default 64 MiB.
+    /// Maximum size of all previews of the last day, bytes. Default 64 MiB.
     pub previews_bytes_max: u64,
-    /// Most of it for one account, bytes. Default 16 MiB.
+    /// Part of it for one account, bytes. Default 16 MiB.
     pub previews_of_account_bytes_max: u64,
-    /// Most that pins of unfinished puts take together, bytes. Default 256 MiB, enough for 3 million chunks.
+    /// Maximum size of all pins of unfinished puts, bytes. Default 256 MiB, enough for 3 million chunks.
     pub pins_bytes_max: u64,
-    /// Most that names of unknown machines in waiting jobs take together, bytes. Default 128 MiB, enough for 50,000.
+    /// Maximum size of the names of unknown machines in waiting jobs, bytes. Default 128 MiB, enough for 50,000.
     pub unknown_machines_bytes_max: u64,
-    /// Most that hosts say of themselves, as it takes memory, bytes. Default 512 MiB.
+    /// Maximum memory of the data that hosts report, bytes. Default 512 MiB.
     pub hosts_bytes_max: u64,
-    /// Most hosts for which the tokens of one account speak. Default 20,000.
+    /// Maximum number of hosts of the tokens of one account. Default 20,000.
     pub hosts_of_account_max: usize,
     /// Largest body of a login, bytes. Default 4 KiB.
     pub login_bytes_max: usize,
-    /// With tokens: the largest body that is looked through for `my_token` where the head names nobody, bytes. Default 512 KiB.
+    /// With tokens: the largest body that is searched for `my_token` if the head contains no token, bytes. Default
+    /// 512 KiB.
     pub stranger_body_bytes_max: usize,
 }
 
 impl Limits {
-    /// Those that a dry run knows, too.
+    /// Returns the limits that a dry run checks as well.
     pub fn of_submits(&self) -> SubmitLimits {
         SubmitLimits {
             job_bytes_max: self.job_bytes_max,
@@ -146,33 +147,32 @@ impl Default for Limits {
     }
 }
 
-/// Limits on connections. A request that is worked on has none: a long poll is silent by nature.
+/// Limits on connections. A request in progress has none, because a long poll is silent by nature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// From its start to its first byte. Default 10 s.
+    /// Maximum time from the start of a connection to its first byte. Default 10 s.
     pub first_byte: Duration,
-    /// From a request's first byte to the end of its head. Default 10 s.
+    /// Maximum time from a request's first byte to the end of its head. Default 10 s.
     pub head: Duration,
     /// Longest pause within a body. Default 20 s.
     pub body_pause: Duration,
-    /// How fast a body that is read into memory must come on average, bytes a second, once it takes longer than a minute.
-    /// Default 256.
+    /// Minimum average rate of a body that is read into memory, bytes a second, after the first minute. Default 256.
     pub body_rate_min: u64,
-    /// How long bytes of an answer may wait for their reader, beside the time that they take at `answer_rate_min`.
-    /// Default 60 s.
+    /// Maximum time that bytes of an answer wait for their reader, besides the time for `answer_rate_min`. Default 60
+    /// s.
     pub answer_pause: Duration,
-    /// How fast answers must be read, bytes a second. Default 16 KiB.
+    /// Minimum rate at which answers must be read, bytes a second. Default 16 KiB.
     pub answer_rate_min: u64,
-    /// Between two requests: longer than clients keep idle ones (reqwest 90 s, nginx 60 s), else a request could meet the
-    /// end. Default 2 min.
+    /// Maximum time between two requests. It exceeds the idle time of clients (reqwest 90 s, nginx 60 s), so that no
+    /// request meets a closing connection. Default 2 min.
     pub idle: Duration,
-    /// How often clients of HTTP/2 are asked whether they live, and how long they may take to answer. Default 10 s.
+    /// Interval of pings to clients of HTTP/2, and the timeout of their answer. Default 10 s.
     pub ping: Duration,
-    /// Most connections that nobody identified; the oldest goes. Default 4,096.
+    /// Maximum number of unidentified connections; beyond it the oldest is closed. Default 4,096.
     pub strangers_max: usize,
-    /// Most of them from one address, loopback excepted. Default 256.
+    /// Maximum number of them from one address, except loopback. Default 256.
     pub strangers_of_address_max: usize,
-    /// Proxies: for them `strangers_of_address_max` does not count. Default none.
+    /// Proxies, which have no limit `strangers_of_address_max`. Default none.
     pub trusted_proxies: Vec<IpAddr>,
 }
 
@@ -194,69 +194,69 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// One replica's configuration.
+/// Configuration of one replica.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where to listen. Port 0 picks a free one.
+    /// Address to listen on. Port 0 picks a free one.
     pub listen: SocketAddr,
     /// Folder for results, logs and the embedded store. Made if missing.
     pub data_dir: PathBuf,
-    /// Which store.
+    /// Store of the lab.
     pub store: StoreChoice,
-    /// This replica's name, unique among those that live. Default: the machine's name and port.
+    /// Name of this replica, unique among live replicas. Default: the machine's name and port.
     pub replica: String,
-    /// Where other replicas reach this one, `http://HOST:PORT`. Default `None`: the address it listens on.
+    /// Address at which other replicas reach this one, `http://HOST:PORT`. Default `None`: the address it listens on.
     pub advertise: Option<String>,
-    /// Names by which an open replica is asked, besides IP addresses, `localhost` and `advertise`: others are refused, lest
-    /// web pages read it under names of their own. Default none.
+    /// Names by which an open replica may be addressed, besides IP addresses, `localhost` and `advertise`. Other
+    /// names are refused, so that web pages cannot read the replica under their own names. Default none.
     pub host_names: Vec<String>,
-    /// Who may do what. `Open` on another address than loopback must be said explicitly by the caller.
+    /// Access control. `Open` on another address than loopback must be said explicitly by the caller.
     pub access: Access,
-    /// An admin account that exists without being stored: name and token (`fairlead run` uses it).
+    /// Admin account that exists without being stored: name and token (`fairlead run` uses it).
     pub admin: Option<(String, String)>,
-    /// Whether every account may use queue `vip`; else only admins and accounts that were allowed. Default false;
-    /// with [`Access::Open`] everybody may.
+    /// True if every account may use queue `vip`. Otherwise only admins and allowed accounts may. Default false; with
+    /// [`Access::Open`] every account may.
     pub vip_for_all: bool,
-    /// Whether jobs may wait for devices that no known host has; else they are refused. Default false.
+    /// True if jobs may wait for devices that no known host has. Otherwise they are refused. Default false.
     pub devices_later: bool,
-    /// To whom webhooks may be sent. Default: to nobody.
+    /// Allowed receivers of webhooks. Default: none.
     pub webhooks_to: WebhookTargets,
-    /// What jobs get that do not say.
+    /// Defaults of jobs.
     pub site: SiteDefaults,
-    /// How long a lease lasts without a heartbeat, ms, at least 1,000. Default 60,000.
+    /// Lease time without a heartbeat, ms, at least 1,000. Default 60,000.
     pub lease_ms: u64,
-    /// How often agents send heartbeats, ms, at most a third of `lease_ms`. Default 10,000.
+    /// Interval of heartbeats, ms, at most a third of `lease_ms`. Default 10,000.
     pub heartbeat_ms: u64,
-    /// After how many attempts in a row that failed by the machine's fault a host is put aside, if they were of
-    /// several accounts. Default 3; 0: never.
+    /// Number of consecutive attempts, failed by the machine's fault and of several accounts, after which a host is
+    /// put aside. Default 3; 0: never.
     pub suspect_after: u32,
-    /// The job with which suspect hosts are tried out by themselves. Default: none.
+    /// Job that tests suspect hosts automatically. Default: none.
     pub health_check: Option<HealthCheck>,
-    /// Whether machines that boot over the network get the secrets of their jobs. Default: no.
+    /// True if machines that boot over the network get the secrets of their jobs. Default: no.
     pub boot_secrets: bool,
-    /// For how many whole months after the month of its submit a job is kept; with it go its month's events. Default 0:
-    /// for ever.
+    /// Number of whole months after the month of its submit that a job is kept. The events of its month are deleted
+    /// with it. Default 0: for ever.
     pub keep_months: u32,
-    /// Who may read results. Default: the scheduler's user alone, as with all else that it writes.
+    /// Readers of results. Default: only the scheduler's user, as for all its files.
     pub results: ResultFiles,
-    /// Where inputs and outputs lie. Default `None`: in folder `content` of the data folder.
+    /// Place of inputs and outputs. Default `None`: in folder `content` of the data folder.
     pub content: Option<Location>,
-    /// Where results and logs lie. Default: in the data folder.
+    /// Place of results and logs. Default: in the data folder.
     pub files_in: FilesIn,
-    /// How long inputs and outputs stay that no job names and nobody keeps, ms. Default: 14 days.
+    /// Time that inputs and outputs stay that no job names and no account keeps, ms. Default: 14 days.
     pub content_grace_ms: u64,
-    /// The folder with a program for each provider of machines. Default `None`: there are none.
+    /// Folder with a program for each provider of machines. Default `None`: no providers.
     pub providers: Option<PathBuf>,
     /// Limits on requests.
     pub limits: Limits,
     /// Limits on connections.
     pub connections: ConnectionLimits,
-    /// Most waiting jobs kept in memory. Default [`CACHE_JOBS`].
+    /// Maximum number of waiting jobs in memory. Default [`CACHE_JOBS`].
     pub cache_jobs_max: u32,
 }
 
 impl Config {
-    /// A replica with default settings over the embedded store in `data_dir`, on a free loopback port.
+    /// Returns the default settings of a replica over the embedded store in `data_dir`, on a free loopback port.
     pub fn embedded(data_dir: PathBuf) -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),

@@ -8,19 +8,19 @@ use std::{
     path::{Component, Path},
 };
 
-/// Mode of a file that is nobody else's.
+/// Mode of a private file.
 pub const PRIVATE_FILE: u32 = 0o600;
-/// Mode of a folder that is nobody else's.
+/// Mode of a private folder.
 pub const PRIVATE_FOLDER: u32 = 0o700;
-/// Mode bits that let others into a folder, but not read it.
+/// Mode bits that let others enter a folder, but not read it.
 const PASS: u32 = 0o011;
 
-/// Who may read results. Default: the user of the scheduler alone.
+/// Access rights of result files. Default: the user of the scheduler alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResultFiles {
-    /// Mode of files; folders can be entered by whoever may read these.
+    /// Mode of files. Folders can be entered by all who may read these.
     pub mode: u32,
-    /// The group that they are given to; `None`: the process's own.
+    /// Group of the files; `None`: the process's own.
     pub group: Option<u32>,
 }
 
@@ -34,7 +34,7 @@ impl Default for ResultFiles {
 }
 
 impl ResultFiles {
-    /// Whether others than the scheduler's user are meant to read them.
+    /// Returns true if users other than the scheduler's may read them.
     fn is_shared(self) -> bool {
         self.mode & 0o077 != 0
     }
@@ -43,12 +43,12 @@ impl ResultFiles {
         self.mode | ((self.mode & 0o444) >> 2)
     }
 
-    /// Gives a new file away as it is meant to be.
+    /// Sets the mode and the group of a new file.
     pub fn give_file(self, path: &Path) -> io::Result<()> {
         give(path, self.mode, PRIVATE_FILE, self.group)
     }
 
-    /// Makes the folders between `base`, which is there, and `folder` below it; those that are there stay as they are.
+    /// Makes the folders between the existing `base` and `folder` below it. Existing folders stay as they are.
     pub fn make_folders(self, base: &Path, folder: &Path) -> io::Result<()> {
         let below = folder.strip_prefix(base).map_err(io::Error::other)?;
         private_folders(base)?;
@@ -67,7 +67,7 @@ impl ResultFiles {
         Ok(())
     }
 
-    /// Prepares a replica's data folder: others get into it only where results are shared.
+    /// Prepares a replica's data folder. Others can enter it only if results are shared.
     pub fn prepare(self, data: &Path) -> io::Result<()> {
         let results = data.join("result");
         let is_new = !results.exists();
@@ -98,7 +98,7 @@ fn give(path: &Path, mode: u32, has: u32, group: Option<u32>) -> io::Result<()> 
     Ok(())
 }
 
-/// Makes folders that are nobody else's; those that are there stay as they are.
+/// Makes private folders. Existing ones stay as they are.
 pub fn private_folders(path: &Path) -> io::Result<()> {
     DirBuilder::new()
         .recursive(true)

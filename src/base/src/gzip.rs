@@ -10,10 +10,10 @@ use flate2::{Compress, Compression, FlushCompress, Status, read::GzDecoder, writ
 
 /// The head of a gzip stream: deflate, no name, no time, an unknown system.
 pub const HEAD: Bytes = Bytes::from_static(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
-/// Room for what a flush adds, bytes.
+/// Room for the bytes that a flush adds.
 const ROOM: usize = 1024;
 
-/// A piece of a stream. It may stand behind [`HEAD`] or any other piece.
+/// Returns a piece of a stream. It may stand behind [`HEAD`] or any other piece.
 pub fn piece(text: &[u8]) -> Bytes {
     let mut packer = Compress::new(Compression::fast(), false);
     let mut packed = Vec::with_capacity(text.len() / 4 + ROOM);
@@ -30,14 +30,14 @@ pub fn piece(text: &[u8]) -> Bytes {
     }
 }
 
-/// A whole answer. `None`: it cannot be compressed, which never happens in memory.
+/// Returns a whole answer. `None`: it cannot be compressed, which never happens in memory.
 pub fn whole(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).ok()?;
     encoder.finish().ok()
 }
 
-/// Undoes [`whole`], for bytes that a program carries. Bytes that are no gzip become nothing.
+/// Undoes [`whole`], for bytes embedded in a program. Returns nothing if the bytes are no gzip.
 pub fn unpacked(bytes: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
     let read = GzDecoder::new(bytes).read_to_end(&mut text);

@@ -5,23 +5,23 @@ use serde_json::json;
 
 use crate::names::HEALTH_CHECK;
 
-/// Among how many of the latest jobs that passed on a host one that began since is looked for.
+/// Number of the latest jobs passed on a host among which a recently begun one is looked for.
 pub const PASSED_MAX: u32 = 100;
 
-/// The job with which a site tries out suspect hosts. On whichever it is to run.
+/// Job with which a site tests suspect hosts.
 #[derive(Debug, Clone)]
 pub struct HealthCheck {
     job: Spec,
-    /// The testbox that it names, and its kind: for hosts that offer that kind.
+    /// Testbox that it names, and its kind, for hosts that offer that kind.
     testbox: (String, TboxType),
 }
 
 impl HealthCheck {
-    /// A health check of this job. Of where it says it runs only a testbox such as `vm-2p8g` counts, on hosts
-    /// that offer its kind.
+    /// Creates a health check of this job. Of its place, only a testbox such as `vm-2p8g` counts, on hosts that offer
+    /// its kind.
     ///
     /// # Errors
-    /// It could not be submitted as it is.
+    /// Fails if the job could not be submitted as it is.
     pub fn of(job: Spec, site: &SiteDefaults) -> Result<Self, FieldError> {
         let plan = JobFields::parse(&job, site)?;
         let is_size = plan.tbox_type != TboxType::Hw && !plan.testbox.contains("--");
@@ -36,7 +36,7 @@ impl HealthCheck {
         })
     }
 
-    /// The job for a host of this name, these kinds and this architecture; `None`: it offers nothing.
+    /// Returns the job for a host of this name, these kinds and this architecture; `None`: it offers nothing.
     pub fn on(&self, name: &str, kinds: &[TboxType], arch: &str) -> Option<Spec> {
         let (testbox, kind) = &self.testbox;
         let testbox = if kinds.contains(kind) {

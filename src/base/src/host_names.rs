@@ -14,35 +14,35 @@ use crate::{
 const PATTERNS_MAX: usize = 64;
 /// Longest pattern, bytes: as long as a host's name.
 const PATTERN_BYTES_MAX: usize = 128;
-/// Stands for every host.
+/// Pattern of every host.
 const ANY: &str = "*";
 
-/// The hosts of one account.
+/// Hosts of one account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostNames {
-    /// `None`: the document does not say.
+    /// Patterns; `None`: the document has none.
     said: Option<Arc<[String]>>,
 }
 
 impl HostNames {
-    /// What an account's document says.
+    /// Returns the hosts in an account's document.
     pub fn of(said: Option<&[String]>) -> Self {
         Self {
             said: said.map(Arc::from),
         }
     }
 
-    /// Every host.
+    /// Returns every host.
     pub fn all() -> Self {
         Self { said: None }
     }
 
-    /// Whether the account was never told which hosts are its own.
+    /// Returns true if the account has no patterns.
     pub fn is_unsaid(&self) -> bool {
         self.said.is_none()
     }
 
-    /// Whether it names this host.
+    /// Returns true if the patterns contain this host.
     pub fn names(&self, host: &str) -> bool {
         match &self.said {
             None => true,
@@ -50,7 +50,7 @@ impl HostNames {
         }
     }
 
-    /// The patterns, for people.
+    /// Returns the patterns, for display.
     pub fn shown(&self) -> Vec<String> {
         match &self.said {
             None => vec![ANY.to_owned()],

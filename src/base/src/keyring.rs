@@ -13,16 +13,16 @@ use crate::ring::{KEY_BYTES, Ring};
 
 /// The settings document that holds the keys.
 const KEY_DOC: &str = "sealing-key";
-/// Tries to write it: many replicas may begin at the same moment.
+/// Maximum number of tries to write it: many replicas may begin at the same moment.
 const TRIES_MAX: usize = 8;
-/// A new key acts so long after it was added, ms: replicas read the ring every ten seconds.
+/// Time after which a new key is used, ms. Replicas read the ring every ten seconds.
 pub const SETTLES_MS: u64 = 60_000;
 /// Most keys of a lab.
 const KEYS_MAX: usize = 64;
-/// A key is retired so long after another one seals, ms: what was sealed with it just before is stored by then.
+/// Time after which a key may be retired once another one seals, ms. Everything that it sealed is stored by then.
 const RETIRES_AFTER_MS: u64 = 10_000;
 
-/// The document, and the ring that it holds.
+/// Returns the document, and the ring that it holds.
 async fn find(store: &dyn JobStore) -> Result<Option<(Doc, Ring)>, StoreError> {
     let Some(doc) = store.get_doc(DocKind::Setting, KEY_DOC).await? else {
         return Ok(None);
@@ -34,7 +34,7 @@ async fn find(store: &dyn JobStore) -> Result<Option<(Doc, Ring)>, StoreError> {
     Ok(Some((doc, ring)))
 }
 
-/// Writes a ring over what was found; `false`: somebody else wrote meanwhile, or nobody knows.
+/// Writes a ring over the found document; `false`: another replica wrote meanwhile, or the result is unknown.
 async fn put(store: &dyn JobStore, found: Option<Doc>, ring: &Ring) -> bool {
     let (expect, mut body) = match found {
         Some(doc) => (Expect::Version(doc.version), doc.body),
@@ -52,7 +52,7 @@ async fn put(store: &dyn JobStore, found: Option<Doc>, ring: &Ring) -> bool {
     matches!(written.first(), Some(Ok(_)))
 }
 
-/// Whether anything was ever sealed or signed here.
+/// Returns true if the lab ever had a job, so that something may be sealed or signed.
 async fn has_jobs(store: &dyn JobStore) -> Result<bool, StoreError> {
     store.refresh().await?;
     let any = Search {
@@ -65,7 +65,7 @@ async fn has_jobs(store: &dyn JobStore) -> Result<bool, StoreError> {
     Ok(!store.list_docs(DocKind::Timer).await?.is_empty())
 }
 
-/// The ring of a lab whose replica begins; a new lab's is made.
+/// Returns the ring of a lab whose replica begins. Creates that of a new lab.
 pub async fn begin(
     store: &dyn JobStore,
     new_key: fn() -> [u8; KEY_BYTES],
@@ -86,8 +86,8 @@ pub async fn begin(
                 });
             }
         };
-        // A key that was only read may vanish with the node that showed it, and this replica would refuse
-        // every other one's tokens. Whoever comes second finds the first one's key in the next round.
+        // A key that was only read may vanish with the node that showed it. This replica would then refuse the tokens
+        // of all others. The second replica finds the first one's key in the next round.
         if put(store, doc, &ring).await {
             return Ok(ring);
         }
@@ -97,7 +97,7 @@ pub async fn begin(
     })
 }
 
-/// The ring as it is now, with all that `own` has. What the store lost of it is put back.
+/// Returns the present ring, including all keys of `own`. Restores those that the store lost.
 pub async fn renew(store: &dyn JobStore, own: &Ring) -> Result<Ring, StoreError> {
     let (doc, mut ring) = match find(store).await? {
         Some((doc, ring)) => (Some(doc), ring),
@@ -113,18 +113,19 @@ pub async fn renew(store: &dyn JobStore, own: &Ring) -> Result<Ring, StoreError>
     Ok(ring)
 }
 
-/// What a change of the ring came to.
+/// Reason why a change of the ring was refused.
 #[derive(Debug)]
 pub enum Refused {
-    /// Nothing to read in it.
+    /// The text contains no key.
     NoKeys,
     /// The ring is full.
     TooMany,
     /// There is no such key.
     Unknown(String),
-    /// No other key seals yet, or none has for long enough: from then on, UTC epoch ms; `None`: there is no newer key.
+    /// No other key seals yet, or none has sealed for long enough. The key may be retired from this time, UTC epoch
+    /// ms; `None`: there is no newer key.
     Seals(String, Option<u64>),
-    /// So many jobs that have not ended need it: some wait with secrets that it sealed, some run with its tokens.
+    /// Unfinished jobs need the key: some wait with secrets that it sealed, some run with its tokens.
     Needed { waiting: u64, running: u64 },
     /// The store cannot be used.
     Store(StoreError),
@@ -136,12 +137,12 @@ impl From<StoreError> for Refused {
     }
 }
 
-/// The keys of the lab in this store; none: it is new, or lost them.
+/// Returns the keys of the lab in this store; empty: it is new, or lost them.
 pub async fn show(store: &dyn JobStore) -> Result<Ring, StoreError> {
     Ok(find(store).await?.map(|(_, ring)| ring).unwrap_or_default())
 }
 
-/// Adds keys that people give.
+/// Adds imported keys.
 pub async fn import(store: &dyn JobStore, text: &str, now_ms: u64) -> Result<Ring, Refused> {
     let given = Ring::read_text(text).ok_or(Refused::NoKeys)?;
     // A clock that was wrong elsewhere must not put a key off for ever.
@@ -166,7 +167,7 @@ pub async fn rotate(
     .await
 }
 
-/// Drops a key for good.
+/// Retires a key permanently.
 pub async fn retire(store: &dyn JobStore, id: &str, now_ms: u64) -> Result<Ring, Refused> {
     change(store, |ring| {
         signed_by(ring, id, now_ms)?;
@@ -176,7 +177,8 @@ pub async fn retire(store: &dyn JobStore, id: &str, now_ms: u64) -> Result<Ring,
     .await
 }
 
-/// When a key that may be retired signed, UTC epoch ms. Another one has sealed for long enough by now.
+/// Returns the time in which a key that may be retired signed, UTC epoch ms. Fails if no other key has sealed for
+/// long enough.
 pub fn signed_by(ring: &Ring, id: &str, now_ms: u64) -> Result<Range<u64>, Refused> {
     let mut keys = ring.newest_first();
     let key = keys.find(|key| key.id() == id);

@@ -26,20 +26,20 @@
 
 use fairlead_dispatch::Millis;
 
-/// How far a wall clock may be from the median of all, ms.
+/// Maximum distance of a wall clock from the median of all, ms.
 pub const OFF_MS: i64 = 5_000;
 
-/// What another wall clock is ahead of this replica's monotonic clock, ms.
+/// Lead of another wall clock over this replica's monotonic clock, ms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Witness {
-    /// At least: it said so, and was heard later.
+    /// Lower bound: the clock was read before the message arrived.
     pub least_ms: i64,
-    /// At most: it said so after it had heard of this replica.
+    /// Upper bound: the clock was read after this replica's message was sent.
     pub most_ms: i64,
 }
 
 impl Witness {
-    /// A clock that was asked, and told this UTC epoch time in ms between these moments.
+    /// Returns the bounds of a clock that showed this UTC epoch time in ms between these moments.
     pub fn between(wall_ms: u64, asked: Millis, told: Millis) -> Self {
         let signed = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
         Self {
@@ -53,21 +53,21 @@ impl Witness {
         self.least_ms.saturating_add(apart_ms / 2)
     }
 
-    /// What this replica's wall clock is ahead of its monotonic one at least, if both agree.
+    /// Returns the least lead of this replica's wall clock over its monotonic one, if both agree.
     fn lowest_ms(self) -> i64 {
         let lowest_ms = self.middle_ms().saturating_sub(OFF_MS);
         lowest_ms.min(self.least_ms)
     }
 
-    /// The same at most.
+    /// Returns the greatest such lead.
     fn highest_ms(self) -> i64 {
         let highest_ms = self.middle_ms().saturating_add(OFF_MS);
         highest_ms.max(self.most_ms)
     }
 }
 
-/// Whether at least half of all clocks seem to contradict one that is `ahead_ms` ahead of this replica's monotonic one, and
-/// is counted, too.
+/// Returns true if at least half of all clocks seem to contradict a clock. The clock is `ahead_ms` ahead of this
+/// replica's monotonic one, and is counted itself.
 pub fn is_doubted(witnesses: &[Witness], ahead_ms: i64) -> bool {
     let agrees = |one: &&Witness| (one.lowest_ms()..=one.highest_ms()).contains(&ahead_ms);
     let agree = witnesses.iter().filter(agrees).count();
@@ -75,17 +75,17 @@ pub fn is_doubted(witnesses: &[Witness], ahead_ms: i64) -> bool {
     witnesses.len() > 2 * agree
 }
 
-/// What the clocks of the others allow to this replica's.
+/// Range that the clocks of the others allow for this replica's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LabClock {
-    /// What it may be ahead, least and most.
+    /// Allowed lead, least and greatest.
     allowed_ms: (i64, i64),
-    /// The median of the others, or the two in the middle.
+    /// Median of the others, or the two in the middle.
     median_ms: (i64, i64),
 }
 
 impl LabClock {
-    /// What these allow; none: there is nobody to compare with.
+    /// Returns the range that these allow; `None`: there is no clock to compare with.
     pub fn of(witnesses: &[Witness]) -> Option<Self> {
         // With this clock they are an odd or even number. More than half of all must be on one side of it.
         let half = witnesses.len().div_ceil(2);
@@ -110,20 +110,21 @@ impl LabClock {
         })
     }
 
-    /// What a wall clock is ahead of the others' median, ms, that is `ahead_ms` ahead of this replica's monotonic one.
+    /// Returns the lead over the others' median, ms, of a wall clock that is `ahead_ms` ahead of this replica's
+    /// monotonic one.
     pub fn offset_ms(self, ahead_ms: i64) -> i64 {
         let (below_ms, above_ms) = self.median_ms;
         ahead_ms.saturating_sub(ahead_ms.clamp(below_ms, above_ms))
     }
 
-    /// The same of a clock that is off by the word of most.
+    /// Returns this lead if most clocks contradict the clock.
     pub fn off_ms(self, ahead_ms: i64) -> Option<i64> {
         let (least_ms, most_ms) = self.allowed_ms;
         let agrees = (least_ms..=most_ms).contains(&ahead_ms);
         (!agrees).then(|| self.offset_ms(ahead_ms))
     }
 
-    /// Whether enough others were heard to find any clock wrong, and so to find one right.
+    /// Returns true if enough others were heard to call any clock wrong or right.
     pub fn is_sure(self) -> bool {
         let (least_ms, most_ms) = self.allowed_ms;
         least_ms > i64::MIN && most_ms < i64::MAX
@@ -136,7 +137,7 @@ mod tests {
 
     const HOUR_MS: i64 = 3_600_000;
 
-    /// Others that are so far ahead, each known within a second or two.
+    /// Returns others with these leads, each known within a second or two.
     fn lab(others: &[i64]) -> Option<LabClock> {
         let witness = |ahead_ms: &i64| Witness {
             least_ms: ahead_ms - 1_500,
@@ -168,7 +169,7 @@ mod tests {
         assert_eq!(off(&[0, 0, 0, HOUR_MS], HOUR_MS), Some(HOUR_MS));
     }
 
-    /// Else an alert names a replica whose clock is right.
+    /// Otherwise an alert names a replica whose clock is right.
     #[test]
     fn who_agrees_with_one_of_two_that_differ_is_not_far_from_them() {
         assert_eq!(lab(&[0, HOUR_MS]).unwrap().offset_ms(0), 0);

@@ -19,9 +19,9 @@ pub type Question = Box<dyn FnOnce(&Engine, Millis) + Send>;
 
 /// One message.
 pub enum Message {
-    /// Something happened.
+    /// An event.
     Event(Box<Event>),
-    /// Somebody asks.
+    /// A question.
     Question(Question),
 }
 
@@ -38,18 +38,18 @@ impl fmt::Debug for Message {
 #[derive(Debug, Default)]
 pub struct Mailbox {
     messages: Mutex<VecDeque<Message>>,
-    /// Messages that have arrived and that the engine has not worked off.
+    /// Number of messages that have arrived and that the engine has not handled.
     depth: AtomicUsize,
     arrived: Notify,
 }
 
 impl Mailbox {
-    /// Tells the engine.
+    /// Sends an event to the engine.
     pub fn tell(&self, event: Event) {
         self.push(in_parts(event).map(|part| Message::Event(Box::new(part))));
     }
 
-    /// Asks the engine; `None` when it has stopped.
+    /// Asks the engine; `None` if it has stopped.
     pub async fn ask<R: Send + 'static>(
         &self,
         question: impl FnOnce(&Engine, Millis) -> R + Send + 'static,
@@ -73,17 +73,17 @@ impl Mailbox {
         self.arrived.notify_one();
     }
 
-    /// Messages that have arrived and that the engine has not worked off.
+    /// Returns the number of messages that have arrived and that the engine has not handled.
     pub fn depth(&self) -> usize {
         self.depth.load(Ordering::Relaxed)
     }
 
-    /// The engine has worked off so many of those that it took.
+    /// Notes that the engine has handled this many of the taken messages.
     pub fn worked_off(&self, messages: usize) {
         self.depth.fetch_sub(messages, Ordering::Relaxed);
     }
 
-    /// Everything that has arrived, in order.
+    /// Removes and returns all messages, in order.
     pub fn take(&self) -> VecDeque<Message> {
         std::mem::take(&mut *self.messages.lock())
     }
@@ -94,7 +94,7 @@ impl Mailbox {
     }
 }
 
-/// An event as several that each tell of a bounded number of jobs, the jobs of a page before its end.
+/// Splits an event into several with a bounded number of jobs each. The jobs of a page come before its end.
 fn in_parts(event: Event) -> impl Iterator<Item = Event> {
     let (jobs, last) = match event {
         Event::JobsLearned(jobs) if jobs.len() > EVENT_JOBS_MAX => (jobs, None),

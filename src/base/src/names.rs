@@ -7,8 +7,8 @@ pub fn check_name(what: &str, name: &str) -> Result<(), FieldError> {
     fairlead_job::check_name(what, name)
 }
 
-/// The queue that only those use who may.
+/// Queue that only allowed accounts may use.
 pub const VIP: &str = "vip";
 
-/// Whose jobs alone a suspect host gets.
+/// Account whose jobs alone a suspect host gets.
 pub const HEALTH_CHECK: &str = "health-check";

@@ -7,28 +7,28 @@ use fairlead_store::JobStore;
 
 use crate::{Clock, peer_link::PeerLink, providers::Providers};
 
-/// Characters of the word for a run: enough that no two that live have the same.
+/// Length of the word for a run, characters: enough that no two live runs have the same.
 const RUN_CHARS: usize = 8;
 
-/// What a replica is made of, besides its configuration.
+/// Parts of a replica, besides its configuration.
 #[derive(Debug, Clone)]
 pub struct Parts {
-    /// The truth.
+    /// Store of the lab.
     pub store: Arc<dyn JobStore>,
     /// Its clocks.
     pub clock: Clock,
-    /// The way to other replicas.
+    /// Link to other replicas.
     pub peers: Arc<dyn PeerLink>,
     /// Inputs and outputs.
     pub content: ContentStore,
-    /// Who makes and ends the machines of pools.
+    /// Providers, which make and end the machines of pools.
     pub providers: Arc<dyn Providers>,
-    /// Tells this run of the replica from all others of its name.
+    /// Word that distinguishes this run of the replica from all others of its name.
     pub run: String,
 }
 
 impl Parts {
-    /// Parts of a run that has never been: its word is a random one.
+    /// Returns the parts of a new run with a random word.
     pub fn new(
         store: Arc<dyn JobStore>,
         clock: Clock,

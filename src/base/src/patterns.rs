@@ -1,6 +1,6 @@
 //! Simple patterns of names: `*` stands for any text, and `?` for one character.
 
-/// Whether `name` is of this form. Linear in the name for each `*`.
+/// Returns true if `name` matches the pattern. Linear in the name for each `*`.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());

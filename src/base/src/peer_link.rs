@@ -5,14 +5,14 @@ use std::{fmt, time::Duration};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-/// How long one message may take; a peer that is slower learns it from the store.
+/// Timeout of one message. A slower peer reads the change from the store.
 const SEND_TIME: Duration = Duration::from_secs(2);
 
 /// Carries messages from one replica to another.
 #[async_trait]
 pub trait PeerLink: Send + Sync + fmt::Debug {
-    /// Posts `body` to the replica at `url` (its path included), with the bearer token that peers share.
-    /// An error says in words what went wrong; nobody repeats the message.
+    /// Posts `body` to the replica at `url` (including its path), with the bearer token that peers share. Fails with
+    /// the problem as text. The message is not repeated.
     async fn post(&self, url: &str, token: &str, body: Bytes) -> Result<(), String>;
 }
 

@@ -19,38 +19,37 @@ use fairlead_api::PoolMachine;
 use serde::{Deserialize, Serialize};
 use tokio::{io::AsyncWriteExt, process::Command, time::timeout};
 
-/// How long a program may take to list machines.
+/// Timeout of a program that lists machines.
 const LIST_TIME: Duration = Duration::from_mins(1);
-/// How long a program may take to make or end machines.
+/// Timeout of a program that makes or ends machines.
 const CHANGE_TIME: Duration = Duration::from_mins(5);
-/// Most machines that are read from a list.
+/// Maximum number of machines that are read from a list.
 const LISTED_MAX: usize = 20_000;
-/// Longest reason that is kept of a failed call, characters.
+/// Longest kept reason of a failed call, characters.
 const PROBLEM_CHARS: usize = 300;
-/// States of machines that are as good as gone.
+/// States of machines that count as gone.
 const ENDED: [&str; 3] = ["terminated", "terminating", "failed"];
 
 /// A machine, as a provider names it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ProviderMachine {
-    /// Tells it from all others: it was asked for under this word. Letters, digits and hyphens, at most 64.
+    /// Unique word under which it was requested. Letters, digits and hyphens, at most 64.
     pub token: String,
-    /// The name of its host: its agent asks for work under it.
+    /// Name of its host, under which its agent asks for work.
     pub name: String,
-    /// What the provider calls its state; empty: it does not say. `terminated`, `terminating` and `failed` are as good as
-    /// gone.
+    /// State in the provider's words; empty: not given. `terminated`, `terminating` and `failed` count as gone.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub state: String,
 }
 
 impl ProviderMachine {
-    /// Whether it is there, or will be.
+    /// Returns true if it exists, or will.
     pub fn is_there(&self) -> bool {
         !ENDED.contains(&self.state.as_str())
     }
 }
 
-/// For which pool a provider is asked.
+/// Pool for which a provider is asked.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ProviderPool {
     /// The name of the provider.
@@ -58,30 +57,30 @@ pub struct ProviderPool {
     pub provider: String,
     /// The pool.
     pub pool: String,
-    /// What its machines are.
+    /// Properties of its machines.
     pub machine: PoolMachine,
 }
 
-/// Lists, makes and ends machines. An error says in words what went wrong; the call is repeated later.
+/// Lists, makes and ends machines. Errors are text; the call is repeated later.
 #[async_trait]
 pub trait Providers: Send + Sync + fmt::Debug {
-    /// Whether this replica reaches any provider. Else it reads no pools.
+    /// Returns true if this replica reaches any provider. Otherwise it reads no pools.
     fn any(&self) -> bool;
 
-    /// Whether this replica can reach the provider of this name.
+    /// Returns true if this replica can reach the provider of this name.
     fn has(&self, provider: &str) -> bool;
 
-    /// All machines of a pool that there are, also those that boot.
+    /// Returns all existing machines of a pool, including those that boot.
     async fn list(&self, pool: &ProviderPool) -> Result<Vec<ProviderMachine>, String>;
 
-    /// Makes these machines. One whose token is known is not made again.
+    /// Makes these machines. A machine whose token is known is not made again.
     async fn increase(
         &self,
         pool: &ProviderPool,
         machines: &[ProviderMachine],
     ) -> Result<(), String>;
 
-    /// Ends these machines. One that is gone is as good.
+    /// Ends these machines. A machine that is gone counts as ended.
     async fn terminate(
         &self,
         pool: &ProviderPool,
@@ -89,13 +88,13 @@ pub trait Providers: Send + Sync + fmt::Debug {
     ) -> Result<(), String>;
 }
 
-/// The programs in a folder: the name of the file is that of the provider. Without a folder there is none.
+/// Programs in a folder: the name of the file is that of the provider. Without a folder there is none.
 #[derive(Debug, Clone, Default)]
 pub struct Programs {
     folder: Option<PathBuf>,
 }
 
-/// What a program reads.
+/// Input of a program.
 #[derive(Serialize)]
 struct Asked<'a> {
     #[serde(flatten)]
@@ -104,7 +103,7 @@ struct Asked<'a> {
 }
 
 impl Programs {
-    /// Those in this folder.
+    /// Returns the programs in this folder.
     pub fn new(folder: Option<PathBuf>) -> Self {
         Self { folder }
     }

@@ -28,7 +28,7 @@ impl Query {
         Ok(Self(pairs))
     }
 
-    /// The first value of this name.
+    /// Returns the first value of this name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs()
             .find(|(known, _)| *known == name)
@@ -40,14 +40,14 @@ impl Query {
         self.0.insert(0, (name.to_owned(), value.to_owned()));
     }
 
-    /// All of them.
+    /// Returns all parameters.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// A comma list, in one parameter or several; empty when not said.
+    /// Returns a comma list, in one parameter or several; empty if absent.
     pub fn list(&self, name: &str) -> Vec<String> {
         self.all(name)
             .flat_map(|text| text.split(','))
@@ -56,14 +56,14 @@ impl Query {
             .collect()
     }
 
-    /// All values of this name.
+    /// Returns all values of this name.
     pub fn all<'q>(&'q self, name: &'q str) -> impl Iterator<Item = &'q str> {
         self.pairs()
             .filter(move |(known, _)| *known == name)
             .map(|(_, value)| value)
     }
 
-    /// A number within limits, or `default` when not said.
+    /// Returns a number within limits, or `default` if absent.
     pub fn number(
         &self,
         name: &str,
@@ -85,7 +85,7 @@ impl Query {
             })
     }
 
-    /// Whether a switch is on.
+    /// Returns true if a switch is on.
     pub fn switch(&self, name: &str) -> Result<bool, RequestError> {
         match self.get(name) {
             None | Some("false" | "0" | "no") => Ok(false),

@@ -6,11 +6,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// The newest key: all that a version before rings reads.
+/// Field of the newest key. Versions before rings read only this key.
 const NEWEST: &str = "key";
 /// All keys, the oldest first.
 const KEYS: &str = "keys";
-/// Those that were dropped for good.
+/// Field of the retired keys.
 const RETIRED: &str = "retired";
 /// Layout of the document: 2 has a ring, 1 one key.
 const FORMAT: u16 = 2;
@@ -25,7 +25,7 @@ const RETIRED_MAX: usize = 1_000;
 #[derive(Clone, PartialEq, Eq)]
 pub struct LabKey {
     pub bytes: [u8; KEY_BYTES],
-    /// It seals and signs from then on, UTC epoch ms.
+    /// Time from which it seals and signs, UTC epoch ms.
     pub from_ms: u64,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Debug for LabKey {
 }
 
 impl LabKey {
-    /// The fingerprint, for people: it says nothing of the key.
+    /// Returns the fingerprint, for people. It does not reveal the key.
     pub fn id(&self) -> String {
         let hash = blake3::keyed_hash(&self.bytes, b"id");
         to_hex(hash.as_bytes().get(..ID_BYTES).unwrap_or_default())
@@ -55,26 +55,26 @@ impl LabKey {
     }
 }
 
-/// A key as it is written down: 64 hexadecimal digits.
+/// Reads a key: 64 hexadecimal digits.
 fn read_key(value: &Value) -> Option<[u8; KEY_BYTES]> {
     from_hex(value.as_str()?)?.try_into().ok()
 }
 
-/// A key that was dropped for good, without itself.
+/// Retired key, without the key itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetiredKey {
     /// Its fingerprint.
     pub id: String,
-    /// When, UTC epoch ms.
+    /// Time of its retirement, UTC epoch ms.
     pub at_ms: u64,
 }
 
 /// The keys of a lab.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Ring {
-    /// The oldest first; never empty in a lab that works.
+    /// Keys, the oldest first; never empty in a working lab.
     keys: Vec<LabKey>,
-    /// Those that never come back, the oldest first.
+    /// Retired keys, which never come back, the oldest first.
     retired: Vec<RetiredKey>,
 }
 
@@ -86,7 +86,7 @@ impl fmt::Debug for Ring {
 }
 
 impl Ring {
-    /// A ring of one key that has always been.
+    /// Creates a ring of one key without a start time.
     pub fn of_one(bytes: [u8; KEY_BYTES]) -> Self {
         Self {
             keys: vec![LabKey { bytes, from_ms: 0 }],
@@ -94,7 +94,7 @@ impl Ring {
         }
     }
 
-    /// Reads a document of this version, or of one before rings; `None`: something in it is no key.
+    /// Reads a document of this version, or of one before rings; `None`: some value is no key.
     pub fn read(body: &Value) -> Option<Self> {
         let list = |name: &str| {
             body.get(name)
@@ -122,7 +122,7 @@ impl Ring {
         (!ring.keys.is_empty()).then_some(ring)
     }
 
-    /// Reads what people import: an exported ring, the settings document of a backup, or a key a line.
+    /// Reads an imported text: an exported ring, the settings document of a backup, or a key per line.
     pub fn read_text(text: &str) -> Option<Self> {
         if text.trim_start().starts_with('{') {
             return Self::read(&serde_json::from_str(text).ok()?);
@@ -135,7 +135,7 @@ impl Ring {
         (!ring.keys.is_empty()).then_some(ring)
     }
 
-    /// Writes it into a document, whose other fields stay.
+    /// Writes the ring into a document, whose other fields stay.
     pub fn write(&self, fields: &mut Map<String, Value>) {
         if let Some(newest) = self.keys.last() {
             fields.insert(NEWEST.to_owned(), json!(to_hex(&newest.bytes)));
@@ -148,7 +148,7 @@ impl Ring {
         fields.insert("format".to_owned(), json!(FORMAT));
     }
 
-    /// Adds a key behind those that act before it; `false`: it was there, or never comes back.
+    /// Adds a key behind those that begin before it; `false`: it is known or retired.
     pub fn add(&mut self, key: LabKey) -> bool {
         let is_known = self.keys.iter().any(|known| known.bytes == key.bytes);
         if is_known || self.is_retired(&key) {
@@ -161,7 +161,7 @@ impl Ring {
         true
     }
 
-    /// Adds the keys of another ring; `false`: there was nothing new.
+    /// Adds the keys of another ring; `false`: there was no new one.
     pub fn add_all(&mut self, other: &Self) -> bool {
         let mut is_new = false;
         for key in &other.keys {
@@ -170,7 +170,7 @@ impl Ring {
         is_new
     }
 
-    /// Takes over what another ring of this lab has, also what it retired; `false`: there was nothing new.
+    /// Takes over the keys and the retired keys of another ring of this lab; `false`: there was nothing new.
     pub fn merge(&mut self, other: &Self) -> bool {
         let mut is_new = false;
         for retired in &other.retired {
@@ -179,7 +179,7 @@ impl Ring {
         self.add_all(other) || is_new
     }
 
-    /// Adds a new key behind all others, which acts from then on at the earliest; of an empty ring at once.
+    /// Adds a new key behind all others. It is used from `from_ms` at the earliest; in an empty ring at once.
     pub fn renew(&mut self, bytes: [u8; KEY_BYTES], from_ms: u64) {
         let newest = self.keys.last();
         let from_ms = newest.map_or(0, |newest| newest.from_ms.max(from_ms));
@@ -187,7 +187,7 @@ impl Ring {
         self.keys.push(LabKey { bytes, from_ms });
     }
 
-    /// Drops a key for good; `false`: it was dropped before.
+    /// Retires a key permanently; `false`: it was retired before.
     pub fn retire(&mut self, id: &str, at_ms: u64) -> bool {
         self.keys.retain(|key| key.id() != id);
         if self.retired.iter().any(|known| known.id == id) {
@@ -207,7 +207,7 @@ impl Ring {
         }
     }
 
-    /// The same, whose keys act at that time at the latest.
+    /// Returns the ring with keys that begin at this time at the latest.
     #[must_use]
     pub fn at_latest(mut self, ms: u64) -> Self {
         for key in &mut self.keys {
@@ -216,34 +216,34 @@ impl Ring {
         self
     }
 
-    /// When the key after this one acts; `None`: it is the newest.
+    /// Returns the time from which the next key is used; `None`: this is the newest.
     pub fn next_ms(&self, id: &str) -> Option<u64> {
         let mut behind = self.keys.iter().skip_while(|key| key.id() != id);
         behind.nth(1).map(|next| next.from_ms)
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub fn count(&self) -> usize {
         self.keys.len()
     }
 
-    /// Those that were dropped for good.
+    /// Returns the retired keys.
     pub fn retired(&self) -> &[RetiredKey] {
         &self.retired
     }
 
-    /// The key that seals and signs now.
+    /// Returns the key that seals and signs now.
     pub fn active(&self, now_ms: u64) -> Option<&LabKey> {
         let mut acting = self.newest_first().filter(|key| key.from_ms <= now_ms);
         acting.next().or_else(|| self.keys.first())
     }
 
-    /// All of them.
+    /// Returns all keys, the newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = &LabKey> {
         self.keys.iter().rev()
     }
 
-    /// As it is exported.
+    /// Returns the exported form.
     pub fn export(&self) -> Value {
         let keys: Vec<Value> = self.keys.iter().map(LabKey::to_value).collect();
         json!({ KEYS: keys, RETIRED: self.retired })

@@ -2,19 +2,19 @@
 
 use crate::errors::{PeopleError, excerpt};
 
-/// The role of an account that says none.
+/// Role of an account without one.
 pub const DEFAULT_ROLE: &str = "user";
 
-/// What an account is for.
+/// Role of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Everything.
+    /// May do everything.
     Admin,
-    /// Its own jobs.
+    /// May handle its own jobs.
     User,
-    /// Asks for work and reports on it.
+    /// May ask for work and report on it.
     Testbox,
-    /// Nothing: a newer version's role, which this one does not know.
+    /// May do nothing: a role of a newer version, which this version does not know.
     Unknown,
 }
 
@@ -28,7 +28,7 @@ impl Role {
         }
     }
 
-    /// The word for it.
+    /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Admin => "admin",
@@ -38,7 +38,7 @@ impl Role {
         }
     }
 
-    /// A role that an account may be given.
+    /// Checks a role that an account may be given.
     pub fn check(text: &str) -> Result<&str, PeopleError> {
         if Self::of(text) != Self::Unknown {
             return Ok(text);

@@ -20,18 +20,18 @@ use crate::{
     ring::{KEY_BYTES, LabKey, Ring, from_hex, to_hex},
 };
 
-/// The field that authors write.
+/// Field that authors write.
 const PLAIN: &str = "secrets";
-/// The field that is stored instead.
+/// Field that is stored instead.
 pub const SEALED: &str = "secrets_sealed";
-/// The field that stands in the place of secrets that a machine does not get.
+/// Field that replaces secrets for a machine that does not get them.
 const WITHHELD: &str = "secrets_withheld";
-/// The purpose of sealed secrets: none is named, as in all that were ever stored.
+/// Purpose of sealed secrets. It is empty, as in all stored secrets.
 pub const SECRETS: &str = "";
 /// Bytes of a nonce.
 const NONCE_BYTES: usize = 24;
 
-/// A job's secrets are sealed with a key that this lab does not have, or does not have any more.
+/// The secrets of a job are sealed with a key that this lab does not have, or has retired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the secrets cannot be opened: they are sealed with a key that this lab does not have, or has retired"
@@ -46,7 +46,7 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// A sealer with these keys.
+    /// Creates a sealer with these keys.
     pub fn with_ring(ring: Ring, clock: Clock) -> Self {
         Self {
             ring: RwLock::new(Arc::new(ring)),
@@ -54,13 +54,13 @@ impl Sealer {
         }
     }
 
-    /// Reads the lab's keys from the store, or makes the first one of a new lab.
+    /// Reads the lab's keys from the store, or creates the first key of a new lab.
     pub async fn open(store: &dyn JobStore, clock: Clock) -> Result<Self, StoreError> {
         let ring = keyring::begin(store, random_bytes::<KEY_BYTES>).await?;
         Ok(Self::with_ring(ring, clock))
     }
 
-    /// Reads the keys anew: another replica's operator may have added one.
+    /// Reads the keys again: another replica's operator may have added one.
     pub async fn reload(&self, store: &dyn JobStore) -> Result<(), StoreError> {
         let ring = match keyring::renew(store, &self.ring()).await {
             // The keys that are known here are good all the same.
@@ -89,7 +89,7 @@ impl Sealer {
         }
     }
 
-    /// Puts `secrets` back in the clear, for the testbox that runs the job.
+    /// Restores `secrets` as plain text, for the testbox that runs the job.
     pub fn open_secrets(&self, spec: &mut Spec) -> Result<(), NoKey> {
         let Some(sealed) = spec.get(SEALED) else {
             return Ok(());
@@ -115,7 +115,7 @@ impl Sealer {
         Some(to_hex(&[nonce.as_slice(), &sealed].concat()))
     }
 
-    /// Opens a text that was sealed for this purpose; `None`: it is none of this lab.
+    /// Opens a text that was sealed for this purpose; `None`: this lab did not seal it.
     pub fn open_text(&self, purpose: &str, sealed: &str) -> Option<String> {
         let bytes = from_hex(sealed)?;
         let (nonce, sealed) = bytes.split_at_checked(NONCE_BYTES)?;
@@ -133,7 +133,7 @@ impl Sealer {
         opened.next()
     }
 
-    /// Takes secrets out, and says so if there were any, for a machine that does not get them.
+    /// Removes secrets for a machine that does not get them, and marks the spec if there were any.
     pub fn withhold(spec: &mut Spec) {
         if has_secrets(spec) {
             Self::strip(spec);
@@ -141,50 +141,51 @@ impl Sealer {
         }
     }
 
-    /// Takes secrets out altogether, for people.
+    /// Removes secrets without a mark, for people.
     pub fn strip(spec: &mut Spec) {
         spec.shift_remove(SEALED);
         spec.shift_remove(PLAIN);
     }
 
-    /// The token that allows what the holder of this attempt may do.
+    /// Returns the token of the holder of this attempt.
     pub fn job_token(&self, id: JobId, attempt: u16, claim_token: &str) -> String {
         self.sign(&of_claim(id, attempt, claim_token))
     }
 
-    /// Whether a token is that of this attempt.
+    /// Returns true if a token belongs to this attempt.
     pub fn is_job_token(&self, token: &str, id: JobId, attempt: u16, claim: &str) -> bool {
         self.is_signed(token, &of_claim(id, attempt, claim))
     }
 
-    /// Opens the secrets of an attempt to a box at one address.
+    /// Returns the key that opens the secrets of an attempt to a box at one address.
     pub fn secrets_key(&self, job_token: &str, address: IpAddr) -> String {
         self.sign(&of_box(job_token, address))
     }
 
-    /// Whether a key opens the secrets of an attempt to a box at this address.
+    /// Returns true if a key opens the secrets of an attempt to a box at this address.
     pub fn is_secrets_key(&self, key: &str, job_token: &str, address: IpAddr) -> bool {
         self.is_signed(key, &of_box(job_token, address))
     }
 
-    /// A token with which a box asks for its boot again, on behalf of an account. `whose` is the box: it is good for no other.
+    /// Returns a token with which a box asks for its boot again, on behalf of an account. It is valid only for the
+    /// box `whose`.
     pub fn boot_token(&self, account: &str, whose: &str) -> String {
         format!("{BOOT}{account}.{}", self.sign(&of_boot(account, whose)))
     }
 
-    /// The account of a token for a boot, if it is that of this box.
+    /// Returns the account of a boot token, if it belongs to this box.
     pub fn account_of_boot<'a>(&self, token: &'a str, whose: &str) -> Option<&'a str> {
         let (account, signature) = boot_parts(token)?;
         self.is_signed(signature, &of_boot(account, whose))
             .then_some(account)
     }
 
-    /// The token by which replicas of one lab know each other.
+    /// Returns the token by which replicas of one lab recognize each other.
     pub fn peer_token(&self) -> String {
         self.sign(PEER)
     }
 
-    /// Whether a token is that of a replica of this lab.
+    /// Returns true if a token is that of a replica of this lab.
     pub fn is_peer_token(&self, token: &str) -> bool {
         self.is_signed(token, PEER)
     }
@@ -205,9 +206,9 @@ impl Sealer {
     }
 }
 
-/// What replicas sign for each other.
+/// Text that replicas sign for each other.
 const PEER: &str = "peer";
-/// With what a token for a boot begins.
+/// Prefix of a boot token.
 const BOOT: &str = "boot.";
 
 fn of_claim(id: JobId, attempt: u16, claim_token: &str) -> String {
@@ -222,7 +223,7 @@ fn boot_parts(token: &str) -> Option<(&str, &str)> {
     token.strip_prefix(BOOT)?.rsplit_once('.')
 }
 
-/// Whether a text has the form of a token for a boot.
+/// Returns true if a text has the form of a boot token.
 pub fn is_boot_token(token: &str) -> bool {
     boot_parts(token).is_some()
 }
@@ -231,7 +232,7 @@ fn of_box(job_token: &str, address: IpAddr) -> String {
     format!("secrets/{job_token}/{}", address.to_canonical())
 }
 
-/// Whether a spec has secrets, sealed or not.
+/// Returns true if a spec has secrets, sealed or not.
 fn has_secrets(spec: &Spec) -> bool {
     spec.contains_key(SEALED) || spec.contains_key(PLAIN)
 }
@@ -244,7 +245,7 @@ fn cipher(key: &LabKey) -> XChaCha20Poly1305 {
     XChaCha20Poly1305::new(Key::from_slice(&key.bytes))
 }
 
-/// Random bytes from the system's source, as version 4 uuids give them.
+/// Returns random bytes from the system's source, as version 4 uuids give them.
 pub fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     for chunk in bytes.chunks_mut(32) {
@@ -260,12 +261,12 @@ pub fn random_bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// A new token for an account: 64 hexadecimal digits.
+/// Returns a new token for an account: 64 hexadecimal digits.
 pub fn new_token() -> String {
     to_hex(&random_bytes::<32>())
 }
 
-/// What is stored of a token.
+/// Returns the stored form of a token.
 pub fn token_hash(token: &str) -> Hash {
     blake3::hash(token.as_bytes())
 }
@@ -315,7 +316,7 @@ mod tests {
         assert_ne!(new_token(), new_token());
     }
 
-    /// One replica heard of the new key, the other one reads it later.
+    /// One replica knows the new key, the other one reads it later.
     #[tokio::test(start_paused = true)]
     async fn tokens_and_secrets_outlive_a_new_key_at_all_replicas() {
         let data = tempfile::tempdir().unwrap();

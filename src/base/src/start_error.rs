@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use fairlead_store::StoreError;
 
-/// Why a replica did not start.
+/// Reason why a replica did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The address could not be bound.
@@ -12,9 +12,9 @@ pub enum StartError {
         "cannot listen on {address}: {cause}\n  hint: choose another --listen, or stop the program that uses it"
     )]
     Listen {
-        /// Which.
+        /// Address.
         address: SocketAddr,
-        /// The system's words.
+        /// Message of the system.
         cause: std::io::Error,
     },
     /// The store cannot be used.
@@ -25,9 +25,9 @@ pub enum StartError {
         "cannot use the data folder {path}: {cause}\n  hint: choose another --data, or make it writable"
     )]
     Data {
-        /// Which.
+        /// Path of the folder.
         path: String,
-        /// The system's words.
+        /// Message of the system.
         cause: std::io::Error,
     },
     /// The data folder belongs to a lab on Elasticsearch, and an embedded store was asked for.
@@ -35,7 +35,7 @@ pub enum StartError {
         "the data folder {path} belongs to the lab at {lab}\n  hint: name that store with --elasticsearch and --index-prefix, or another --data"
     )]
     LabFolder {
-        /// Which folder.
+        /// Path of the folder.
         path: String,
         /// The lab.
         lab: String,
@@ -45,17 +45,17 @@ pub enum StartError {
         "the data folder {path} is not the one of this lab, whose replicas share one for results and logs\n  hint: name the shared folder with --data; if the lab's folder was lost or moved here: echo '{file}' > {path}/lab.json"
     )]
     OtherFolder {
-        /// Which folder.
+        /// Path of the folder.
         path: String,
-        /// What a file in the lab's folder says.
+        /// Content of the file in the lab's folder.
         file: String,
     },
-    /// There are files of jobs, and a store that has no job.
+    /// There are files of jobs, and the store has no job.
     #[error(
         "the store has no job, and {path} has files of jobs: all of them would go\n  hint: name the store of the lab that they belong to, with --data or --elasticsearch"
     )]
     EmptyStore {
-        /// Where the files are.
+        /// Path of the files.
         path: String,
     },
     /// The place of inputs and outputs cannot be used.
@@ -63,9 +63,9 @@ pub enum StartError {
         "cannot use {location} for inputs and outputs: {cause}\n  hint: choose another --content"
     )]
     Content {
-        /// Which.
+        /// Location.
         location: String,
-        /// Why.
+        /// Reason.
         cause: String,
     },
     /// The clock of this machine is not that of the lab.
@@ -73,9 +73,9 @@ pub enum StartError {
         "the clock of this machine says {own}, and the clocks of the other replicas say {others}: they are {apart_s} s apart; expected at most 5 s\n  hint: correct the clock with your time service (chronyc tracking, timedatectl), then start again"
     )]
     ClockOff {
-        /// What this machine's clock says.
+        /// Time by this machine's clock.
         own: String,
-        /// What the others' say.
+        /// Time by the others' clocks.
         others: String,
         /// The difference, s.
         apart_s: u64,
@@ -83,17 +83,17 @@ pub enum StartError {
     /// The lab's keys could not be changed.
     #[error("{message}\n  hint: {hint}")]
     Key {
-        /// Why.
+        /// Reason.
         message: String,
-        /// What to do.
+        /// Advice.
         hint: String,
     },
     /// An account could not be made.
     #[error("{message}\n  hint: {hint}")]
     Account {
-        /// Why.
+        /// Reason.
         message: String,
-        /// What to do.
+        /// Advice.
         hint: String,
     },
 }

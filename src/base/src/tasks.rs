@@ -4,16 +4,16 @@ use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
-/// Starts tasks whose log lines say what they belong to, and ends what they wait for when the replica drains.
+/// Starts tasks whose log lines name their origin, and ends their waits when the replica drains.
 #[derive(Debug, Clone, Default)]
 pub struct Tasks {
     tracker: TaskTracker,
-    /// Cancelled first: waiting requests are answered, no new work is taken.
+    /// Cancelled first: waiting requests are answered, and no new work is taken.
     pub draining: CancellationToken,
 }
 
 impl Tasks {
-    /// Starts a task that goes on with the work of its caller: its log lines have the caller's `request_id`, or task.
+    /// Starts a task that continues the work of its caller. Its log lines have the caller's `request_id`, or task.
     pub fn spawn<F>(&self, work: F) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
@@ -30,7 +30,7 @@ impl Tasks {
         self.tracker.spawn(work.instrument(span));
     }
 
-    /// What `wait` gives; `None` once the replica drains.
+    /// Returns the result of `wait`; `None` once the replica drains.
     pub async fn until_draining<T>(&self, wait: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;

@@ -1,6 +1,6 @@
 //! Shortens text.
 
-/// The beginning of a text, at most so many bytes, cut between characters.
+/// Returns the beginning of a text, at most this many bytes, cut between characters.
 pub fn cut(text: &str, bytes_max: usize) -> &str {
     let end = (0..=bytes_max.min(text.len()))
         .rev()
@@ -9,7 +9,7 @@ pub fn cut(text: &str, bytes_max: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// An address without its path and query, which may let in whoever knows them.
+/// Returns an address without its path and query, which may be secret.
 pub fn without_path(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -17,7 +17,7 @@ pub fn without_path(url: &str) -> String {
     format!("{scheme}://{host}{more}")
 }
 
-/// Two remarks as one.
+/// Joins two remarks.
 pub fn joined(before: Option<String>, words: String) -> String {
     match before {
         Some(before) => format!("{before}; {words}"),

@@ -7,10 +7,10 @@ use std::{
 
 use reqwest::Url;
 
-/// Which ports of a receiver.
+/// Ports of a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ports {
-    /// Nobody named one: that of the scheme, 80 or 443.
+    /// No port was given: that of the scheme, 80 or 443.
     Usual,
     Any,
     One(u16),
@@ -27,26 +27,26 @@ impl Ports {
     }
 }
 
-/// One receiver, or many.
+/// One receiver or several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Target {
     /// A host of this name.
     Name(String),
-    /// Hosts whose names end so, with the dot.
+    /// Hosts whose names end with this suffix, including the dot.
     Below(String),
     /// Addresses that begin with these bits.
     Network(IpAddr, u8),
 }
 
-/// To whom webhooks may be sent. Empty: to nobody.
+/// Allowed receivers of webhooks. Empty: none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Targets(Vec<(Target, Ports)>);
 
 impl FromStr for Targets {
     type Err = String;
 
-    /// Reads names, `*.` before a name, addresses and networks, with commas between. Behind each may stand `:PORT`, or
-    /// `:*` for all ports; an address of IPv6 stands in brackets then.
+    /// Reads names, `*.` before a name, addresses and networks, separated by commas. `:PORT`, or `:*` for all ports,
+    /// may follow each; an IPv6 address then stands in brackets.
     fn from_str(text: &str) -> Result<Self, String> {
         let words = text
             .split(',')
@@ -116,14 +116,14 @@ fn is_in(address: IpAddr, network: IpAddr, bits: u8) -> bool {
     width == other && (bits == 0 || a.checked_shr(left) == b.checked_shr(left))
 }
 
-/// Whether an address is one of the internet, and not of this machine or its own network.
+/// Returns true if an address belongs to the internet, and not to this machine or its own network.
 fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => {
             let [a, b, c, _] = v4.octets();
             let is_shared = a == 100 && (64..128).contains(&b);
             let is_benchmark = a == 198 && (18..20).contains(&b);
-            // Of the protocols themselves, and the relays of 6to4.
+            // Addresses of the protocols themselves, and the relays of 6to4.
             let is_protocol = matches!([a, b, c], [192, 0, 0] | [192, 88, 99]);
             let is_reserved = a == 0 || a >= 240;
             !(v4.is_private()
@@ -140,8 +140,8 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// The same of IPv6. Only `2000::/3` was ever given out: what is elsewhere is loopback, of a link or a site, or leads to
-/// an address of IPv4 (`::/96`, NAT64 in `64:ff9b::/32`).
+/// Same for IPv6. Only `2000::/3` was ever assigned. Other addresses are loopback, belong to a link or a site, or
+/// lead to an IPv4 address (`::/96`, NAT64 in `64:ff9b::/32`).
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [first, second, ..] = address.segments();
     let is_given_out = first & 0xe000 == 0x2000;
@@ -168,15 +168,14 @@ impl Targets {
         })
     }
 
-    /// Whether messages to this URL may be sent to this address of its host. An address of a private network must be
-    /// named itself.
+    /// Returns true if messages to this URL may be sent to this address of its host. An address of a private network
+    /// must be named itself.
     pub fn allows(&self, url: &Url, address: IpAddr) -> bool {
         let host = url.host_str().unwrap_or_default();
         self.allows_address(url, address) || (self.allows_name(url, host) && is_public(address))
     }
 
-    /// Whether nothing that the name of a host will be found to mean can be allowed; a name is looked up when it is sent
-    /// to.
+    /// Returns true if no address of the host can ever be allowed. A name is looked up when a message is sent to it.
     pub fn refuse(&self, url: &str) -> bool {
         let Ok(url) = Url::parse(url) else {
             return true;

@@ -9,10 +9,10 @@ use tokio::task::{JoinError, spawn_blocking};
 
 use crate::Digest;
 
-/// Work on fewer bytes is done in the task itself.
+/// Number of bytes below which work is done in the task itself.
 const HERE_BYTES: usize = 32 * 1024;
 
-/// Does work that takes the longer the more bytes there are.
+/// Does work whose time grows with the number of bytes.
 pub(crate) async fn work_on<T: Send + 'static>(
     bytes: &Bytes,
     work: impl FnOnce(&[u8]) -> T + Send + 'static,
@@ -29,7 +29,8 @@ pub(crate) async fn hash(bytes: &Bytes) -> Result<Digest, JoinError> {
     work_on(bytes, Digest::of).await
 }
 
-/// All bytes of an object, and their digest. One thread reads a file and hashes it, while its bytes are near.
+/// Returns all bytes of an object, and their digest. One thread reads and hashes a file, while its bytes are in the
+/// cache.
 pub(crate) async fn read_and_hash(got: GetResult) -> object_store::Result<(Bytes, Digest)> {
     match got.payload {
         GetResultPayload::File(file, _) => {

@@ -16,14 +16,15 @@ use crate::{
 
 /// Most manifests and objects that a report names.
 pub const CHECK_NAMED_MAX: usize = 1_000;
-/// Manifests that are in memory at a time: each may have 64 MiB.
+/// Maximum number of manifests in memory: each may have 64 MiB.
 const MANIFESTS_ABREAST: usize = 4;
-/// Most digests in memory. A store with more chunks is checked in several passes, each of which reads all manifests.
+/// Maximum number of digests in memory. A store with more chunks is checked in several passes, each of which reads
+/// all manifests.
 const GOOD_MAX: usize = 4_000_000;
-/// First bytes of digests.
+/// Number of values of a digest's first byte.
 const BYTES: u16 = 256;
 
-/// What a check found.
+/// Result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checked {
     /// Manifests that were read.
@@ -48,7 +49,7 @@ impl ContentStore {
     /// Reads everything. Moves damaged objects aside. Takes as long as the store needs to deliver all of it.
     ///
     /// # Errors
-    /// The object store does not answer.
+    /// Fails if the object store does not answer.
     pub fn check(&self) -> BoxFuture<'_, Result<Checked, ContentError>> {
         Box::pin(async move {
             let (mut told, mut broken) = (Checked::default(), HashSet::new());
@@ -76,7 +77,7 @@ impl ContentStore {
         })
     }
 
-    /// Reads the notes of named files, and looks whether their chunks are there. Damaged chunks were moved aside before.
+    /// Reads the notes of named files, and checks that their chunks exist. Damaged chunks were moved aside before.
     async fn check_notes(&self, told: &mut Checked) -> Result<(), ContentError> {
         let found = self.list(&Path::from(FILES));
         let looks = found.map(async |meta| {
@@ -195,7 +196,8 @@ impl ContentStore {
         Ok(())
     }
 
-    /// Whether all chunks of this range are there that a manifest names. One that came during the check is looked up.
+    /// Returns true if all chunks of this range that a manifest names exist. A chunk that came during the check is
+    /// looked up.
     async fn is_whole(
         &self,
         manifest: &[u8],
@@ -215,8 +217,8 @@ impl ContentStore {
         Ok(self.missing(&unseen).await?.is_empty())
     }
 
-    /// A chunk's bytes, checked; `None`: it is not there. One that is damaged is moved aside, so that the next put sends
-    /// it again.
+    /// Returns a chunk's verified bytes; `None`: it does not exist. A damaged one is moved aside, so that the next
+    /// put sends it again.
     pub async fn chunk(&self, digest: Digest) -> Result<Option<bytes::Bytes>, ContentError> {
         match self.sound(CHUNKS, digest, &chunk_name(digest)).await? {
             Sound::Good(bytes) => Ok(Some(bytes)),
@@ -228,8 +230,8 @@ impl ContentStore {
         }
     }
 
-    /// Reads an object twice before it moves it aside: the network may have been what broke it, or a put may have brought
-    /// a good one.
+    /// Reads an object twice before it moves it aside. The network may have damaged it, or a put may have brought a
+    /// good one.
     async fn sound(&self, kind: &str, digest: Digest, name: &Path) -> Result<Sound, ContentError> {
         for _ in 0..2 {
             match self.read_hashed(name).await? {
@@ -254,9 +256,9 @@ enum Sound {
     Damaged,
 }
 
-/// Whether this version or a newer one can read it.
+/// Returns true if this version or a newer one can read it.
 fn is_readable(kind: &str, bytes: &[u8]) -> bool {
-    // What another version wrote is not damaged.
+    // A manifest of another version is not damaged.
     kind != MANIFESTS
         || matches!(
             Manifest::decode(bytes),

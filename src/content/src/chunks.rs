@@ -11,22 +11,22 @@ use crate::Digest;
 
 /// Average size of a chunk, bytes.
 pub const CHUNK_BYTES_AVG: usize = 512 * 1024;
-/// Smallest chunk but for the last one of a file, bytes.
+/// Smallest chunk except for the last one of a file, bytes.
 pub const CHUNK_BYTES_MIN: usize = CHUNK_BYTES_AVG / 4;
 /// Largest chunk, bytes.
 pub const CHUNK_BYTES_MAX: usize = CHUNK_BYTES_AVG * 4;
 
-/// A piece of a file.
+/// Piece of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Chunk {
     /// The hash of its bytes.
     pub digest: Digest,
-    /// How many bytes it has, 1 to [`CHUNK_BYTES_MAX`].
+    /// Size, bytes, 1 to [`CHUNK_BYTES_MAX`].
     pub size: u32,
 }
 
 impl Chunk {
-    /// That of these bytes.
+    /// Returns the chunk of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self {
             digest: Digest::of(bytes),
@@ -116,7 +116,7 @@ mod tests {
         );
     }
 
-    /// The cuts of a known file. They must never change: all that is stored was cut so.
+    /// The cuts of a known file. They must never change, because all stored content was cut so.
     #[test]
     fn cuts_stay_where_they_are() {
         let sizes: Vec<u32> = cut(&bytes(3_000_000))

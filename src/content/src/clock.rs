@@ -7,19 +7,19 @@ use std::{
 
 use async_trait::async_trait;
 
-/// Time and chance, as the store needs them.
+/// Time and random words, as the store needs them.
 #[async_trait]
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// UTC epoch ms.
     fn wall_ms(&self) -> u64;
 
-    /// The time since any fixed moment. It never goes back, and nobody can set it.
+    /// Returns the time since a fixed moment. It never goes back, and nobody can set it.
     fn elapsed(&self) -> Duration;
 
     /// Waits.
     async fn sleep(&self, lasts: Duration);
 
-    /// A word that nobody had before.
+    /// Returns a unique word.
     fn fresh(&self) -> String;
 }
 

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::Digest;
 
-/// After this time without a change, a list or a collector counts as left behind. A batch takes a minute at most, and the
-/// longest request a minute of repeats and two minutes for the last of them.
+/// Time without a change after which a list or a collector counts as abandoned. A batch takes at most a minute. The
+/// longest request takes a minute of repeats and two minutes for the last one.
 pub(crate) const LEASE: Duration = Duration::from_mins(5);
 
-/// What a batch may delete.
+/// Digests that a batch may delete.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Condemned {
     pub(crate) digests: Vec<Digest>,

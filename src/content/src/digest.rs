@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct Digest([u8; 32]);
 
-/// A text is no digest.
+/// Error: a text is no digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no digest: 64 hexadecimal digits in lower case were expected")]
 pub struct BadDigest(String);
@@ -18,12 +18,12 @@ pub struct BadDigest(String);
 const SHOWN: usize = 80;
 
 impl Digest {
-    /// That of `bytes`.
+    /// Returns the digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self(blake3::hash(bytes).into())
     }
 
-    /// From its 32 bytes.
+    /// Creates a digest from its 32 bytes.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }

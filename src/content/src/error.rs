@@ -4,61 +4,61 @@ use std::{error::Error, io};
 
 use crate::{CHUNK_BYTES_MAX, Digest, ManifestError};
 
-/// Why something about content cannot be done.
+/// Error of content.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
     /// The bytes have another digest.
     #[error("the bytes are not {digest}: their digest is {is}")]
     NotWhatItSays {
-        /// What they should be.
+        /// Expected digest.
         digest: Digest,
-        /// What they are.
+        /// Digest of the bytes.
         is: Digest,
     },
     /// A chunk of an impossible size.
     #[error("a chunk of {0} bytes: 1 to {CHUNK_BYTES_MAX} are allowed")]
     ChunkSize(usize),
-    /// A manifest whose chunks are not all there.
+    /// A manifest with missing chunks.
     #[error("{count} chunks of the manifest are not there, the first is {first}")]
     ChunksMissing {
-        /// One of them.
+        /// First missing chunk.
         first: Digest,
-        /// How many.
+        /// Number of missing chunks.
         count: usize,
     },
-    /// Something has this name already.
+    /// The name is taken.
     #[error("'{0}' is there already")]
     Exists(String),
-    /// No manifest, or one that cannot be.
+    /// Invalid manifest.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// Something that was stored cannot be read.
+    /// A stored object cannot be read.
     #[error("{what} is damaged: {problem}")]
     Damaged {
-        /// What.
+        /// Name of the object.
         what: String,
-        /// How.
+        /// Problem with it.
         problem: String,
     },
-    /// What was asked for is just being removed, and it takes long.
+    /// The requested content is just being removed, and that takes long.
     #[error("a collection is at work on some of it; try again in a minute")]
     Collecting,
     /// Another collector is at work.
     #[error("'{0}' is collecting already")]
     CollectedByAnother(String),
-    /// Nobody knows who names manifests.
+    /// The names of manifests are unknown.
     #[error("what names content cannot be read: {0}")]
     Marks(String),
-    /// The object store says no, or nothing.
+    /// The object store refuses or does not answer.
     #[error("the content store: {0}")]
     Store(#[from] object_store::Error),
-    /// What never happens.
+    /// An impossible state.
     #[error("a bug: {0}")]
     Bug(String),
 }
 
 impl ContentError {
-    /// Whether there is no room: a disk, its inodes, or what its quota gives are used up.
+    /// Returns true if there is no room: a disk, its inodes or its quota are used up.
     pub fn is_full(&self) -> bool {
         use io::ErrorKind::{QuotaExceeded, StorageFull};
         let Self::Store(error) = self else {

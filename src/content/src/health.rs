@@ -6,35 +6,35 @@ use parking_lot::Mutex;
 
 use crate::clock::Clock;
 
-/// For how long a store counts as throttled after it last asked for fewer requests.
+/// Time for which a store counts as throttled after it last asked for fewer requests.
 const THROTTLED_FOR: Duration = Duration::from_mins(1);
-/// Longest problem that is kept, characters.
+/// Longest kept problem, characters.
 const PROBLEM_CHARS: usize = 500;
 
-/// How the object store is, as one process sees it.
+/// Health of the object store, as one process sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentHealth {
-    /// Whether it answers.
+    /// State of its answers.
     pub state: ContentState,
     /// Objects that were read and found damaged, since this process began.
     pub damaged: u64,
 }
 
-/// Whether the object store answers.
+/// State of the object store's answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContentState {
-    /// It does.
+    /// The store answers.
     Well,
-    /// It asks for fewer requests (`SlowDown`, 503, 429). Requests are repeated later, and take longer.
+    /// The store asks for fewer requests (`SlowDown`, 503, 429). Requests are repeated later, and take longer.
     Throttled {
-        /// Since when, UTC epoch ms.
+        /// Begin of this state, UTC epoch ms.
         since_ms: u64,
-        /// How often since then.
+        /// Number of such answers since then.
         times: u64,
     },
-    /// It does not answer, or it refuses.
+    /// The store does not answer, or it refuses.
     Unreachable {
-        /// Since when, UTC epoch ms.
+        /// Begin of this state, UTC epoch ms.
         since_ms: u64,
         /// Its last answer, at most 500 characters.
         problem: String,
@@ -92,7 +92,7 @@ impl Health {
         self.clock.elapsed().saturating_sub(throttled.last) < THROTTLED_FOR
     }
 
-    /// The store asked for fewer requests.
+    /// Notes that the store asked for fewer requests.
     pub(crate) fn throttled(&self) {
         let (now_ms, now) = (self.clock.wall_ms(), self.clock.elapsed());
         let mut seen = self.seen.lock();
@@ -106,7 +106,7 @@ impl Health {
         });
     }
 
-    /// Notes an answer. That something is not there, or is there already, is an answer like others.
+    /// Notes an answer. "Not found" and "already exists" are answers like others.
     pub(crate) fn answered<T>(&self, answer: &object_store::Result<T>) {
         use object_store::Error;
         let mut seen = self.seen.lock();
@@ -127,7 +127,7 @@ impl Health {
         }
     }
 
-    /// Something that was read is not what it should be.
+    /// Notes a damaged object.
     pub(crate) fn damaged(&self) {
         self.seen.lock().damaged += 1;
     }

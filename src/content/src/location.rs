@@ -25,14 +25,14 @@ use crate::{
     remote::{Connector, repeats},
 };
 
-/// Requests to a bucket or a container that one process has under way at a time.
+/// Maximum number of simultaneous requests of one process to a bucket or a container.
 const REQUESTS_MAX: usize = 64;
-/// Reads and writes of a folder that one process has under way at a time: each blocks a thread.
+/// Maximum number of simultaneous reads and writes of one process in a folder. Each blocks a thread.
 const FILES_MAX: usize = 32;
 const S3: &str = "s3://";
 const AZURE: &str = "az://";
 
-/// Where content lies.
+/// Location of content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
     /// A folder of this machine, or one that all replicas share.
@@ -43,16 +43,16 @@ pub enum Location {
     Azure(Bucket),
 }
 
-/// A bucket or a container, and the part of it that is ours.
+/// Bucket or container, and the part of it that is ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bucket {
     /// Its name.
     pub name: String,
-    /// What all names in it begin with; empty: nothing.
+    /// Prefix of all names in it; empty: none.
     pub prefix: String,
 }
 
-/// A text is no place of content.
+/// Error: a text is no location of content.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{value}' is no place of content: {problem}")]
 pub struct BadLocation {
@@ -128,11 +128,11 @@ impl fmt::Display for Bucket {
 }
 
 impl Location {
-    /// Opens the store there. Makes a folder that is missing. Credentials and endpoints of object stores come from the
-    /// usual variables of the environment, which begin with `AWS_` or `AZURE_`.
+    /// Opens the store there. Creates a missing folder. Credentials and endpoints of object stores come from the
+    /// environment variables that begin with `AWS_` or `AZURE_`.
     ///
     /// # Errors
-    /// It cannot be reached with what is configured.
+    /// Fails if the store cannot be reached with this configuration.
     pub fn open(&self) -> Result<ContentStore, ContentError> {
         let variables = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -143,7 +143,7 @@ impl Location {
     /// Opens the store there with these variables, as if they were in the environment.
     ///
     /// # Errors
-    /// It cannot be reached with what is configured.
+    /// Fails if the store cannot be reached with this configuration.
     pub fn open_with(
         &self,
         variables: impl IntoIterator<Item = (String, String)>,
@@ -207,7 +207,7 @@ fn with_prefix<T: ObjectStore + Signer + Clone>(opened: T, prefix: &str) -> Cont
 }
 
 fn open_folder(path: &Path) -> Result<ContentStore, ContentError> {
-    // What is in it is for those alone that the scheduler gives it to.
+    // The scheduler alone decides who gets this content.
     let made = std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)

@@ -14,7 +14,7 @@ pub const FILES_MAX: usize = 200_000;
 pub const PATH_BYTES_MAX: usize = 4_096;
 /// Longest name in a path, bytes.
 const NAME_BYTES_MAX: usize = 255;
-/// The form that this version writes and reads.
+/// Form that this version writes and reads.
 const FORMAT: u16 = 1;
 
 /// The files of an input or an output.
@@ -26,36 +26,36 @@ pub struct Manifest {
 /// One file, link or empty folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Relative, with slashes, without `.` and `..`.
+    /// Relative path, with slashes, without `.` and `..`.
     pub path: String,
-    /// What it is.
+    /// Kind of the entry.
     pub kind: Kind,
 }
 
-/// What lies at a path.
+/// Kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// A file.
     File {
-        /// Whether it may be run: mode 0755, else 0644.
+        /// True if it is executable: mode 0755, else 0644.
         executable: bool,
         /// Bytes.
         size: u64,
         /// The hash of all of its bytes.
         digest: Digest,
-        /// Its pieces in order; none: it is empty.
+        /// Pieces in order; empty for an empty file.
         chunks: Vec<Chunk>,
     },
     /// A symbolic link.
     Link {
-        /// What it points to, as it stands there.
+        /// Target, as written in the link.
         target: String,
     },
-    /// A folder with nothing in it.
+    /// Empty folder.
     EmptyFolder,
 }
 
-/// Why some bytes are no manifest, or some files make none.
+/// Reason why bytes are no manifest, or files make none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
     /// It is not the JSON of a manifest.
@@ -64,20 +64,20 @@ pub enum ManifestError {
     /// Another version wrote it.
     #[error("the manifest has format {0}; this version reads format {FORMAT}")]
     Format(u16),
-    /// The same files have one form, and this is another.
+    /// Not the canonical form. The same files have only one form.
     #[error(
         "the manifest is not in its one form: entries sorted by path, modes 0644 or 0755, no blanks"
     )]
     NotCanonical,
-    /// A path that cannot be.
+    /// Invalid path.
     #[error("path '{shown}': {problem}")]
     Path {
-        /// The beginning of it.
+        /// Beginning of the path.
         shown: String,
-        /// What is wrong.
+        /// Problem with it.
         problem: &'static str,
     },
-    /// Sizes that do not fit together.
+    /// Sizes that contradict each other.
     #[error(
         "file '{0}': its chunks do not have the size that it says, or a chunk has an impossible size"
     )]
@@ -120,10 +120,11 @@ const PLAIN: &str = "0644";
 const EXECUTABLE: &str = "0755";
 
 impl Manifest {
-    /// The manifest of these entries, in any order.
+    /// Creates the manifest of these entries, in any order.
     ///
     /// # Errors
-    /// A path that cannot be, two entries that cannot be beside each other, sizes that do not fit, or too many entries.
+    /// Fails for an invalid path, two entries that exclude each other, sizes that contradict each other, or too many
+    /// entries.
     pub fn new(mut entries: Vec<Entry>) -> Result<Self, ManifestError> {
         if entries.len() > FILES_MAX {
             return Err(ManifestError::TooMany(entries.len()));
@@ -139,10 +140,10 @@ impl Manifest {
         &self.entries
     }
 
-    /// Its one form.
+    /// Returns the canonical form.
     ///
     /// # Errors
-    /// It would be too large.
+    /// Fails if it would be too large.
     pub fn encode(&self) -> Result<Vec<u8>, ManifestError> {
         let stored = Stored {
             format: FORMAT,
@@ -156,10 +157,10 @@ impl Manifest {
         Ok(bytes)
     }
 
-    /// Reads its one form; its id is [`Digest::of`] these bytes.
+    /// Reads the canonical form. Its id is [`Digest::of`] these bytes.
     ///
     /// # Errors
-    /// What [`Manifest::new`] refuses, and any other form.
+    /// Fails if [`Manifest::new`] refuses the entries, and for any other form.
     pub fn decode(bytes: &[u8]) -> Result<Self, ManifestError> {
         if bytes.len() > MANIFEST_BYTES_MAX {
             return Err(ManifestError::TooLarge(bytes.len()));
@@ -194,7 +195,7 @@ impl Manifest {
         self.chunks().map(|chunk| chunk.digest).collect()
     }
 
-    /// Bytes of all its files together.
+    /// Returns the bytes of all its files together.
     pub fn bytes(&self) -> u64 {
         let sizes = self.entries.iter().map(|entry| match &entry.kind {
             Kind::File { size, .. } => *size,

@@ -18,21 +18,21 @@ use crate::{
     names::{NOTE, folder_name, note_name, unescaped},
 };
 
-/// Chunks of a file that are read ahead of who reads it.
+/// Number of chunks of a file that are read ahead of the reader.
 const READ_AHEAD: usize = 2;
-/// Chunks of an upload that are pinned and asked for together: so many are in memory.
+/// Number of chunks of an upload that are pinned and queried together. All of them are in memory.
 const TOGETHER: usize = 4;
 /// The form of notes.
 const FORMAT: u16 = 1;
 
-/// What a name stands for.
+/// File under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedFile {
-    /// Bytes.
+    /// Size, bytes.
     pub size: u64,
     /// The hash of all of its bytes.
     pub digest: Digest,
-    /// Its pieces in order; none: it is empty.
+    /// Pieces in order; empty for an empty file.
     pub chunks: Arc<[Chunk]>,
 }
 
@@ -44,7 +44,7 @@ struct Note {
     chunks: Vec<(Digest, u32)>,
 }
 
-/// What lies at a name.
+/// Object at a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
     /// A file.
@@ -71,7 +71,7 @@ impl Cutter {
         self.held.extend_from_slice(&bytes);
     }
 
-    /// The next chunk whose end is certain. `is_end`: nothing more comes.
+    /// Returns the next chunk whose end is certain. `is_end`: no more bytes come.
     fn cut(&mut self, is_end: bool) -> Option<Bytes> {
         let is_certain = is_end || self.held.len() >= CHUNK_BYTES_MAX;
         if self.held.is_empty() || !is_certain {
@@ -85,12 +85,12 @@ impl Cutter {
 }
 
 impl ContentStore {
-    /// Stores a file of this name as it comes, if there is none. The name has been checked: it is relative and stays below
-    /// the folder of all names. `pin` keeps its chunks until the note is there: its `digests` do not count. `may_end` is
-    /// asked when all bytes are in; its error keeps the name free.
+    /// Stores a file under this name as it arrives, if the name is free. The name has been checked: it is relative
+    /// and stays below the folder of all names. `pin` keeps its chunks until the note is written: its `digests` do
+    /// not count. `may_end` is called when all bytes have arrived; its error keeps the name free.
     ///
     /// # Errors
-    /// [`ContentError::Exists`]; those of `body` and of `may_end`; those of the store.
+    /// Fails with [`ContentError::Exists`], and with errors of `body`, of `may_end` and of the store.
     pub async fn put_named<B, E>(
         &self,
         name: &str,
@@ -138,7 +138,7 @@ impl ContentStore {
         Ok(file)
     }
 
-    /// Stores those of some chunks that are not there.
+    /// Stores those of some chunks that are missing.
     async fn put_held(&self, pin: &Pin, held: Vec<(Digest, Bytes)>) -> Result<(), ContentError> {
         if held.is_empty() {
             return Ok(());
@@ -156,10 +156,10 @@ impl ContentStore {
         puts.buffer_unordered(TOGETHER).try_collect().await
     }
 
-    /// Gives a file whose chunks are all there a name, if nothing has it.
+    /// Gives a file whose chunks all exist a name, if the name is free.
     ///
     /// # Errors
-    /// [`ContentError::Exists`], [`ContentError::ChunksMissing`], those of the store.
+    /// Fails with [`ContentError::Exists`], [`ContentError::ChunksMissing`], and with errors of the store.
     pub async fn name(&self, name: &str, file: &NamedFile) -> Result<(), ContentError> {
         let chunks = file.chunks.iter().map(|chunk| chunk.digest).collect();
         let id = Digest::of(name.as_bytes());
@@ -182,7 +182,7 @@ impl ContentStore {
         Err(ContentError::Exists(name.to_owned()))
     }
 
-    /// What lies at a name; `None`: nothing. Of a large folder the first names.
+    /// Returns the object at a name; `None`: there is none. A large folder is cut after its first names.
     pub async fn named(&self, name: &str) -> Result<Option<Named>, ContentError> {
         if let Some(json) = self.read(&note_name(name)).await? {
             return Ok(Some(Named::File(read_note(name, &json)?)));
@@ -199,7 +199,7 @@ impl ContentStore {
         Ok((!names.is_empty()).then_some(Named::Folder(names)))
     }
 
-    /// Bytes of a file from `range`, chunk by chunk, each checked.
+    /// Returns the bytes of a file from `range`, chunk by chunk, each verified.
     pub fn read_named(
         &self,
         file: &NamedFile,
@@ -236,7 +236,7 @@ impl ContentStore {
             .buffered(READ_AHEAD)
     }
 
-    /// Removes all names below a folder. Their chunks go with the next collection.
+    /// Removes all names below a folder. The next collection removes their chunks.
     pub async fn remove_named(&self, folder: &str) -> Result<u64, ContentError> {
         let found = self.list(&folder_name(folder));
         let paths: Vec<Path> = found.map_ok(|meta| meta.location).try_collect().await?;
@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(store.named("a/x").await.unwrap(), None);
     }
 
-    /// Nobody names a manifest.
+    /// Marks without any name.
     struct Nobody;
 
     #[async_trait::async_trait]

@@ -28,7 +28,7 @@ pub(crate) const PINS: &str = "pins";
 pub(crate) const DAMAGED: &str = "damaged";
 pub(crate) const FILES: &str = "files";
 const TEXTS: &str = "texts";
-/// Notes of files end so: no folder of a name is in their way.
+/// Suffix of the notes of files, so that no folder of a name is in their way.
 pub(crate) const NOTE: &str = ".note";
 const COLLECT: &str = "collect";
 
@@ -65,7 +65,7 @@ pub(crate) fn terms() -> Path {
     Path::from_iter([COLLECT, "terms"])
 }
 
-/// Numbers are written with all their digits, so that they sort as they count.
+/// Returns the name of a term. Numbers have all their digits, so that they sort by value.
 pub(crate) fn term_name(number: u64) -> Path {
     Path::from_iter([COLLECT, "terms", &Twenty(number).to_string()])
 }
@@ -108,13 +108,13 @@ fn below(kind: &str, name: &str) -> Path {
     std::iter::once(kind).chain(parts).collect()
 }
 
-/// The last part of an object's name as somebody gave it.
+/// Returns the last part of an object's name without escapes.
 pub(crate) fn unescaped(name: &Path) -> Option<String> {
     let name = percent_decode_str(name.filename()?);
     Some(name.decode_utf8_lossy().into_owned())
 }
 
-/// The digest that an object's name ends with; `None`: it is none of ours.
+/// Returns the digest at the end of an object's name; `None`: it is not one of ours.
 pub(crate) fn digest_of(name: &Path) -> Option<Digest> {
     name.filename()?.parse().ok()
 }

@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 use crate::{ContentError, ContentStore, Digest, Owned, names::OWNERS, store::ABREAST};
 
 impl ContentStore {
-    /// The accounts that have something, sorted.
+    /// Returns the accounts that own something, sorted.
     pub async fn accounts(&self) -> Result<Vec<String>, ContentError> {
         let owners = Path::from(OWNERS);
         let found = self.objects.list_with_delimiter(Some(&owners)).await?;
@@ -20,7 +20,7 @@ impl ContentStore {
         Ok(accounts)
     }
 
-    /// All that an account has, sorted by id.
+    /// Returns all that an account owns, sorted by id.
     pub async fn all_of(&self, account: &str) -> Result<Vec<(Digest, Owned)>, ContentError> {
         let ids = self.ids_of(account, None, usize::MAX).await?;
         let reads = stream::iter(ids).map(async |id| {

@@ -13,7 +13,7 @@ use crate::{
     names::{piece_name, text_name, unescaped},
 };
 
-/// Pieces that are read ahead of who reads a text.
+/// Number of pieces that are read ahead of the reader.
 const READ_AHEAD: usize = 2;
 
 /// A piece of a text.
@@ -29,32 +29,32 @@ impl Piece {
     }
 }
 
-/// A text, as it was when somebody looked.
+/// Text, as it was when it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
     name: String,
-    /// In order, each behind the one before it.
+    /// Pieces in order, each behind the one before it.
     pieces: Vec<Piece>,
 }
 
 impl Text {
-    /// How many bytes it has; 0: there is none.
+    /// Returns its size, bytes; 0: there is none.
     pub fn size(&self) -> u64 {
         self.pieces.last().map_or(0, |piece| piece.end())
     }
 }
 
-/// What became of an append.
+/// Result of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Appended {
-    /// The text has these bytes from the offset on; so many in all.
+    /// The text has these bytes from the offset on. Its new size, bytes.
     Stored(u64),
-    /// The text has fewer bytes than the offset says: so many.
+    /// The text is shorter than the offset. Its size, bytes.
     Gap(u64),
 }
 
 impl ContentStore {
-    /// Looks at a text. It has no bytes if there is none.
+    /// Reads the list of pieces of a text. It is empty if there is none.
     pub async fn text(&self, name: &str) -> Result<Text, ContentError> {
         let found = self.list(&text_name(name)).try_filter_map(async |meta| {
             let name = meta.location.filename().and_then(|name| name.parse().ok());
@@ -67,8 +67,8 @@ impl ContentStore {
         Ok(Text { name, pieces })
     }
 
-    /// Appends to a text at `offset`. What is there already is left as it is. `known`: how many bytes the text had when it
-    /// was last looked at; a wrong number costs one more look.
+    /// Appends to a text at `offset`. Existing bytes stay as they are. `known`: the size of the text at the last
+    /// look; a wrong number costs one more look.
     pub async fn append_text(
         &self,
         name: &str,
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(append(None, 0, "hello ").await, Appended::Stored(6));
         assert_eq!(append(Some(6), 0, "hello ").await, Appended::Stored(6));
         assert_eq!(append(Some(6), 3, "lo world").await, Appended::Stored(11));
-        // What is known is old.
+        // The known size is old.
         assert_eq!(append(Some(6), 6, "world, all").await, Appended::Stored(16));
         assert_eq!(append(Some(0), 20, "y").await, Appended::Gap(16));
         let text = store.text("m/1.log").await.unwrap();

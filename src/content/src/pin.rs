@@ -14,28 +14,28 @@ use crate::{Digest, condemned::LEASE};
 
 /// Most chunks of a pin.
 pub const PIN_CHUNKS_MAX: usize = 10_000;
-/// No pin counts for longer than this after it was written.
+/// Maximum time for which a pin counts after it was written.
 pub const PIN_LASTS_MAX: Duration = Duration::from_hours(7 * 24);
 
 /// Digests that a collection must leave until a time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pin {
-    /// Who pins: the same word for all pins of a put.
+    /// Word for the pinning put: the same for all its pins.
     pub put: String,
-    /// Until when, UTC epoch ms; [`PIN_LASTS_MAX`] from now at most.
+    /// End of the pin, UTC epoch ms; [`PIN_LASTS_MAX`] from now at most.
     pub until_ms: u64,
     /// Chunks and manifests, at most [`PIN_CHUNKS_MAX`].
     pub digests: BTreeSet<Digest>,
 }
 
-/// Since when this process has seen each list of what is condemned.
+/// Times since which this process has seen each list of condemned digests.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Watched {
     since: Arc<Mutex<BTreeMap<Path, Duration>>>,
 }
 
 impl Watched {
-    /// Notes which lists are there. Returns those that nobody works at any more.
+    /// Notes the existing lists. Returns the abandoned ones.
     pub(crate) fn dead(&self, there: &[Path], now: Duration) -> Vec<Path> {
         let mut since = self.since.lock();
         since.retain(|name, _| there.contains(name));

@@ -16,17 +16,17 @@ use crate::{
     names::{PINS, condemned, pin_name},
 };
 
-/// How long a put waits for batches that hold its digests, before it is told to come later.
+/// Maximum time that a put waits for batches that hold its digests. After it the put must try again later.
 const WAIT_MAX: Duration = Duration::from_mins(1);
-/// How often it looks.
+/// Interval of its looks.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 impl ContentStore {
-    /// Keeps these digests from collection until a time. When this returns, what is there stays there. Pin chunks before
-    /// asking which are missing, and a manifest before naming it.
+    /// Keeps these digests from collection until a time. When this returns, existing content stays. Pin chunks before
+    /// asking for missing ones, and a manifest before naming it.
     ///
     /// # Errors
-    /// [`ContentError::Collecting`]: some of them are just being removed, and it takes too long.
+    /// [`ContentError::Collecting`]: some of them are just being removed, and that takes too long.
     pub async fn pin(&self, pin: &Pin) -> Result<(), ContentError> {
         let json = json(pin)?;
         let name = pin_name(&pin.put, Digest::of(&json));

@@ -15,18 +15,18 @@ use object_store::{
 
 use crate::health::Health;
 
-/// Longest time until a connection stands.
+/// Timeout of a connection's set-up.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// Longest time without a byte of an answer.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
 /// Longest time of a request with its answer: the largest manifest at half a megabyte a second.
 const REQUEST_WITHIN: Duration = Duration::from_mins(2);
-/// How often a request is repeated that the store refused for its load, or that was cut.
+/// Maximum number of repeats of a request that the store refused for its load, or that was cut.
 const REPEATS_MAX: usize = 8;
-/// After this time a request is not repeated.
+/// Time after which a request is not repeated.
 const REPEAT_WITHIN: Duration = Duration::from_mins(1);
 
-/// Waits grow at random up to a bound, so that many clients do not come back together.
+/// Returns the repeats. Waits grow at random up to a bound, so that many clients do not come back together.
 pub(crate) fn repeats() -> RetryConfig {
     RetryConfig {
         backoff: BackoffConfig {
@@ -39,7 +39,7 @@ pub(crate) fn repeats() -> RetryConfig {
     }
 }
 
-/// Makes the client.
+/// Connector that makes the client.
 #[derive(Debug)]
 pub(crate) struct Connector {
     pub(crate) health: Arc<Health>,
@@ -95,7 +95,7 @@ impl HttpService for Service {
     }
 }
 
-/// What went wrong decides whether the request is repeated. Its address may be signed and is not told.
+/// Classifies an error, which decides if the request is repeated. The address may be signed and is not shown.
 fn problem(error: reqwest::Error) -> HttpError {
     let kind = if error.is_timeout() {
         HttpErrorKind::Timeout
@@ -111,7 +111,7 @@ fn problem(error: reqwest::Error) -> HttpError {
     HttpError::new(kind, error.without_url())
 }
 
-/// Whether the connection ended in the middle. A server may close an idle one while a request is on its way.
+/// Returns true if the connection ended in the middle. A server may close an idle one while a request is on its way.
 fn was_cut(error: &reqwest::Error) -> bool {
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -8,7 +8,7 @@ use crate::{Chunk, Digest};
 
 /// Most words of a sketch.
 pub const SKETCH_MAX: usize = 16;
-/// How many bytes of a digest its word has.
+/// Number of bytes of a digest in its word.
 const WORD_BYTES: usize = 6;
 
 /// The sketch of an input with these chunks: at most [`SKETCH_MAX`] words, sorted, without repeats.
@@ -32,7 +32,7 @@ pub fn words(chunks: impl IntoIterator<Item = Digest>) -> Vec<String> {
     words
 }
 
-/// A chunk's place: an exponential variable with its size as the rate, made from its digest.
+/// Returns a chunk's rank: an exponential variable with its size as the rate, derived from its digest.
 fn rank(chunk: Chunk) -> f64 {
     let mut eight = [0; 8];
     for (to, from) in eight.iter_mut().zip(chunk.digest.as_bytes().iter().skip(8)) {

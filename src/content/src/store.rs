@@ -23,38 +23,39 @@ use crate::{
     sketch,
 };
 
-/// Requests to the object store that one call has under way at a time.
+/// Maximum number of simultaneous requests of one call to the object store.
 pub(crate) const ABREAST: usize = 16;
-/// How long the pin of a manifest that is written lasts. It stays for this time also when the manifest is there.
+/// Lifetime of the pin of a manifest that is being written. The pin stays for this time, also when the manifest
+/// exists.
 pub(crate) const WRITING_PIN: Duration = Duration::from_hours(1);
-/// A manifest is written within this time of its pin.
+/// Maximum time from its pin in which a manifest is written.
 pub(crate) const WRITING_WITHIN: Duration = Duration::from_mins(30);
 
-/// What is known of a manifest, so that nobody needs to read all of it.
+/// Summary of a manifest, so that callers need not read all of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
-    /// How many files, links and empty folders.
+    /// Number of files, links and empty folders.
     pub files: u64,
     /// Bytes of all its files together.
     pub bytes: u64,
-    /// How many different chunks.
+    /// Number of different chunks.
     pub chunks: u64,
     /// See [`crate::sketch`].
     pub sketch: Vec<String>,
 }
 
-/// What an account has under an id.
+/// Ownership note of an account for an id.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owned {
-    /// What the account calls it; empty: nothing.
+    /// Name that the account gave it; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// When it was put, UTC epoch ms.
+    /// Time of the put, UTC epoch ms.
     pub put_ms: u64,
-    /// The job that has it as its outputs; empty: somebody put it.
+    /// Job whose outputs it is; empty: a person put it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub job_id: String,
-    /// Until when it is kept whatever jobs do, UTC epoch ms; 0: no such time.
+    /// Time until which it is kept whatever jobs do, UTC epoch ms; 0: none.
     #[serde(default)]
     pub keep_until_ms: u64,
     /// Bytes of its files.
@@ -70,12 +71,13 @@ pub struct ContentStore {
     pub(crate) health: Arc<Health>,
     pub(crate) watched: Watched,
     headers_to_put: &'static [(&'static str, &'static str)],
-    /// The folder that it is in, if it is in one.
+    /// Folder of the store, if it is in one.
     pub(crate) folder: Option<Arc<std::path::Path>>,
 }
 
 impl ContentStore {
-    /// Over any object store. `signer`: makes addresses that anybody can use for a while; `None`: it cannot.
+    /// Creates a store over any object store. `signer`: signs addresses that anybody can use for a while; `None`:
+    /// there are none.
     pub fn over(objects: Arc<dyn ObjectStore>, signer: Option<Arc<dyn Signer>>) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(MachineClock::new());
         Self {
@@ -126,22 +128,22 @@ impl ContentStore {
         self.headers_to_put
     }
 
-    /// How the object store is, as this process sees it.
+    /// Returns the health of the object store, as this process sees it.
     pub fn health(&self) -> ContentHealth {
         self.health.told()
     }
 
-    /// In memory, for tests: it ends with its last handle.
+    /// Creates a store in memory, for tests. It ends with its last handle.
     pub fn in_memory() -> Self {
         Self::over(Arc::new(object_store::memory::InMemory::new()), None)
     }
 
-    /// Whether clients can be given addresses of chunks.
+    /// Returns true if clients can be given addresses of chunks.
     pub const fn presigns(&self) -> bool {
         self.signer.is_some()
     }
 
-    /// Which of these chunks are not there, in this order, without repeats. Pin them first.
+    /// Returns those of these chunks that are missing, in this order, without repeats. Pin them first.
     pub async fn missing(&self, chunks: &[Digest]) -> Result<Vec<Digest>, ContentError> {
         let mut seen = BTreeSet::new();
         let asked = chunks.iter().copied().filter(|chunk| seen.insert(*chunk));
@@ -156,7 +158,7 @@ impl ContentStore {
             .await
     }
 
-    /// Stores a chunk, if its bytes are what its digest says.
+    /// Stores a chunk, if its bytes match its digest.
     pub async fn put_chunk(&self, digest: Digest, bytes: Bytes) -> Result<(), ContentError> {
         if bytes.is_empty() || bytes.len() > CHUNK_BYTES_MAX {
             return Err(ContentError::ChunkSize(bytes.len()));
@@ -168,7 +170,7 @@ impl ContentStore {
         self.write(&chunk_name(digest), bytes).await
     }
 
-    /// The id of a manifest, and what is to be known of it. Nothing is stored.
+    /// Returns the id and the summary of a manifest. Nothing is stored.
     pub async fn read_manifest(&self, bytes: &Bytes) -> Result<(Digest, About), ContentError> {
         let read = work_on(bytes, |bytes| {
             Ok::<_, ContentError>((Digest::of(bytes), about_of(&Manifest::decode(bytes)?)))
@@ -176,8 +178,8 @@ impl ContentStore {
         read.await?
     }
 
-    /// Stores a manifest, if all its chunks are there. Returns its id and what is known of it. The manifest and its chunks
-    /// are pinned while it is written, and for an hour in all.
+    /// Stores a manifest, if all its chunks exist. Returns its id and its summary. The manifest and its chunks are
+    /// pinned while it is written, and for an hour in all.
     pub fn put_manifest(
         &self,
         bytes: Bytes,
@@ -196,8 +198,8 @@ impl ContentStore {
         })
     }
 
-    /// Before a root is written that names these chunks: pins both, and refuses if a chunk is not there. Answers when it
-    /// began, for [`ContentStore::check_in_time`].
+    /// Pins a root and the chunks that it names before the root is written. Fails if a chunk is missing. Returns the
+    /// begin, for [`ContentStore::check_in_time`].
     pub(crate) async fn begin_root(
         &self,
         id: Digest,
@@ -210,7 +212,7 @@ impl ContentStore {
         let Some(first) = missing.first() else {
             return Ok(begun);
         };
-        // What is refused leaves nothing.
+        // A refused put leaves no pins.
         self.unpin(&put).await?;
         Err(ContentError::ChunksMissing {
             first: *first,
@@ -218,7 +220,7 @@ impl ContentStore {
         })
     }
 
-    /// Right before a root is written: refuses if its pin may end too soon.
+    /// Fails if a root is written so late that its pin may end too soon. Called right before the write.
     pub(crate) fn check_in_time(&self, begun: Duration) -> Result<(), ContentError> {
         if self.clock.elapsed().saturating_sub(begun) > WRITING_WITHIN {
             return Err(ContentError::Collecting);
@@ -226,7 +228,7 @@ impl ContentStore {
         Ok(())
     }
 
-    /// Pins these, and answers the word of the pins.
+    /// Pins these, and returns the word of the pins.
     async fn pin_for_writing(&self, id: Digest, chunks: &[Digest]) -> Result<String, ContentError> {
         let lasts_ms = u64::try_from(WRITING_PIN.as_millis()).unwrap_or(u64::MAX);
         let all: Vec<Digest> = chunks.iter().copied().chain([id]).collect();
@@ -242,7 +244,7 @@ impl ContentStore {
         Ok(put)
     }
 
-    /// A manifest's bytes, checked; `None`: there is none.
+    /// Returns a manifest's verified bytes; `None`: there is none.
     pub async fn manifest(&self, id: Digest) -> Result<Option<Bytes>, ContentError> {
         let Some((bytes, is)) = self.read_hashed(&manifest_name(id)).await? else {
             return Ok(None);
@@ -257,7 +259,7 @@ impl ContentStore {
         })
     }
 
-    /// What is known of a manifest; `None`: there is none.
+    /// Returns the summary of a manifest; `None`: there is none.
     pub fn about(&self, id: Digest) -> BoxFuture<'_, Result<Option<About>, ContentError>> {
         Box::pin(async move {
             if !self.has(&manifest_name(id)).await? {
@@ -281,7 +283,7 @@ impl ContentStore {
         })
     }
 
-    /// Where anybody can PUT a chunk for a while; `None`: through a scheduler only.
+    /// Returns an address at which anybody can PUT a chunk for a while; `None`: only through a scheduler.
     pub async fn url_to_put(
         &self,
         chunk: Digest,
@@ -290,7 +292,7 @@ impl ContentStore {
         self.signed(http::Method::PUT, chunk, lasts).await
     }
 
-    /// Where anybody can GET a chunk for a while; `None`: through a scheduler only.
+    /// Returns an address at which anybody can GET a chunk for a while; `None`: only through a scheduler.
     pub async fn url_to_get(
         &self,
         chunk: Digest,
@@ -319,7 +321,7 @@ impl ContentStore {
         self.write(&owner_name(account, id), json(owned)?).await
     }
 
-    /// What an account has under an id; `None`: nothing.
+    /// Returns the ownership note of an account for an id; `None`: there is none.
     pub async fn owned(&self, account: &str, id: Digest) -> Result<Option<Owned>, ContentError> {
         let Some(json) = self.read(&owner_name(account, id)).await? else {
             return Ok(None);
@@ -331,7 +333,7 @@ impl ContentStore {
         })
     }
 
-    /// The account gives an id up.
+    /// Removes the ownership note of an account for an id.
     pub async fn disown(&self, account: &str, id: Digest) -> Result<(), ContentError> {
         self.delete(&owner_name(account, id)).await
     }
@@ -363,7 +365,7 @@ impl ContentStore {
         Ok(())
     }
 
-    /// Writes what is not there yet. Returns whether it was so.
+    /// Writes an object that does not exist yet. Returns true if it did not.
     pub(crate) async fn create(&self, name: &Path, bytes: Bytes) -> Result<bool, ContentError> {
         let payload = PutPayload::from_bytes(bytes);
         let mode = PutMode::Create.into();
@@ -376,14 +378,14 @@ impl ContentStore {
         }
     }
 
-    /// `None`: it is not there.
+    /// Reads an object; `None`: it does not exist.
     pub(crate) async fn read(&self, name: &Path) -> Result<Option<Bytes>, ContentError> {
         let answer = async { self.objects.get(name).await?.bytes().await }.await;
         self.health.answered(&answer);
         if_there(answer)
     }
 
-    /// An object's bytes and their digest; `None`: it is not there.
+    /// Returns an object's bytes and their digest; `None`: it does not exist.
     pub(crate) async fn read_hashed(
         &self,
         name: &Path,
@@ -397,7 +399,7 @@ impl ContentStore {
         Ok(self.head(name).await?.is_some())
     }
 
-    /// `None`: it is not there.
+    /// Returns an object's metadata; `None`: it does not exist.
     pub(crate) async fn head(&self, name: &Path) -> Result<Option<ObjectMeta>, ContentError> {
         let answer = self.objects.head(name).await;
         self.health.answered(&answer);
@@ -416,7 +418,7 @@ impl ContentStore {
         })
     }
 
-    /// What lies in a folder itself, and which folders are in it.
+    /// Lists the objects and the folders directly in a folder.
     pub(crate) async fn list_folder(
         &self,
         folder: &Path,
@@ -441,7 +443,7 @@ fn if_there<T>(answer: object_store::Result<T>) -> Result<Option<T>, ContentErro
     }
 }
 
-/// Takes long for a large manifest.
+/// Summarizes a manifest. Takes long for a large one.
 fn about_of(manifest: &Manifest) -> About {
     let chunks: BTreeSet<_> = manifest.chunks().collect();
     About {

@@ -7,9 +7,9 @@ use parking_lot::Mutex;
 
 use super::pot::{Charge, Identity, Pot};
 
-/// What the name of a charge takes with the charge, bytes.
+/// Memory of the name of a charge, and of the charge itself, bytes.
 const NAME_BYTES: u64 = 512;
-/// Most charges of an identity.
+/// Maximum number of charges of an identity.
 const NAMES_MAX: usize = 20_000;
 
 /// Charges by name, which last for a time or until they are ended.
@@ -26,12 +26,12 @@ type ByName = BTreeMap<String, (u64, Charge)>;
 #[derive(Debug, Default)]
 struct Charges {
     of: BTreeMap<Identity, ByName>,
-    /// None of them ends earlier.
+    /// Time before which none of them ends.
     end_ms: u64,
 }
 
 impl Charges {
-    /// Drops those that have ended. Mostly there is none, and none is looked at.
+    /// Drops charges that have ended. Mostly there is none, and none is looked at.
     fn drop_ended(&mut self, now_ms: u64) {
         if now_ms < self.end_ms {
             return;
@@ -55,7 +55,7 @@ impl Kept {
         }
     }
 
-    /// Charges so much more under a name of an identity.
+    /// Adds a charge under a name of an identity.
     pub fn add(
         &self,
         whose: &Identity,
@@ -76,7 +76,7 @@ impl Kept {
             let message = format!("{whose} has {what} under {NAMES_MAX} names");
             return Err(ErrorBody::new(ErrorCode::TooMany, message, self.pot.hint()));
         }
-        // What keeps the charge counts, too.
+        // The memory that keeps the charge is charged as well.
         let amount = amount.saturating_add(NAME_BYTES);
         let charge = self.pot.take(whose.clone(), amount)?;
         let own = charges.of.entry(whose.clone()).or_default();
@@ -85,14 +85,14 @@ impl Kept {
         Ok(())
     }
 
-    /// Ends what is charged under a name.
+    /// Ends the charge under a name.
     pub fn end(&self, whose: &Identity, name: &str) {
         if let Some(own) = self.charges.lock().of.get_mut(whose) {
             own.remove(name);
         }
     }
 
-    /// Gives back so much of what is charged under a name, and ends it if nothing is left.
+    /// Reduces the charge under a name, and ends it if nothing is left.
     pub fn shrink(&self, whose: &Identity, name: &str, amount: u64) {
         let mut charges = self.charges.lock();
         let Some(own) = charges.of.get_mut(whose) else {
@@ -106,7 +106,7 @@ impl Kept {
         }
     }
 
-    /// What is charged to an identity under a name, and under all others.
+    /// Returns the charges of an identity under a name, and under all others.
     pub fn of(&self, whose: &Identity, name: &str) -> (u64, u64) {
         let charges = self.charges.lock();
         let own = charges.of.get(whose).and_then(|own| own.get(name));
@@ -115,7 +115,7 @@ impl Kept {
         (own.saturating_sub(NAME_BYTES), others)
     }
 
-    /// The names under which something was last charged to an identity before a time.
+    /// Returns the names of an identity that were last charged before a time.
     pub fn names(&self, whose: &Identity, before_ms: u64) -> Vec<String> {
         let until_ms = before_ms.saturating_add(self.lasts_ms);
         let charges = self.charges.lock();

@@ -6,24 +6,24 @@ use fairlead_api::{ErrorBody, ErrorCode};
 use fairlead_job::JobId;
 use parking_lot::Mutex;
 
-/// What helps where charges end soon.
+/// Advice if charges end soon.
 pub(super) const SOON: &str = "try again in a few seconds";
 
-/// Who uses something.
+/// User of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Identity {
-    /// Nobody was identified: the address, or of IPv6 its network.
+    /// Unidentified sender: its address, or the network of an IPv6 address.
     Stranger(IpAddr),
     /// An account, and all jobs of it. Empty: the operator of an open lab.
     Account(String),
     /// One job alone.
     Job(JobId),
-    /// A testbox that asks, beats or reports, or another replica: the reserve is theirs.
+    /// A testbox that asks, renews or reports, or another replica. They use the reserve.
     Reserve,
 }
 
 impl Identity {
-    /// For people.
+    /// Returns the identity as text.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Stranger(address) => format!("senders without a token at {address}"),
@@ -38,18 +38,18 @@ impl Identity {
 /// The limits of a pot, in its own unit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PotLimits {
-    /// All together.
+    /// Maximum of all together.
     pub all_max: u64,
-    /// Of it, what is kept for [`Identity::Reserve`].
+    /// Part of it that is reserved for [`Identity::Reserve`].
     pub reserve: u64,
-    /// Of it, the most that all strangers have.
+    /// Part of it that all strangers may use.
     pub strangers_max: u64,
-    /// The most that one identity has; [`Identity::Reserve`] is none.
+    /// Maximum of one identity, except [`Identity::Reserve`].
     pub each_max: u64,
 }
 
 impl PotLimits {
-    /// Without a reserve, and for nobody without a name.
+    /// Creates limits without a reserve, and without a part for strangers.
     pub(super) const fn of(all_max: u64, each_max: u64) -> Self {
         Self {
             all_max,
@@ -60,27 +60,27 @@ impl PotLimits {
     }
 }
 
-/// Something that is used together.
+/// Shared resource.
 #[derive(Debug)]
 pub struct Pot {
-    /// What it holds, in words for people.
+    /// Name of the resource, for messages.
     what: &'static str,
-    /// What helps who has a share of it.
+    /// Advice for an identity that has its share.
     hint: &'static str,
     limits: PotLimits,
     used: Mutex<Used>,
 }
 
-/// What is used of a pot.
+/// Used amounts of a pot.
 #[derive(Debug, Default)]
 struct Used {
-    /// By the reserve.
+    /// Amount used by the reserve.
     reserve: u64,
-    /// By all others.
+    /// Amount used by all others.
     shared: u64,
-    /// Of it, by strangers.
+    /// Part of `shared` that strangers use.
     strangers: u64,
-    /// By each identity but the reserve.
+    /// Amount used by each identity except the reserve.
     of: BTreeMap<Identity, u64>,
 }
 
@@ -129,7 +129,7 @@ impl Pot {
         })
     }
 
-    /// A charge of nothing yet.
+    /// Returns an empty charge.
     pub fn charge(self: &Arc<Self>, whose: Identity) -> Charge {
         Charge {
             pot: Arc::clone(self),
@@ -138,34 +138,34 @@ impl Pot {
         }
     }
 
-    /// A charge of so much.
+    /// Returns a charge of this amount.
     pub fn take(self: &Arc<Self>, whose: Identity, amount: u64) -> Result<Charge, ErrorBody> {
         let mut charge = self.charge(whose);
         charge.grow(amount)?;
         Ok(charge)
     }
 
-    /// What helps who has a share of it.
+    /// Returns the advice for an identity that has its share.
     pub(super) const fn hint(&self) -> &'static str {
         self.hint
     }
 
-    /// What it holds.
+    /// Returns the name of the resource.
     pub(super) const fn what(&self) -> &'static str {
         self.what
     }
 
-    /// What an identity has of it.
+    /// Returns the amount that an identity uses.
     pub(super) fn of(&self, whose: &Identity) -> u64 {
         self.used.lock().of.get(whose).copied().unwrap_or(0)
     }
 
-    /// What all who share it may have together.
+    /// Returns the maximum of all sharing identities together.
     fn shared_max(&self) -> u64 {
         self.limits.all_max.saturating_sub(self.limits.reserve)
     }
 
-    /// The most that one identity has while nobody else has anything.
+    /// Returns the maximum of one identity while no other uses anything.
     fn own_max(&self, whose: &Identity) -> u64 {
         let half = match whose {
             Identity::Reserve => return self.limits.all_max,
@@ -175,7 +175,7 @@ impl Pot {
         half.min(self.limits.each_max)
     }
 
-    /// Adds `amount`, if it is a fair share then; else says how much the identity has.
+    /// Adds `amount`, if that keeps a fair share. Otherwise fails with the amount that the identity uses.
     fn add(&self, whose: &Identity, amount: u64) -> Result<(), u64> {
         let mut used = self.used.lock();
         let own = used.of.get(whose).copied().unwrap_or(0);
@@ -203,7 +203,7 @@ impl Pot {
     }
 }
 
-/// What one request uses of a pot.
+/// Amount that one request uses of a pot.
 #[derive(Debug)]
 pub struct Charge {
     pot: Arc<Pot>,
@@ -212,18 +212,18 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// A charge of the same identity, of nothing yet.
+    /// Returns an empty charge of the same identity.
     #[must_use]
     pub fn another(&self) -> Self {
         self.pot.charge(self.whose.clone())
     }
 
-    /// Who is charged.
+    /// Returns the charged identity.
     pub fn whose(&self) -> &Identity {
         &self.whose
     }
 
-    /// From now on it is another's, even if that one has its share by now.
+    /// Moves the charge to another identity, even if that one has its share already.
     pub fn belongs_to(&mut self, whose: Identity) {
         let mut used = self.pot.used.lock();
         used.remove(&self.whose, self.amount);
@@ -232,7 +232,7 @@ impl Charge {
         self.whose = whose;
     }
 
-    /// Uses so much more, if that is a fair share.
+    /// Adds to the charge, if that keeps a fair share.
     pub fn grow(&mut self, amount: u64) -> Result<(), ErrorBody> {
         if amount == 0 {
             return Ok(());
@@ -254,12 +254,12 @@ impl Charge {
         Ok(())
     }
 
-    /// How much it is.
+    /// Returns the amount.
     pub const fn amount(&self) -> u64 {
         self.amount
     }
 
-    /// Gives so much back.
+    /// Gives this amount back.
     pub(super) fn shrink(&mut self, amount: u64) {
         let amount = amount.min(self.amount);
         self.pot.used.lock().remove(&self.whose, amount);
@@ -336,7 +336,7 @@ mod tests {
         agent.grow(7).unwrap();
         assert_eq!(agent.grow(1).unwrap_err().code, ErrorCode::TooMany);
         drop(hogs);
-        // What testboxes use within their reserve is nobody else's share.
+        // The reserve of testboxes does not reduce the share of others.
         drop(agent);
         let _agent = pot.take(Identity::Reserve, 20).unwrap();
         let own = pot.take(account("alice"), 50).unwrap();

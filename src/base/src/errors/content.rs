@@ -33,7 +33,7 @@ refusals! {
             present_mb: u64,
             more_mb: u64,
             most_mb: u64,
-            /// Of which time; empty: of all.
+            /// Age of the files, in words; empty: all.
             when: &'static str,
         } => Quota, "give some up: fairlead content rm ID, or ask an admin for a higher limit";
         #[error("{0}")]

@@ -40,13 +40,13 @@ refusals! {
         Gap { offset: u64, size: u64 } => Conflict, "append at its size";
         #[error("the log would have {size} bytes; the limit is {max}")]
         LogTooLarge { size: u64, max: u64 } => TooLarge, "write large output into a result file";
-        /// The job has ended, and its results are in or will not come any more.
+        /// The job has ended, and its results are complete or will not come any more.
         #[error("the results of job {id} are sealed: it has ended, and they are {readiness}")]
         Sealed { id: JobId, readiness: DataReadiness } => Closed, "nothing more is taken";
     }
 }
 
-/// Why a path is none for results.
+/// Reason why a path is invalid for results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PathProblem {
     #[error("longer than 1024 bytes")]

@@ -67,7 +67,7 @@ refusals! {
         #[error("the dispatcher is stopping")]
         DispatcherStopping => Unavailable, "ask again";
 
-        // Whose turn it is.
+        // Session of the host.
         #[error("host {0} has begun another session")]
         SessionOver(String) => SessionOver,
             "begin a new session; if this goes on, two agents have the same name";
@@ -95,7 +95,7 @@ refusals! {
 }
 
 refusals! {
-    /// Why a message of another replica is not taken.
+    /// Reason why a message of another replica is refused.
     pub enum PeerError {
         #[error("hints are taken from replicas of this lab only")]
         Stranger => Forbidden, "nothing else needs to call this";

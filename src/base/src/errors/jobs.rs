@@ -7,7 +7,7 @@ refusals! {
     pub enum JobError {
         #[error("unknown job {0}")]
         Unknown(JobId) => NotFound, "list jobs with GET /scheduler/v1/jobs";
-        /// Others changed it each time before this change was written: nothing was.
+        /// Other writers changed it before each try of this change: nothing was written.
         #[error("too many requests change job {0} at once")]
         Contended(JobId) => Unavailable, "try again in a few seconds";
         #[error("job {id} is of account '{account}', not of '{asker}'")]
@@ -55,7 +55,7 @@ refusals! {
         #[error("the end of the lease of job {0} could not be recorded")]
         LeaseNotEnded(JobId) => Unavailable, "ask again";
 
-        // Who may report on it.
+        // Right to report on it.
         #[error("no job_token was sent")]
         NoToken => Unauthorized,
             "send the job_token of the grant; a testbox account alone reports nothing of a job";
@@ -74,7 +74,7 @@ refusals! {
         #[error("this attempt is over")]
         BootOver => Conflict, "ask for a new job";
 
-        // What a report says.
+        // Content of a report.
         #[error("{name}: '{shown}' is not {expected}")]
         BadReport {
             name: String,

@@ -1,8 +1,8 @@
 //! Errors as values: an enum for each domain. Their texts are the messages that people read in the log and in answers.
 //! Beside each text stand its code and its hint. Causes go to the log only.
 
-/// Defines the errors of a subject. Beside each variant stand its code and what helps. `as`: a status that is not the
-/// code's. `of`: fields that the hint is made of.
+/// Defines the errors of a subject. Each variant has its code and its hint. `as`: a status that differs from the
+/// code's. `of`: fields that the hint uses.
 macro_rules! refusals {
     (
         $(#[$of_all:meta])*
@@ -26,7 +26,7 @@ macro_rules! refusals {
         }
 
         impl $name {
-            /// What its client is told beside its text.
+            /// Returns the code, status and hint for the client.
             $vis fn told(&self) -> $crate::errors::Told {
                 use $crate::errors::{ErrorCode, Told};
                 match self {
@@ -38,7 +38,7 @@ macro_rules! refusals {
                 }
             }
 
-            /// The words of each: its text, and its hint as it is written.
+            /// Text and hint of each variant, as written.
             #[cfg(test)]
             $vis const WORDS: &[(&str, &str)] = &[$(($text, stringify!($hint))),+];
         }
@@ -74,10 +74,10 @@ pub use self::{
 };
 use crate::sealing::NoKey;
 
-/// So much of a bad value is said back.
+/// Longest repeated part of a bad value, characters.
 const EXCERPT_CHARS: usize = 40;
 
-/// What the client of a refused request is told beside the text.
+/// Parts of an answer to a refused request besides its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
     code: ErrorCode,
@@ -94,13 +94,13 @@ impl Told {
         }
     }
 
-    /// The same where compass-ci's status differs from the code's.
+    /// Sets another status, for compass-ci's that differ from the code's.
     fn with_status(self, status: u16) -> Self {
         Self { status, ..self }
     }
 }
 
-/// A refused request.
+/// Refusal of a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error(transparent)]
@@ -127,10 +127,10 @@ pub enum Refusal {
     Peer(#[from] PeerError),
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// A job that cannot be, or a bad name, with its hint.
+    /// An invalid job or a bad name, with its hint.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// What cannot be; the log says more.
+    /// An impossible state; the log has details.
     #[error("a bug in the scheduler")]
     Bug,
     /// The replica is stopping.
@@ -142,16 +142,16 @@ pub enum Refusal {
         .by_ms.unsigned_abs() / 1000, if *.by_ms < 0 { "behind" } else { "ahead of" }
     )]
     ClockOff {
-        /// What it is ahead, ms.
+        /// Lead of the clock, ms.
         by_ms: i64,
     },
-    /// In words: of what nobody but the client looks at.
+    /// A refusal given as text, which only the client looks at.
     #[error(transparent)]
     Said(#[from] ErrorBody),
 }
 
 impl Refusal {
-    /// A refusal in words.
+    /// Creates a refusal from text.
     pub fn new(code: ErrorCode, message: impl Into<String>, hint: impl Into<String>) -> Self {
         ErrorBody::new(code, message, hint).into()
     }
@@ -195,18 +195,18 @@ impl Refusal {
         }
     }
 
-    /// The body of the answer.
+    /// Returns the body of the answer.
     pub fn body(&self) -> ErrorBody {
         let Told { code, hint, .. } = self.told();
         ErrorBody::new(code, self.to_string(), hint)
     }
 
-    /// The status of the answer.
+    /// Returns the status of the answer.
     pub fn status(&self) -> u16 {
         self.told().status
     }
 
-    /// Whether a store may take it later.
+    /// Returns true if a store may accept it later.
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Store(fault) => {
@@ -252,7 +252,7 @@ impl From<std::io::Error> for Refusal {
     }
 }
 
-/// What a client sent, short and printable, for a message.
+/// Returns a client's text, short and printable, for a message.
 pub fn excerpt(text: &str) -> String {
     let start: String = text.chars().take(EXCERPT_CHARS).collect();
     start.escape_default().to_string()

@@ -5,7 +5,7 @@ use fairlead_job::RuleError;
 refusals! {
     /// An error of an account or a queue.
     pub enum PeopleError {
-        // Who asks.
+        // Identity of the caller.
         #[error("no token was sent")]
         NoToken => Unauthorized,
             "send 'Authorization: Bearer TOKEN' with a token from: fairlead account add NAME";
@@ -18,7 +18,7 @@ refusals! {
         #[error("the token does not belong to the account in my_account")]
         OthersToken => Unauthorized,
             "send 'Authorization: Bearer TOKEN' with a token from: fairlead account add NAME";
-        /// A newer version gave it a role that this one does not know.
+        /// A newer version gave it a role that this version does not know.
         #[error("account '{0}' has a role that this replica does not know")]
         NewRole(String) => Forbidden,
             "a newer version set it; upgrade all replicas, or ask an admin for another role";
@@ -96,7 +96,7 @@ refusals! {
         #[error("account '{0}' is your own")]
         OwnAccount(String) => Conflict, "another admin can delete it";
 
-        // Who is told of the jobs of an account.
+        // Notices about the jobs of an account.
         #[error("account '{asker}' may not see or set who is told of the jobs of '{account}'")]
         OthersNotify { asker: String, account: String } => Forbidden,
             "its owner or an admin can do this";

@@ -11,7 +11,7 @@ refusals! {
             shown: String,
             least: u64,
             most: u64,
-            /// What holds when nothing is said.
+            /// Default value.
             default: u64,
         } => BadQuery of (default), format!("a whole number; {default} when not said");
         #[error("{name}: '{shown}' is neither true nor false")]

@@ -8,7 +8,7 @@ refusals! {
     pub enum StoreFault {
         #[error("the store cannot be read now")]
         Unreadable => Unavailable, "nothing was changed; try again in a few seconds";
-        /// A bug: it does not understand a request.
+        /// A bug: the store does not understand a request.
         #[error("the store refused a request of ours")]
         RefusedRequest => Internal, "the replica's log has the reason";
         #[error("no such document")]

@@ -9,7 +9,7 @@ refusals! {
         NoWrites => Unavailable,
             "nothing was submitted; submit again in a few seconds; GET /scheduler/v1/health says what is wrong";
 
-        // Whose it is.
+        // Account of the job.
         #[error("my_account: missing")]
         NoAccount => BadField,
             "set my_account in the job, or the account in the configuration: fairlead config";
@@ -23,7 +23,7 @@ refusals! {
         #[error("submit_id: '{0}' belongs to a submit of another account")]
         OthersSubmit(String) => Forbidden, "use your own, or ask an admin";
 
-        // What cannot run, or not as its author thinks.
+        // Jobs that cannot run, or not as their author intends.
         #[error("cluster: {nodes} nodes; {what}")]
         SeveralNodes { nodes: usize, what: &'static str } => BadField,
             "use cs-localhost to run all roles on one machine, or omit the cluster";
@@ -34,7 +34,7 @@ refusals! {
         #[error("inputs: {count} jobs of this submit are named '{name}'")]
         SeveralOfName { name: String, count: usize } => BadField,
             "give one of them a name of its own: a matrix makes several jobs of one name";
-        /// Of a strict submit.
+        /// Only in a strict submit.
         #[error("no known host can run the job: {0}")]
         NoHost(String) => BadField,
             "see the offers of hosts with GET hosts, or submit without strict to wait for one";
@@ -48,11 +48,11 @@ refusals! {
         #[error("sched.devices: no known host has '{0}'")]
         NoDevice(String) => BadField,
             "see the devices of hosts: fairlead hosts NAME; or register the host that has it first";
-        /// Of a strict submit.
+        /// Only in a strict submit.
         #[error("queue: {0}")]
         OnlyLabel(String) => BadField,
             "omit queue, use one of: fairlead queues, or submit without strict";
-        /// Of a strict submit.
+        /// Only in a strict submit.
         #[error("{0}")]
         Misspelt(String) => BadField, "correct it; without strict it is a parameter of the job";
 
@@ -88,7 +88,7 @@ refusals! {
             "open another group: use a new name";
         #[error("group: '{group}' has {most} jobs, and no more are possible")]
         GroupFull { group: String, most: u16 } => Quota, "open another group for the rest";
-        /// With its words, which tell the hours.
+        /// Contains the message, which names the hours.
         #[error("{0}")]
         HoursSpent(String) => Quota,
             "submit again later, when some of these hours are over a day old, or ask an admin for a higher limit";

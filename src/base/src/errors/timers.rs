@@ -32,7 +32,7 @@ refusals! {
         NoChange => BadField, "set every, cron, timezone, overlap or missed, or send a whole job";
         #[error("a run of timer '{0}' is due and cannot start now")]
         RunDue(String) => Unavailable, "nothing was changed; try again in a few seconds";
-        /// Whoever submitted it.
+        /// The submitter may not submit it.
         #[error("there is no account '{0}' any more")]
         NoSubmitter(String) => Forbidden, "submit the timer again as another account";
     }

@@ -7,9 +7,9 @@ use prometheus_client::{
     registry::Registry,
 };
 
-/// Queues, and groups of hosts, that have series of their own. All others share one.
+/// Maximum number of queues, and of groups of hosts, that have their own series. All others share one.
 pub(crate) const METRIC_NAMES_MAX: usize = 50;
-/// The name of the series that the others share.
+/// Name of the series that the others share.
 const OTHER: &str = "other";
 /// Thousandths in one.
 const PERMILLE: f64 = 1000.0;
@@ -18,31 +18,31 @@ type Pair = [(&'static str, String); 2];
 type One = [(&'static str, String); 1];
 type Ratio = Gauge<f64, AtomicU64>;
 
-/// What is read when somebody asks.
+/// Values read for one scrape.
 #[derive(Debug, Default)]
 pub struct Readings {
     /// Waiting jobs by queue and reason.
     pub waiting: BTreeMap<(String, &'static str), u64>,
-    /// By queue.
+    /// Readings by queue.
     pub queues: BTreeMap<String, QueueReading>,
-    /// By state and group.
+    /// Hosts by state and group.
     pub hosts: BTreeMap<(String, String), u64>,
     /// Jobs that wait for a time, a turn or other jobs.
     pub not_ready: u64,
-    /// Whether the whole lab is paused.
+    /// True if the whole lab is paused.
     pub is_paused: bool,
 }
 
-/// What is read of a queue.
+/// Readings of a queue.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct QueueReading {
     /// Its jobs on hosts.
     pub running: u64,
-    /// How long the job that waits longest could run by now, s.
+    /// Time since the longest-waiting job could run, s.
     pub oldest_s: u64,
-    /// The share that its weight wants, thousandths of its class.
+    /// Share for its weight, thousandths of its class.
     pub wanted_permille: u32,
-    /// The share of all testbox time that it got in an hour, thousandths.
+    /// Its share of all testbox time of an hour, thousandths.
     pub got_permille: u32,
 }
 
@@ -88,7 +88,7 @@ impl LabGauges {
         to.register("lab_paused", help, self.paused.clone());
     }
 
-    /// Shows these readings, and nothing of those before. `is_named`: queues and groups by name.
+    /// Sets these readings, and removes earlier ones. `is_named`: queues and groups by name.
     pub fn set(&self, readings: &Readings, is_named: bool) {
         let most = if is_named { METRIC_NAMES_MAX } else { 0 };
         let mut jobs: BTreeMap<&str, u64> = BTreeMap::new();
@@ -152,11 +152,11 @@ impl LabGauges {
     }
 }
 
-/// The names that have series of their own.
+/// Names that have their own series.
 struct Named<'a>(Vec<&'a str>);
 
 impl<'a> Named<'a> {
-    /// Those that count most.
+    /// Returns the names with the largest counts.
     fn most(counts: &BTreeMap<&'a str, u64>, most: usize) -> Self {
         let mut names: Vec<&str> = counts.keys().copied().collect();
         names.sort_by_key(|name| (std::cmp::Reverse(counts.get(name).copied()), *name));

@@ -7,7 +7,7 @@ use prometheus_client::{
 
 use super::times::Label;
 
-/// Those of all controllers.
+/// Metrics of all controllers.
 #[derive(Debug, Default)]
 pub struct AllLooks {
     begun: Family<Label, Counter>,
@@ -15,12 +15,12 @@ pub struct AllLooks {
     due: Family<Label, Gauge>,
 }
 
-/// Those of one controller.
+/// Metrics of one controller.
 #[derive(Debug, Clone)]
 pub struct Looks {
     pub begun: Counter,
     pub failed: Counter,
-    /// What is due soon, or waits for its look.
+    /// Keys that are due soon, or wait for their look.
     pub due: Gauge,
 }
 
@@ -34,7 +34,7 @@ impl AllLooks {
         to.register("looks_due", help, self.due.clone());
     }
 
-    /// Those of this controller.
+    /// Returns the metrics of this controller.
     pub fn of(&self, controller: &'static str) -> Looks {
         let label = [("controller", controller)];
         Looks {

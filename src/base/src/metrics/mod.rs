@@ -25,14 +25,14 @@ use prometheus_client::{
     registry::Registry,
 };
 
-/// How a claim went.
+/// Result of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claimed {
     /// Acknowledged.
     Committed,
-    /// Another one was faster (or our own write was answered so): it was settled by another write.
+    /// Another claim was faster, or the store answered our own write so: another write settled it.
     Conflict,
-    /// The store did not say: it was settled by another write.
+    /// The store did not answer: another write settled it.
     Unknown,
     /// The store did not take it.
     Refused,
@@ -49,12 +49,12 @@ impl Claimed {
     }
 }
 
-/// What a lost lease or an undelivered grant came to.
+/// Result of a lost lease or an undelivered grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Returned {
-    /// It was never delivered.
+    /// The grant was never delivered.
     Undelivered,
-    /// Its lease was lost.
+    /// The lease was lost.
     Lost,
 }
 
@@ -81,10 +81,10 @@ pub enum Invariant {
 }
 
 impl Invariant {
-    /// All, in order.
+    /// All invariants, in order.
     pub const ALL: [Self; 4] = [Self::I2, Self::I3, Self::I8, Self::I9];
 
-    /// Its number as a label.
+    /// Returns its number as a label.
     pub const fn word(self) -> &'static str {
         match self {
             Self::I2 => "I2",
@@ -95,18 +95,18 @@ impl Invariant {
     }
 }
 
-/// Where the lateness of timers is counted apart, s.
+/// Bounds of the buckets for the lateness of timers, s.
 const LATENESS_S: [f64; 12] = [
     0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0, 60.0,
 ];
 
-/// Where the time of chores is counted apart, s.
+/// Bounds of the buckets for the time of chores, s.
 const CHORE_TIME_S: [f64; 8] = [0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 5.0, 30.0];
 
 /// Counts by a label.
 pub type Counters = Family<Label, Counter>;
 
-/// The counters of one replica.
+/// Metrics of one replica.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Mutex<Registry>,
@@ -194,13 +194,13 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// A run of a timer was made so late after its time.
+    /// Notes a run of a timer that was late by this time.
     pub fn timer_ran(&self, late_ms: u64) {
         let late = std::time::Duration::from_millis(late_ms);
         self.timer_lateness.observe(late.as_secs_f64());
     }
 
-    /// A chore of a round ended, after `took_ms` milliseconds.
+    /// Notes the end of a chore of a round, after `took_ms` milliseconds.
     pub fn chore_ended(&self, chore: &'static str, took_ms: u64, is_done: bool) {
         let took = std::time::Duration::from_millis(took_ms);
         let time = self.chore_time.get_or_create(&[("chore", chore)]);
@@ -211,13 +211,14 @@ impl Metrics {
         }
     }
 
-    /// The wall clock stepped.
+    /// Notes a step of the wall clock.
     pub fn clock_stepped(&self, by_ms: i64) {
         self.steps.inc();
         self.last_step_s.set(by_ms / 1000);
     }
 
-    /// All as text, in one of the two formats. The gauges of the lab are set to these readings; none: they stay.
+    /// Returns all metrics as text, in one of the two formats. `lab`: readings for the gauges of the lab; `None`:
+    /// they stay.
     pub fn text(&self, lab: Option<(&Readings, bool)>, is_open: bool) -> String {
         let mut open = String::new();
         // Locked while the gauges are set: who asks at the same time gets other readings.
@@ -342,7 +343,7 @@ impl Metrics {
             .inc();
     }
 
-    /// Invariants that written states broke, and how often.
+    /// Returns the invariants that written states broke, with counts.
     pub fn violations(&self) -> Vec<(&'static str, u64)> {
         let counts = Invariant::ALL.into_iter().map(|invariant| {
             let word = invariant.word();
@@ -352,14 +353,14 @@ impl Metrics {
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// A written state breaks an invariant.
+    /// Notes a written state that breaks an invariant.
     pub fn violated(&self, invariant: Invariant) {
         self.violations
             .get_or_create(&[("invariant", invariant.word())])
             .inc();
     }
 
-    /// An attempt ended; `cause`: what made it end badly.
+    /// Notes the end of an attempt; `cause`: reason of a bad end.
     pub fn attempt_ended(&self, cause: Option<Cause>) {
         let word = cause.map_or("none", Cause::as_str);
         self.attempts.get_or_create(&[("failure", word)]).inc();

@@ -10,12 +10,12 @@ use prometheus_client::{
     registry::Unit,
 };
 
-/// Ticks of a second in `/proc/PID/stat`: Linux shows this number to programs, whatever it counts with.
+/// Ticks of a second in `/proc/PID/stat`. Linux shows this number to programs, whatever its own tick is.
 const TICKS_A_SECOND: f64 = 100.0;
 /// Bytes of a kilobyte in `/proc/PID/status`.
 const KB: u64 = 1024;
 
-/// Reads the figures each time that somebody asks.
+/// Collector that reads the figures for each scrape.
 #[derive(Debug)]
 pub(super) struct Process;
 
@@ -26,11 +26,11 @@ struct Figures {
     resident_bytes: u64,
     virtual_bytes: u64,
     threads: u64,
-    /// Since the machine was started, s.
+    /// Time from the start of the machine to that of the process, s.
     started_s: f64,
 }
 
-/// From the texts of `/proc/self/stat` and `/proc/self/status`.
+/// Returns the figures in the texts of `/proc/self/stat` and `/proc/self/status`.
 fn figures(stat: &str, status: &str) -> Option<Figures> {
     // The name of the program, in brackets, may have blanks and brackets itself.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -52,14 +52,14 @@ fn figures(stat: &str, status: &str) -> Option<Figures> {
     })
 }
 
-/// When the machine was started, UTC epoch seconds.
+/// Returns the start of the machine, UTC epoch seconds.
 fn booted_s() -> Option<f64> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     let line = stat.lines().find_map(|line| line.strip_prefix("btime "))?;
     line.trim().parse().ok()
 }
 
-/// Open files, and how many may be.
+/// Returns the number of open files, and its limit.
 fn files() -> Option<(u64, Option<u64>)> {
     let open = fs::read_dir("/proc/self/fd").ok()?.count();
     let limits = fs::read_to_string("/proc/self/limits").ok()?;

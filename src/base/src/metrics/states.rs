@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use fairlead_content::Collected;
 use prometheus_client::{metrics::gauge::Gauge, registry::Registry};
 
-/// What is read when somebody asks.
+/// Gauges that are read for each scrape.
 #[derive(Debug, Default)]
 pub struct States {
     pub store_available: Gauge,
@@ -141,7 +141,7 @@ impl States {
         }
     }
 
-    /// What a collection left.
+    /// Notes the remains of a collection.
     pub fn content_collected(&self, collected: &Collected) {
         let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let manifests = collected

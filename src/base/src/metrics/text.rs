@@ -7,8 +7,8 @@ pub const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; cha
 /// The content type of the classic format.
 pub const CLASSIC: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The classic format of an `OpenMetrics` text. There, a counter's name ends with `_total` in its head, too; units and
-/// the mark of the end do not exist.
+/// Returns the classic format of an `OpenMetrics` text. There, a counter's name ends with `_total` in its head as
+/// well. Units and the end mark do not exist.
 pub(crate) fn classic(open: &str) -> String {
     let mut text = String::with_capacity(open.len());
     // The head of one metric: its name, and its help with the line's end.

@@ -14,16 +14,16 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-/// Where waits and runs of jobs are counted apart, s: from a tenth of a second to a week.
+/// Bounds of the buckets for waits and runs of jobs, s: from a tenth of a second to a week.
 const JOB_TIMES_S: [f64; 14] = [
     0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 10_800.0, 28_800.0, 86_400.0,
     604_800.0,
 ];
-/// Where requests to the store and claims are counted apart, s.
+/// Bounds of the buckets for requests to the store and for claims, s.
 const STORE_TIMES_S: [f64; 13] = [
     0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 10.0, 30.0,
 ];
-/// Where requests to this replica are counted apart, s. Requests that wait for work or for changes are among them.
+/// Bounds of the buckets for requests to this replica, s. Requests that wait for work or for changes are among them.
 const HTTP_TIMES_S: [f64; 8] = [0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 5.0, 30.0];
 
 /// Classes of queues as label values.
@@ -35,7 +35,7 @@ pub(super) type Label = [(&'static str, &'static str); 1];
 type Times<const N: usize> =
     Family<[(&'static str, &'static str); N], Histogram, fn() -> Histogram>;
 
-/// Of requests to the store.
+/// Metrics of requests to the store.
 #[derive(Debug, Clone)]
 pub struct StoreTimes {
     seconds: Times<2>,
@@ -52,18 +52,18 @@ impl StoreTimes {
         }
     }
 
-    /// A request of this kind begins, or has ended.
+    /// Counts a request of this kind that begins (1) or has ended (-1).
     pub fn in_flight(&self, kind: &'static str, by: i64) {
         self.in_flight.get_or_create(&[("kind", kind)]).inc_by(by);
         self.all_in_flight.fetch_add(by, Ordering::Relaxed);
     }
 
-    /// Requests of all kinds that are not answered yet.
+    /// Returns the number of requests of all kinds that are not answered yet.
     pub fn all_in_flight(&self) -> u64 {
         u64::try_from(self.all_in_flight.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// A request of this kind ended so after so long.
+    /// Notes the result and the time of a request of this kind.
     pub fn ended(&self, kind: &'static str, result: &'static str, took: Duration) {
         let labels = [("kind", kind), ("result", result)];
         let time = self.seconds.get_or_create(&labels);
@@ -71,7 +71,7 @@ impl StoreTimes {
     }
 }
 
-/// All of them.
+/// Metrics of all times.
 #[derive(Debug)]
 pub struct AllTimes {
     waits: Times<1>,
@@ -79,7 +79,7 @@ pub struct AllTimes {
     claims: Histogram,
     http: Times<3>,
     refusals: Family<Label, Counter>,
-    /// Of requests to the store.
+    /// Metrics of requests to the store.
     pub store: StoreTimes,
 }
 
@@ -124,25 +124,25 @@ impl AllTimes {
         to.register("refusals", help, self.refusals.clone());
     }
 
-    /// A host got a job of a queue of this class that could run for so long, ms.
+    /// Notes the time that a job of a queue of this class could run before a host got it, ms.
     pub fn waited(&self, class: u8, ms: u64) {
         let class = CLASSES.get(usize::from(class)).copied().unwrap_or("9");
         let time = self.waits.get_or_create(&[("class", class)]);
         time.observe(Duration::from_millis(ms).as_secs_f64());
     }
 
-    /// An attempt ended so, this long after its dispatch, ms.
+    /// Notes the end of an attempt with this health, and the time since its dispatch, ms.
     pub fn ran(&self, health: &'static str, ms: u64) {
         let time = self.runs.get_or_create(&[("health", health)]);
         time.observe(Duration::from_millis(ms).as_secs_f64());
     }
 
-    /// A batch of claims was answered after so long.
+    /// Notes the time in which a batch of claims was answered.
     pub fn claimed(&self, took: Duration) {
         self.claims.observe(took.as_secs_f64());
     }
 
-    /// A request was answered after so long. `endpoint`: none where no such path exists.
+    /// Notes the time in which a request was answered. `endpoint`: `None` if no such path exists.
     pub fn answered(&self, endpoint: Option<&Endpoint>, status: u16, took: Duration) {
         let method = endpoint.and_then(|endpoint| endpoint.methods.first().copied());
         let labels = [
@@ -154,7 +154,7 @@ impl AllTimes {
         time.observe(took.as_secs_f64());
     }
 
-    /// A job of a submit was refused with this code.
+    /// Notes a job of a submit that was refused with this code.
     pub fn refused_item(&self, code: &str) {
         let known = ErrorCode::ALL.iter().find(|known| known.as_str() == code);
         if let Some(known) = known {
@@ -162,7 +162,7 @@ impl AllTimes {
         }
     }
 
-    /// A request was refused with this code.
+    /// Notes a request that was refused with this code.
     pub fn refused(&self, code: ErrorCode) {
         self.refusals
             .get_or_create(&[("code", code.as_str())])

@@ -28,71 +28,71 @@ use crate::{
     tasks::Tasks,
 };
 
-/// The shortest time between two looks at the clock, ms: what is due within it is looked at together.
+/// Shortest time between two looks at the clock, ms. Keys that are due within it share a look.
 const TICK_MS: u64 = 100;
-/// The longest one, ms: the wall clock may step.
+/// Longest time between two looks at the clock, ms. The wall clock may step.
 const CLOCK_LOOK_MS: u64 = 1_000;
 
-/// By which clock a flow has its times.
+/// Clock of a flow's times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// That of this process, which never steps.
+    /// Clock of this process, which never steps.
     Own,
-    /// The wall clock. While it is off from the other replicas', the flow rests.
+    /// Wall clock. While it is off from the other replicas', the flow rests.
     Wall,
 }
 
-/// What a flow says of its controller.
+/// Parameters of a flow's controller.
 #[derive(Debug)]
 pub struct Row {
     /// Its name in logs and metrics.
     pub name: &'static str,
     pub by: By,
-    /// Most keys at one time; the latest are forgotten. The flow finds them again in the store.
+    /// Maximum number of keys. Beyond it the latest are forgotten; the flow finds them again in the store.
     pub keys_max: usize,
-    /// Looks at one time.
+    /// Maximum number of simultaneous looks.
     pub width: usize,
-    /// Most keys of one look.
+    /// Maximum number of keys in one look.
     pub batch: usize,
-    /// How soon it looks again after a failure, ms.
+    /// Delay of the next look after a failure, ms.
     pub again_ms: u64,
-    /// How much later each replica looks than the one that comes before it, ms.
+    /// Delay of each replica behind the one that comes before it, ms.
     pub others_later_ms: u64,
 }
 
 impl Row {
-    /// How much later than the first replica one looks that comes after so many, ms.
+    /// Returns the delay of a replica of this rank behind the first one, ms.
     pub fn later_ms(&self, rank: usize) -> u64 {
         let rank = u64::try_from(rank).unwrap_or(u64::MAX);
         rank.saturating_mul(self.others_later_ms)
     }
 }
 
-/// What a flow must look at, and when. `K` names it; `V` is what is known of it.
+/// Keys that a flow must look at, with the times. `K` names a key; `V` is its value.
 #[derive(Debug)]
 pub struct Controller<K, V = ()> {
     row: &'static Row,
     clock: Clock,
     counts: Looks,
     known: Mutex<Known<K, V>>,
-    /// Something may be due sooner than the controller expects.
+    /// Notified if something may be due sooner than the controller expects.
     changed: Notify,
 }
 
 #[derive(Debug)]
 struct Known<K, V> {
     queue: DueQueue<K, V>,
-    /// Looks that have not ended.
+    /// Number of looks that have not ended.
     looks: usize,
-    /// What is due waits for the end of one of them.
+    /// True if due keys wait for the end of a look.
     is_held_up: bool,
 }
 
-/// Keys of one look, each with what is known of it. Once it is dropped, the next look may begin.
+/// Keys of one look, each with its value. After it is dropped, the next look may begin.
 struct Batch<K: Ord + Clone, V> {
     of: Arc<Controller<K, V>>,
     keys: Vec<(K, Entry<V>)>,
-    /// Whether the look has ended well: if it failed or broke off, it is repeated.
+    /// True if the look has succeeded. A look that failed or broke off is repeated.
     is_over: bool,
 }
 
@@ -116,7 +116,7 @@ impl<K: Ord + Clone, V> Drop for Batch<K, V> {
 }
 
 impl<K: Ord + Clone, V> Controller<K, V> {
-    /// One that knows nothing yet.
+    /// Creates a controller without keys.
     pub fn new(row: &'static Row, clock: &Clock, metrics: &Metrics) -> Arc<Self> {
         Arc::new(Self {
             row,
@@ -131,7 +131,7 @@ impl<K: Ord + Clone, V> Controller<K, V> {
         })
     }
 
-    /// The time by the clock of this flow, ms.
+    /// Returns the time by the clock of this flow, ms.
     pub fn now_ms(&self) -> u64 {
         match self.row.by {
             By::Own => self.clock.now().0,
@@ -139,7 +139,7 @@ impl<K: Ord + Clone, V> Controller<K, V> {
         }
     }
 
-    /// Looks at it at `at_ms`. What is known of it already is replaced unless it is as new.
+    /// Schedules a look at `at_ms`. Replaces a known value unless that is as new.
     pub fn set(&self, key: K, version: Version, at_ms: u64, value: V) {
         let entry = Entry {
             at_ms,
@@ -149,32 +149,32 @@ impl<K: Ord + Clone, V> Controller<K, V> {
         self.change(|queue| queue.set(key, entry));
     }
 
-    /// Looks at it at `at_ms`, or sooner if that was so before.
+    /// Schedules a look at `at_ms`, or sooner if that was scheduled before.
     pub fn look_at(&self, key: K, at_ms: u64, value: V) {
         self.change(|queue| queue.look_at(key, at_ms, value));
     }
 
-    /// Looks at it first of all, even if the clock is set back meanwhile.
+    /// Schedules a look before all others, even if the clock is set back meanwhile.
     pub fn look_now(&self, key: K, value: V) {
         self.look_at(key, 0, value);
     }
 
-    /// Reads what is known of it.
+    /// Reads the value of a key.
     pub fn look<R>(&self, key: &K, read: impl FnOnce(&V) -> R) -> Option<R> {
         self.known.lock().queue.get(key).map(read)
     }
 
-    /// There is nothing more to do for it, as of this version.
+    /// Forgets a key that needs no more looks as of this version.
     pub fn forget(&self, key: &K, version: Version) {
         self.known.lock().queue.forget(key, version);
     }
 
-    /// Forgets everything: it is read again.
+    /// Forgets all keys: they are read again.
     pub fn clear(&self) {
         self.known.lock().queue.clear();
     }
 
-    /// Takes out everything due by `by_ms`, in the order of time, and looks at none of it. For tests of flows, which step the
+    /// Removes all keys due by `by_ms`, in the order of time, without a look. For tests of flows, which step the
     /// clock by hand.
     pub fn due(&self, by_ms: u64) -> Vec<(K, V)> {
         let queue = &mut self.known.lock().queue;
@@ -186,12 +186,12 @@ impl<K: Ord + Clone, V> Controller<K, V> {
         .collect()
     }
 
-    /// When it looks again at what fails now, ms.
+    /// Returns the time of the next look after a failure now, ms.
     fn again_ms(&self) -> u64 {
         self.now_ms().saturating_add(self.row.again_ms)
     }
 
-    /// `work` says whether what it changed is due first now.
+    /// Runs `work`, which returns true if the changed key is now due first.
     fn change(&self, work: impl FnOnce(&mut DueQueue<K, V>) -> bool) {
         if work(&mut self.known.lock().queue) {
             self.changed.notify_one();
@@ -204,7 +204,7 @@ where
     K: Ord + Clone + Debug + Send + Sync + 'static,
     V: Clone + Send + Sync + 'static,
 {
-    /// Starts the task that looks at what is due, until the replica drains. A look that has begun goes on to its end.
+    /// Starts the task that looks at due keys until the replica drains. A look that has begun is completed.
     pub fn start<C, L, F>(self: &Arc<Self>, tasks: &Tasks, owner: &Arc<C>, look: L)
     where
         C: Send + Sync + 'static,
@@ -222,7 +222,7 @@ where
         });
     }
 
-    /// Looks at what is due by `by_ms`, and waits until that is done. The first error, if a look failed.
+    /// Looks at all keys due by `by_ms`, and waits for the end. Fails with the first error of a look.
     pub async fn look_at_due<C, L, F>(
         self: &Arc<Self>,
         by_ms: u64,
@@ -244,7 +244,7 @@ where
         looked.into_iter().collect()
     }
 
-    /// A part of a look failed: tells so, and looks at this key again.
+    /// Logs the failure of one key in a look, and looks at this key again.
     pub fn failed(&self, key: K, value: V, error: &Refusal) {
         self.tell(Some(&key), 1, error);
         let entry = Entry {
@@ -255,7 +255,7 @@ where
         self.change(|queue| queue.put_back(key, entry));
     }
 
-    /// The keys of the next look, if one is due and fewer than `width` go on.
+    /// Returns the keys of the next look, if one is due and fewer than `width` looks run.
     fn take(self: &Arc<Self>, by_ms: u64, width: usize) -> Option<Batch<K, V>> {
         let mut known = self.known.lock();
         let keys = if known.looks < width {
@@ -304,7 +304,7 @@ where
     K: Ord + Clone + Debug + Send + Sync + 'static,
     V: Clone + Send + Sync + 'static,
 {
-    /// What the flow is given.
+    /// Returns the keys and values for the flow.
     fn values(&self) -> Vec<(K, V)> {
         let keys = self.keys.iter();
         keys.map(|(key, entry)| (key.clone(), entry.value.clone()))

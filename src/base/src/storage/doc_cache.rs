@@ -10,16 +10,16 @@ use fairlead_store::Version;
 
 use crate::storage::small_doc::Stored;
 
-/// A write shows in one of so many lists, a second or two apart: else it was undone elsewhere.
+/// Number of lists, a second or two apart, within which a write must show. Otherwise it was undone elsewhere.
 const LAGGING_LISTS: u8 = 3;
 
 #[derive(Debug)]
 struct Known<T> {
     version: Version,
-    /// `None`: deleted here.
+    /// Value; `None`: deleted here.
     value: Option<T>,
     listed: bool,
-    /// How many lists did not show it since it was written.
+    /// Number of lists since the write that did not show it.
     missed: u8,
 }
 
@@ -34,7 +34,7 @@ impl<T> Default for DocCache<T> {
 }
 
 impl<T: PartialEq> DocCache<T> {
-    /// A write of this replica was acknowledged; `None` deleted the document.
+    /// Notes an acknowledged write of this replica; `None` deleted the document.
     pub fn wrote(&mut self, id: &str, version: Version, value: Option<T>) {
         let newer = self.0.get(id).is_none_or(|known| known.version <= version);
         if newer {
@@ -48,7 +48,7 @@ impl<T: PartialEq> DocCache<T> {
         }
     }
 
-    /// A list was read. Returns whether anything changed.
+    /// Takes over a list. Returns true if anything changed.
     pub fn listed(&mut self, docs: Vec<(String, Stored<T>)>) -> bool {
         let mut changed = false;
         let mut old = std::mem::take(&mut self.0);
@@ -83,12 +83,12 @@ impl<T: PartialEq> DocCache<T> {
         changed
     }
 
-    /// One of them.
+    /// Returns the document of this id.
     pub fn get(&self, id: &str) -> Option<&T> {
         self.0.get(id)?.value.as_ref()
     }
 
-    /// All of them, by id.
+    /// Returns all documents, by id.
     pub fn iter(&self) -> impl Iterator<Item = (&String, &T)> {
         self.0
             .iter()

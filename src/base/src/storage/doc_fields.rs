@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer};
 
-/// A field that is absent or has a value: null is malformed, and does not stand for absence. To be used with
+/// Reads a field that is absent or has a value. Null is malformed, and does not stand for absence. Use with
 /// `#[serde(default)]`.
 pub fn no_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     field: D,
@@ -10,7 +10,7 @@ pub fn no_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     T::deserialize(field).map(Some)
 }
 
-/// A number that is left out where it is 0. To be used with `skip_serializing_if`.
+/// Returns true for 0, which is left out. Use with `skip_serializing_if`.
 pub fn is_zero(number: &u64) -> bool {
     *number == 0
 }

@@ -4,23 +4,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fairlead_store::Version;
 
-/// Things by when they must be looked at, ms.
+/// Entries by the times of their next looks, ms.
 #[derive(Debug)]
 pub(super) struct DueQueue<K, V> {
     by_time: BTreeSet<(u64, K)>,
     entries: BTreeMap<K, Entry<V>>,
-    /// What is looked at now: it is not due again before that has ended.
+    /// Keys of looks in progress. They are not due again before their look has ended.
     looked_at: BTreeSet<K>,
-    /// Most entries at one time; the latest are forgotten.
+    /// Maximum number of entries; beyond it the latest are forgotten.
     entries_max: usize,
 }
 
-/// What is known of one of them.
+/// Facts about one key.
 #[derive(Debug, Clone)]
 pub(super) struct Entry<V> {
-    /// When it must be looked at, ms.
+    /// Time of its look, ms.
     pub(super) at_ms: u64,
-    /// Of what is known; the same for all if they have none.
+    /// Version of the value; the same for all if there is none.
     pub(super) version: Version,
     pub(super) value: V,
 }
@@ -35,13 +35,13 @@ impl<K: Ord + Clone, V> DueQueue<K, V> {
         }
     }
 
-    /// Replaces what is known of it, unless that is as new. True: it is the first to be looked at.
+    /// Replaces an entry, unless the known one is as new. Returns true if it is the first one.
     pub(super) fn set(&mut self, key: K, entry: Entry<V>) -> bool {
         let same = self.entries.get(&key);
         same.is_none_or(|same| same.version < entry.version) && self.replace(key, entry)
     }
 
-    /// It is to be looked at by `at_ms`, or sooner if that was so before. True: it is the first one.
+    /// Schedules a look by `at_ms`, or sooner if that was scheduled before. Returns true if it is the first one.
     pub(super) fn look_at(&mut self, key: K, at_ms: u64, value: V) -> bool {
         let before = self.entries.get(&key);
         let entry = Entry {
@@ -52,8 +52,8 @@ impl<K: Ord + Clone, V> DueQueue<K, V> {
         self.replace(key, entry)
     }
 
-    /// It was taken out, and is to be looked at again. What came meanwhile stays, unless it is older; of the same
-    /// version, the sooner time counts. True: it is the first one.
+    /// Puts back a taken entry for another look. An entry that came meanwhile stays, unless it is older; of the same
+    /// version, the sooner time counts. Returns true if it is the first one.
     pub(super) fn put_back(&mut self, key: K, entry: Entry<V>) -> bool {
         let entry = match self.remove(&key) {
             Some(came) if came.version == entry.version => Entry {
@@ -66,12 +66,12 @@ impl<K: Ord + Clone, V> DueQueue<K, V> {
         self.replace(key, entry)
     }
 
-    /// Reads what is known of it.
+    /// Returns the value of a key.
     pub(super) fn get(&self, key: &K) -> Option<&V> {
         self.entries.get(key).map(|entry| &entry.value)
     }
 
-    /// There is nothing more to do for it, as of this version.
+    /// Forgets a key that needs no more looks as of this version.
     pub(super) fn forget(&mut self, key: &K, version: Version) {
         let entry = self.entries.get(key);
         if entry.is_some_and(|entry| entry.version <= version) {
@@ -79,13 +79,13 @@ impl<K: Ord + Clone, V> DueQueue<K, V> {
         }
     }
 
-    /// Forgets everything that is not looked at now.
+    /// Forgets all keys without a look in progress.
     pub(super) fn clear(&mut self) {
         self.by_time.clear();
         self.entries.clear();
     }
 
-    /// Takes out what must be done by now, in the order of time, `many` at most. It is looked at from now on.
+    /// Removes and returns due entries in the order of time, at most `many`. Their looks begin.
     pub(super) fn take(&mut self, now_ms: u64, many: usize) -> Vec<(K, Entry<V>)> {
         let due = self
             .by_time
@@ -103,23 +103,23 @@ impl<K: Ord + Clone, V> DueQueue<K, V> {
         taken
     }
 
-    /// The look at it has ended.
+    /// Notes the end of a look.
     pub(super) fn looked_at(&mut self, key: &K) {
         self.looked_at.remove(key);
     }
 
-    /// Whether some of them must be done by now.
+    /// Returns true if an entry is due.
     pub(super) fn is_due(&self, now_ms: u64) -> bool {
         let first = self.by_time.first();
         first.is_some_and(|(at_ms, _)| *at_ms <= now_ms)
     }
 
-    /// How many they are.
+    /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// When the first of those that are not looked at now must be.
+    /// Returns the earliest time of an entry without a look in progress.
     pub(super) fn next_ms(&self) -> Option<u64> {
         let mut waiting = self.by_time.iter();
         let next = waiting.find(|(_, key)| !self.looked_at.contains(key));

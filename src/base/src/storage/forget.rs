@@ -4,11 +4,11 @@ use fairlead_store::{DocWrite, Expect, StoreError};
 
 use crate::storage::small_doc::{SmallDoc, SmallDocs};
 
-/// Documents that are forgotten at a time.
+/// Maximum number of documents that are forgotten at a time.
 const FORGOTTEN_MAX: u32 = 1_000;
 
 impl SmallDocs {
-    /// Forgets documents of a kind whose time was over before `before_ms`, UTC epoch ms, at most 1,000 at a time.
+    /// Forgets documents of a kind whose time ended before `before_ms`, UTC epoch ms, at most 1,000 at a time.
     pub async fn forget_due<T: SmallDoc>(&self, before_ms: u64) -> Result<(), StoreError> {
         let due = self
             .store

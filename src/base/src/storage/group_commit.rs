@@ -42,29 +42,29 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{clock::Clock, tasks::Tasks};
 
-/// More batches at once gain little (measured on Elasticsearch: 2 to 4 is the knee).
+/// Maximum number of batches in flight. More gain little (measured on Elasticsearch: 2 to 4 is the knee).
 const IN_FLIGHT_MAX: usize = 4;
-/// Larger batches gain little and wait longer.
+/// Maximum size of a batch. Larger ones gain little and wait longer.
 const BATCH_MAX: usize = 500;
-/// What collects goes beside `n` batches in flight when it has `n` times so many items. A request alone costs the store
-/// as much as several items do.
+/// Items per batch in flight from which the next batch is sent. A request alone costs the store as much as several
+/// items.
 const COMPANY: usize = 32;
-/// Or when it has collected for so long: the store is slow, not busy.
+/// Time after which the next batch is sent in any case, ms: the store is slow, not busy.
 const PATIENCE_MS: u64 = 20;
-/// A batch that is in flight for so long is stuck, ms. Where a node of Elasticsearch hangs, the others hold on to writes
-/// that went on to it until the request times out, also when they do without it by then; what comes later is written.
+/// Time after which a batch in flight counts as stuck, ms. If a node of Elasticsearch hangs, the others hold its
+/// writes until the request times out. Later writes are written.
 const STUCK_MS: u64 = 2_000;
 
 type Outcome<O = Version> = Result<O, ItemError>;
 type Work<I, O> =
     Box<dyn Fn(Vec<I>) -> Pin<Box<dyn Future<Output = Vec<Outcome<O>>> + Send>> + Send + Sync>;
 
-/// Collects items of one kind and writes them in batches; each is answered with an `O`.
+/// Collects items of one kind and writes them in batches. Each item is answered with an `O`.
 pub struct GroupCommit<I, O = Version> {
     waiting: Mutex<Line<I, O>>,
-    /// Something waits, or a batch is back.
+    /// Notified when a group waits, or a batch is back.
     ready: Notify,
-    /// When each batch in flight was sent.
+    /// Send times of the batches in flight.
     in_flight: Mutex<Vec<Millis>>,
     clock: Clock,
     work: Work<I, O>,
@@ -76,10 +76,10 @@ struct Group<I, O> {
     tell: oneshot::Sender<Vec<Outcome<O>>>,
 }
 
-/// Groups that wait, first come first.
+/// Waiting groups, first come first.
 struct Line<I, O> {
     groups: VecDeque<Group<I, O>>,
-    /// Items of all of them.
+    /// Number of items in all groups.
     items: usize,
 }
 
@@ -89,7 +89,7 @@ impl<I, O> Line<I, O> {
         self.groups.push_back(group);
     }
 
-    /// The next batch: whole groups, and at least one.
+    /// Removes and returns the next batch: whole groups, at least one.
     fn take(&mut self) -> Vec<Group<I, O>> {
         let mut batch = Vec::new();
         let mut size = 0;
@@ -126,7 +126,7 @@ impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
         })
     }
 
-    /// Writes `items` and waits for the outcome of each, in order.
+    /// Writes `items` and returns the result of each, in order.
     pub async fn write(&self, items: Vec<I>) -> Vec<Outcome<O>> {
         let mut outcomes = Vec::with_capacity(items.len());
         let mut answers = Vec::new();
@@ -151,7 +151,7 @@ impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
         outcomes
     }
 
-    /// Starts a task that writes until `stop` is cancelled and nothing waits.
+    /// Starts a task that writes until `stop` is cancelled and no item waits.
     pub(super) fn start(
         self: &Arc<Self>,
         name: &'static str,
@@ -161,9 +161,9 @@ impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
         tasks.run(name, Arc::clone(self).run(stop.clone(), tasks.clone()));
     }
 
-    /// Takes batches until `stop`, then writes what still waits.
+    /// Takes batches until `stop`, then writes the waiting items.
     async fn run(self: Arc<Self>, stop: CancellationToken, tasks: Tasks) {
-        // When what waits has waited long enough.
+        // Time at which the waiting items have waited long enough.
         let mut patience = None;
         loop {
             let (waiting, now) = (lock(&self.waiting).items, self.clock.now());
@@ -204,7 +204,7 @@ impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
         }
     }
 
-    /// How many batches are in flight and not stuck, and when the first of these is.
+    /// Returns the number of batches in flight that are not stuck, and the time when the first of them will be.
     fn busy(&self, now: Millis) -> (usize, Option<Millis>) {
         let sent = lock(&self.in_flight);
         let stuck_at = sent.iter().map(|at| Millis(at.0.saturating_add(STUCK_MS)));
@@ -212,7 +212,7 @@ impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
         (moving.clone().count(), moving.min())
     }
 
-    /// Writes a batch of what waits.
+    /// Writes a batch of waiting groups.
     async fn send(self: Arc<Self>, batch: Vec<Group<I, O>>, sent: Millis) {
         let _back = Back(&self.in_flight, sent, &self.ready);
         let (mut items, mut tells) = (Vec::new(), Vec::with_capacity(batch.len()));
@@ -224,13 +224,13 @@ impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
         warn_of(&outcomes);
         let mut outcomes = outcomes.into_iter();
         for (many, tell) in tells {
-            // Whoever asked may have hung up; the write is in all the same.
+            // The caller may have hung up; the write is stored anyway.
             let _ = tell.send(outcomes.by_ref().take(many).collect());
         }
     }
 }
 
-/// A batch in flight; back when this is dropped.
+/// Guard of a batch in flight. The batch is back when the guard is dropped.
 struct Back<'a>(&'a Mutex<Vec<Millis>>, Millis, &'a Notify);
 
 impl Drop for Back<'_> {
@@ -244,7 +244,7 @@ impl Drop for Back<'_> {
     }
 }
 
-/// One line for all that a batch lost to a store in trouble.
+/// Logs one line for all items that a batch lost to a store in trouble.
 fn warn_of<O>(outcomes: &[Outcome<O>]) {
     let in_trouble = |outcome: &&Outcome<O>| {
         matches!(
@@ -269,7 +269,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Starts all writers; they end when `stop` is cancelled and nothing waits.
+    /// Starts all writers. They end when `stop` is cancelled and no item waits.
     pub fn start(
         store: &Arc<dyn JobStore>,
         clock: &Clock,
@@ -325,7 +325,7 @@ impl Writer {
         self.submits.write(jobs).await
     }
 
-    /// Compare-and-set of states by claims, answered with the jobs as they are then.
+    /// Compare-and-set of states by claims, answered with the resulting jobs.
     pub async fn claim(&self, patches: Vec<Patch>) -> Vec<Outcome<Arc<StoredJob>>> {
         self.claims.write(patches).await
     }
@@ -357,7 +357,7 @@ fn docs(store: &Arc<dyn JobStore>, clock: &Clock, kind: DocKind) -> Arc<GroupCom
     )
 }
 
-/// The outcome of a batch of one.
+/// Returns the result of a batch of one.
 pub fn only<O>(outcomes: Vec<Outcome<O>>) -> Outcome<O> {
     outcomes.into_iter().next().unwrap_or_else(|| {
         Err(ItemError::Unknown {
@@ -366,7 +366,7 @@ pub fn only<O>(outcomes: Vec<Outcome<O>>) -> Outcome<O> {
     })
 }
 
-/// Only ever held for a few pushes or one batch.
+/// Locks a mutex that is only held for a few pushes or one batch.
 fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
     it.lock()
 }
@@ -402,7 +402,7 @@ mod tests {
         assert_eq!(lock(&commit.waiting).items, 0);
     }
 
-    /// Batches that a hung node held kept all others from a store that was well again.
+    /// Batches held by a hung node blocked all others from a store that was well again.
     #[tokio::test(start_paused = true)]
     async fn what_comes_after_batches_that_are_stuck_is_written() {
         let stuck = u32::try_from(IN_FLIGHT_MAX).unwrap();

@@ -19,7 +19,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Starts the readers; they end when `stop` is cancelled and nothing waits.
+    /// Starts the readers. They end when `stop` is cancelled and no read waits.
     pub fn start(
         store: &Arc<dyn JobStore>,
         clock: &Clock,
@@ -46,18 +46,18 @@ impl Reader {
         Self { states, bodies }
     }
 
-    /// A job; `None`: it is not in the store.
+    /// Returns a job; `None`: it is not in the store.
     pub async fn job(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
         only(self.states.write(vec![id]).await).map_err(|error| unread(&error))
     }
 
-    /// The body of a job; `None`: it is not in the store.
+    /// Returns the body of a job; `None`: it is not in the store.
     pub async fn body(&self, id: JobId) -> Result<Option<Spec>, StoreError> {
         only(self.bodies.write(vec![id]).await).map_err(|error| unread(&error))
     }
 }
 
-/// The outcome of each of `many` reads of one batch.
+/// Returns the result of each of `many` reads of one batch.
 fn each<T>(many: usize, read: Result<Vec<T>, StoreError>) -> Vec<Result<T, ItemError>> {
     match read {
         Ok(found) => found.into_iter().map(Ok).collect(),

@@ -23,7 +23,7 @@ const DOC: &str = "data-folder";
 const LOOKS: u32 = 4;
 const LOOK_MS: u64 = 1_000;
 
-/// What the file says.
+/// Content of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct LabFile {
     /// For people: the URLs and the index prefix of the lab.
@@ -32,18 +32,18 @@ struct LabFile {
 }
 
 impl LabFile {
-    /// `None`: there is no such file. One that cannot be read says nothing.
+    /// Reads the file. `None`: there is none, or it cannot be read.
     fn read(data: &Path) -> Option<Self> {
         let bytes = fs::read(data.join(FILE)).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// Where it is until it is whole.
+    /// Returns its path until it is complete.
     fn part(&self, data: &Path) -> PathBuf {
         data.join(format!("{FILE}.{}", self.word))
     }
 
-    /// Writes it, whole or not at all, unless there is one.
+    /// Writes it completely or not at all, unless there is one.
     fn create(&self, data: &Path) -> io::Result<()> {
         let part = self.part(data);
         let written = fs::write(&part, json!(self).to_string());
@@ -68,7 +68,7 @@ pub fn refuse_embedded(data: &Path) -> Result<(), StartError> {
     }
 }
 
-/// Makes sure that the replica has the data folder of its lab. The first replica of a lab says which one that is.
+/// Checks that the replica has the data folder of its lab. The first replica of a lab determines the folder.
 pub async fn check_shared(
     config: &Config,
     store: &dyn JobStore,
@@ -131,14 +131,14 @@ async fn read_word(store: &dyn JobStore) -> Result<Option<String>, StoreError> {
     Ok(word)
 }
 
-/// Says which folder it is, unless another replica did; answers what the store says then.
+/// Stores the word of the folder, unless another replica did. Returns the stored word.
 async fn write_word(store: &dyn JobStore, word: &str) -> Result<Option<String>, StoreError> {
     let write = DocWrite {
         id: DOC.to_owned(),
         expect: Expect::Absent,
         body: Some(json!({ "word": word })),
     };
-    // Whether it was taken, a look says.
+    // The following read tells if the write was taken.
     drop(only(store.put_docs(DocKind::Setting, vec![write]).await));
     read_word(store).await
 }
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// A replica with a folder of its own answered that logs are empty.
+    /// A replica with its own folder answered that logs are empty.
     #[tokio::test(start_paused = true)]
     async fn a_replica_with_another_folder_is_refused() {
         let [data, ours, others] = [(); 3].map(|()| tempfile::tempdir().unwrap());
@@ -197,7 +197,7 @@ mod tests {
             "{refused}"
         );
         assert!(!others.path().join(FILE).exists());
-        // What the hint says to write makes it the folder of the lab.
+        // The file content in the hint makes the folder that of the lab.
         let file = refused.split_once("echo '").unwrap().1;
         let file = file.split_once('\'').unwrap().0;
         fs::write(others.path().join(FILE), file).unwrap();

@@ -10,7 +10,7 @@ use crate::{
     storage::lab_folder::refuse_embedded,
 };
 
-/// Opens where inputs and outputs lie.
+/// Opens the place of inputs and outputs.
 pub fn open_content(config: &Config) -> Result<ContentStore, StartError> {
     let usual = || Location::Folder(config.data_dir.join("content"));
     let location = config.content.clone().unwrap_or_else(usual);
@@ -20,7 +20,7 @@ pub fn open_content(config: &Config) -> Result<ContentStore, StartError> {
     })
 }
 
-/// Opens the store of a lab that is there, to read it. Makes and changes nothing.
+/// Opens the store of an existing lab for reading. Changes nothing.
 pub async fn open_to_read(config: &Config) -> Result<Arc<dyn JobStore>, StartError> {
     Ok(match &config.store {
         StoreChoice::Embedded => {
@@ -33,13 +33,13 @@ pub async fn open_to_read(config: &Config) -> Result<Arc<dyn JobStore>, StartErr
     })
 }
 
-/// Opens the store of a lab that is there.
+/// Opens the store of an existing lab.
 pub async fn open_existing(config: &Config) -> Result<Arc<dyn JobStore>, StartError> {
     drop(open_to_read(config).await?);
     open_store(config).await
 }
 
-/// Opens the store, and makes it if there is none: for who begins a lab.
+/// Opens the store, and creates it if there is none. Used by commands that begin a lab.
 pub async fn open_store(config: &Config) -> Result<Arc<dyn JobStore>, StartError> {
     let data = |cause| StartError::Data {
         path: config.data_dir.display().to_string(),

@@ -22,26 +22,26 @@ use crate::{
     storage::group_commit::{Writer, only},
 };
 
-/// How often a change is tried when somebody else was faster or the store did not say.
+/// Maximum number of tries of a change if another writer was faster or the store did not answer.
 const TRIES_MAX: usize = 8;
-/// Most unreadable documents that are remembered as told.
+/// Maximum number of remembered unreadable documents that were logged.
 const TOLD_MAX: usize = 10_000;
 
-/// What the documents of a kind hold.
+/// Content of the documents of a kind.
 pub trait SmallDoc: Serialize + DeserializeOwned {
-    /// Where they are.
+    /// Kind of the documents.
     const KIND: DocKind;
-    /// The newest layout that this version reads, and the one that it writes. Documents without a format have the
+    /// Newest layout that this version reads, and the layout that it writes. Documents without a format have the
     /// first.
     const FORMAT: u32 = 1;
 
-    /// What a list shows in the place of a document that cannot be read; `None`: nothing.
+    /// Returns the value that a list shows in place of an unreadable document; `None`: none.
     fn stand_in() -> Option<Self> {
         None
     }
 }
 
-/// The layout of a stored document. Writers borrow its parts.
+/// Layout of a stored document. Writers borrow its parts.
 #[derive(Serialize, Deserialize)]
 struct Body<T, K> {
     #[serde(default)]
@@ -62,7 +62,7 @@ pub struct Stored<T> {
 }
 
 impl<T: SmallDoc> Stored<T> {
-    /// The same document after a write that made it this one.
+    /// Returns the document after a write that made it this one.
     #[must_use]
     pub fn written(self, version: Version, doc: T) -> Self {
         Self {
@@ -96,7 +96,7 @@ impl<T: SmallDoc> Stored<T> {
     }
 }
 
-/// What can go wrong with a small document.
+/// Error of a small document.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum DocError {
     #[error(transparent)]
@@ -121,7 +121,7 @@ pub enum DocError {
     },
 }
 
-/// How people repair a malformed document.
+/// Returns the way in which people repair a malformed document.
 fn repair_of(kind: DocKind, id: &str) -> String {
     match kind {
         DocKind::Host | DocKind::Session | DocKind::Lease => {
@@ -153,16 +153,16 @@ impl From<DocError> for Refusal {
     }
 }
 
-/// What this replica read or wrote last, by id.
+/// Documents that this replica read or wrote last, by id.
 pub type Memory<T> = DashMap<String, Stored<T>>;
 
 /// The small documents of a lab.
 #[derive(Debug)]
 pub struct SmallDocs {
     pub(super) store: Arc<dyn JobStore>,
-    /// `None`: for a command that opened the store itself.
+    /// Writer; `None` in a command that opened the store itself.
     writer: Option<Writer>,
-    /// Versions that were told as unreadable.
+    /// Versions that were logged as unreadable.
     told: Mutex<BTreeMap<(DocKind, String), Version>>,
     unreadable: Counters,
 }
@@ -177,14 +177,13 @@ impl SmallDocs {
         }
     }
 
-    /// Reads one in real time.
+    /// Reads a document in real time.
     pub async fn read<T: SmallDoc>(&self, id: &str) -> Result<Option<Stored<T>>, DocError> {
         let doc = self.store.get_doc(T::KIND, id).await?;
         doc.map(|doc| self.decode(doc)).transpose()
     }
 
-    /// Reads all of a kind, with their ids. Lags like a search. Those that cannot be read have a stand-in, or are left
-    /// out.
+    /// Reads all of a kind, with their ids. Lags like a search. Unreadable ones have a stand-in, or are left out.
     pub async fn list<T: SmallDoc>(&self) -> Result<Vec<(String, Stored<T>)>, StoreError> {
         let docs = self.store.list_docs(T::KIND).await?;
         Ok(self.decode_all(docs))
@@ -199,7 +198,7 @@ impl SmallDocs {
         Ok(self.decode_all(page.docs))
     }
 
-    /// Reads some in real time. Those that are not there or cannot be read are treated like those of a list.
+    /// Reads some in real time. Missing and unreadable ones are treated as in a list.
     pub async fn read_some<T: SmallDoc>(
         &self,
         ids: &[String],
@@ -273,7 +272,7 @@ impl SmallDocs {
         Ok(true)
     }
 
-    /// Writes a document once, over this one or where there is none. `doc`: `None` deletes it.
+    /// Writes a document once, over `over` or where there is none. `doc`: `None` deletes it.
     pub async fn put<T: SmallDoc>(
         &self,
         id: &str,
@@ -311,8 +310,8 @@ impl SmallDocs {
         }
     }
 
-    /// Changes a document by compare-and-set: `next` looks at what is present and makes what takes its place. Begins
-    /// anew while that was not written.
+    /// Changes a document by compare-and-set. `next` gets the present document and returns the new one. Begins anew
+    /// if the write failed.
     pub async fn change<T, E, F>(
         &self,
         id: &str,
@@ -326,8 +325,8 @@ impl SmallDocs {
         self.change_known(id, None, None, next).await
     }
 
-    /// The same, from a document that is believed to be present. It is read in real time only when that is wrong, or
-    /// `next` refuses what may be old. `memory` follows.
+    /// Same as [`Self::change`], from a document that is believed to be present. It is read in real time only if the
+    /// belief is wrong, or if `next` refuses the known one. `memory` is updated.
     pub async fn change_known<T, E, F>(
         &self,
         id: &str,
@@ -405,7 +404,7 @@ mod tests {
         (data, docs)
     }
 
-    /// Counts up, and writes over it behind the change's back this often.
+    /// Counts up. Another writer disturbs the change this often.
     async fn count_up(docs: &SmallDocs, mut disturbed: usize) -> Result<u64, DocError> {
         let next = |present: Option<Count>| {
             let count = present.map_or(0, |present| present.count);

@@ -19,7 +19,7 @@ use crate::{
     metrics::StoreTimes,
 };
 
-/// A store with a watch on it.
+/// Store that measures its requests.
 #[derive(Debug)]
 pub struct TimedStore {
     store: Arc<dyn JobStore>,
@@ -27,7 +27,7 @@ pub struct TimedStore {
     clock: Clock,
 }
 
-/// How a request ended, as a label.
+/// Result of a request, as a label.
 trait Outcome {
     fn word(&self) -> &'static str;
 }
@@ -43,7 +43,7 @@ impl<T> Outcome for Result<T, StoreError> {
     }
 }
 
-/// Of a batch, the worst counts.
+/// The worst result of a batch counts.
 impl<T> Outcome for Vec<Result<T, ItemError>> {
     fn word(&self) -> &'static str {
         let rank = |outcome: &Result<T, ItemError>| match outcome {
@@ -63,7 +63,7 @@ impl<T> Outcome for Vec<Result<T, ItemError>> {
     }
 }
 
-/// Counts down also when whoever asked does not wait for the answer any more.
+/// Guard that counts a request down, also if the caller does not wait for the answer any more.
 struct UnderWay<'a> {
     times: &'a StoreTimes,
     kind: &'static str,
@@ -84,7 +84,7 @@ impl TimedStore {
         }
     }
 
-    /// Why no write is taken now; `None`: they are.
+    /// Returns the reason why no write is taken now; `None`: writes are taken.
     fn is_shut(&self) -> Option<String> {
         let by_ms = self.clock.off_ms()?;
         Some(format!(
@@ -92,7 +92,7 @@ impl TimedStore {
         ))
     }
 
-    /// Writes so many items, each of which is refused while no write is taken.
+    /// Writes items. Each is refused while no write is taken.
     async fn write<T>(
         &self,
         kind: &'static str,

@@ -14,11 +14,11 @@ use crate::{Clock, ContentError, Digest, condemned::Condemned, json::json, names
 #[derive(Debug)]
 pub(super) struct Batch {
     name: Path,
-    /// For how long it may delete.
+    /// Time left for deletions.
     pub(super) time: TimeLeft,
 }
 
-/// Both clocks must agree that there is time: one of them stands still while a machine sleeps.
+/// Time left by two clocks, which must agree: one of them stands still while a machine sleeps.
 #[derive(Debug, Clone)]
 pub(super) struct TimeLeft {
     clock: Arc<dyn Clock>,
@@ -35,7 +35,7 @@ impl TimeLeft {
 }
 
 impl Run<'_> {
-    /// Writes down what may be deleted. What puts wrote is read after this.
+    /// Writes the list of digests that may be deleted. The pins of puts are read after this.
     pub(super) async fn condemn(&mut self, digests: &[Digest]) -> Result<Batch, ContentError> {
         self.keep().await?;
         let term = self.term.as_ref().map_or(0, Term::number);
@@ -55,8 +55,8 @@ impl Run<'_> {
         Ok(batch)
     }
 
-    /// The batch deletes nothing more. Not called after an error: then a request may still be on its way, and the list
-    /// stays for a lease.
+    /// Ends a batch, which deletes nothing more. Not called after an error: a request may still be on its way, so the
+    /// list stays for a lease.
     pub(super) async fn over(&self, batch: Batch) -> Result<(), ContentError> {
         if !batch.time.is_left() {
             tracing::warn!(

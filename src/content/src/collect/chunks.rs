@@ -17,25 +17,25 @@ use crate::{
     store::{WRITING_PIN, WRITING_WITHIN},
 };
 
-/// Manifests that are in memory at a time: each may have 64 MiB.
+/// Maximum number of manifests in memory: each may have 64 MiB.
 const MANIFESTS_ABREAST: usize = 4;
-/// Notes of named files that are read at a time.
+/// Number of notes of named files that are read at a time.
 const NOTES_ABREAST: usize = 16;
-/// First bytes of digests.
+/// Number of values of a digest's first byte.
 const BYTES: u16 = 256;
-/// For so long the pins tell which manifests came since all were listed. A manifest is written at most
-/// [`WRITING_WITHIN`] after its pin, which lasts for [`WRITING_PIN`]; five minutes are for clocks that differ.
+/// Time for which the pins show the manifests that came since the listing. A manifest is written at most
+/// [`WRITING_WITHIN`] after its pin, which lasts for [`WRITING_PIN`]. Five minutes are for clocks that differ.
 const LISTED_FOR: Duration = Duration::from_mins(25);
 const _: () = assert!(LISTED_FOR.as_secs() + WRITING_WITHIN.as_secs() < WRITING_PIN.as_secs());
 
-/// The chunks that manifests name, of a range of first bytes.
+/// Chunks that manifests name, in a range of first bytes.
 #[derive(Debug)]
 struct Named {
     from: u16,
-    /// Behind its last first byte.
+    /// First byte behind the range.
     until: u16,
     digests: HashSet<Digest>,
-    /// The manifests that were read, and the hashes of the names of the notes that were.
+    /// Manifests that were read, and the hashes of the names of the notes that were.
     manifests: HashSet<Digest>,
     listed: Duration,
 }
@@ -75,7 +75,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns where the next range begins.
+    /// Handles one range. Returns the begin of the next one.
     async fn chunks_of_a_range(&mut self, from: u16, most: usize) -> Result<u16, ContentError> {
         let mut named = Named {
             from,
@@ -179,7 +179,8 @@ impl Run<'_> {
         }
         let digests: Vec<Digest> = doomed.iter().map(|chunk| chunk.digest).collect();
         let batch = self.condemn(&digests).await?;
-        // Who writes a manifest has pinned its chunks. So the pins tell what came since the manifests were listed.
+        // The writer of a manifest has pinned its chunks. The pins therefore show all that came since the manifests
+        // were listed.
         self.pinned.read(self.store).await?;
         if self.store.clock.elapsed().saturating_sub(named.listed) > LISTED_FOR {
             self.read_manifests(named, usize::MAX).await?;
@@ -204,7 +205,7 @@ impl Run<'_> {
     }
 }
 
-/// The chunks of a named file; none: it went meanwhile.
+/// Returns the chunks of a named file; empty: it was removed meanwhile.
 async fn chunks_of_note(
     store: &ContentStore,
     name: &Path,
@@ -216,7 +217,7 @@ async fn chunks_of_note(
     Ok(file.chunks.iter().map(|chunk| chunk.digest).collect())
 }
 
-/// The chunks of a manifest; none: it went meanwhile.
+/// Returns the chunks of a manifest; empty: it was removed meanwhile.
 async fn chunks_of(store: &ContentStore, id: Digest) -> Result<HashSet<Digest>, ContentError> {
     let Some(bytes) = store.manifest(id).await? else {
         return Ok(HashSet::new());
@@ -233,8 +234,8 @@ async fn chunks_of(store: &ContentStore, id: Digest) -> Result<HashSet<Digest>, 
         })
 }
 
-/// Deletes them in this order as long as there is time: many in one request where the object store can do that. Returns
-/// how many were deleted.
+/// Deletes objects in this order while there is time, many in one request if the object store supports that. Returns
+/// the number of deleted ones.
 async fn delete_all(
     store: &ContentStore,
     doomed: &[Doomed],

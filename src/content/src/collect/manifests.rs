@@ -45,7 +45,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Manifests behind the grace period, and ids of which only a note is left, sorted.
+    /// Returns manifests older than the grace period, and ids of which only a note is left, sorted.
     async fn old_manifests(&mut self) -> Result<Vec<Digest>, ContentError> {
         let (mut there, mut old) = (HashSet::new(), Vec::new());
         for kind in [MANIFESTS, ABOUT, OWNERS] {
@@ -78,7 +78,7 @@ impl Run<'_> {
         self.told.bytes_kept = self.told.bytes_kept.saturating_sub(bytes);
     }
 
-    /// Those that no job and no answer names.
+    /// Returns those that no job and no answer names.
     async fn unmarked(&self, ids: Vec<Digest>) -> Result<Vec<Digest>, ContentError> {
         if ids.is_empty() {
             return Ok(ids);
@@ -164,7 +164,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether an account keeps it, whatever jobs do.
+/// Returns true if an account keeps it, whatever jobs do.
 async fn keeps(store: &ContentStore, note: &Path, now_ms: u64) -> Result<bool, ContentError> {
     let Some(json) = store.read(note).await? else {
         return Ok(false);

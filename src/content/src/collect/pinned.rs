@@ -10,12 +10,12 @@ use object_store::{ObjectMeta, path::Path};
 
 use crate::{ContentError, ContentStore, Digest, PIN_LASTS_MAX, Pin, names::PINS, store::ABREAST};
 
-/// Pins count for so much longer: clocks of machines differ.
+/// Time for which pins count longer, because clocks of machines differ.
 const SLACK: Duration = Duration::from_mins(5);
 
 #[derive(Debug, Default)]
 pub(super) struct Pinned {
-    /// Until when each pin counts, UTC epoch ms.
+    /// End of each pin, UTC epoch ms.
     pins: BTreeMap<Path, u64>,
     digests: HashMap<Digest, u64>,
 }
@@ -67,7 +67,7 @@ impl Pinned {
             .is_some_and(|until| *until >= now_ms)
     }
 
-    /// Those that no longer count.
+    /// Returns the pins that no longer count.
     pub(super) fn expired(&self, now_ms: u64) -> impl Iterator<Item = &Path> {
         let expired = self.pins.iter().filter(move |(_, until)| **until < now_ms);
         expired.map(|(name, _)| name)

@@ -15,14 +15,14 @@ use crate::{
     names::{DAMAGED, condemned},
 };
 
-/// How long objects that were moved aside are kept for people to look at.
+/// Time for which damaged objects are kept for inspection.
 const DAMAGED_KEPT: Duration = Duration::from_hours(30 * 24);
 
-/// A file that is written is whole within this time.
+/// Maximum time in which a file is written completely.
 const WRITES_WITHIN: Duration = Duration::from_hours(1);
 
 impl Run<'_> {
-    /// At the beginning: what earlier collectors and puts that ended left behind.
+    /// Removes the remains of earlier collectors and ended puts, at the beginning.
     pub(super) async fn tidy(&mut self) -> Result<(), ContentError> {
         if self.options.dry_run {
             return Ok(());
@@ -46,7 +46,7 @@ impl Run<'_> {
         self.half_written_files().await
     }
 
-    /// At the end.
+    /// Ends the collection.
     pub(super) async fn end(self) -> Result<Collected, ContentError> {
         let Some(term) = self.term else {
             return Ok(self.told);
@@ -61,14 +61,15 @@ impl Run<'_> {
         Ok(self.told)
     }
 
-    /// A process that ends while it writes into a folder leaves the file under another name.
+    /// Removes half-written files. A process that ends while it writes into a folder leaves the file under another
+    /// name.
     async fn half_written_files(&self) -> Result<(), ContentError> {
         let Some(folder) = self.store.folder.clone() else {
             return Ok(());
         };
         let age = self.options.grace.max(WRITES_WITHIN).as_millis();
         let age = u64::try_from(age).unwrap_or(u64::MAX);
-        // Whoever writes now must not lose the file, whatever time the caller says it is.
+        // A writer must not lose the file now, whatever time the caller gives.
         let before = self.store.clock.wall_ms().min(self.now_ms());
         let before = Duration::from_millis(before.saturating_sub(age));
         let Some(before) = UNIX_EPOCH.checked_add(before) else {
@@ -87,7 +88,7 @@ impl Run<'_> {
     }
 }
 
-/// The library writes `NAME#NUMBER`, and gives the file its name when it is whole.
+/// Returns true for the name of a half-written file. The library writes `NAME#NUMBER`, and renames the complete file.
 fn is_half_written(name: &str) -> bool {
     name.rsplit_once('#')
         .is_some_and(|(_, number)| number.parse::<u64>().is_ok())

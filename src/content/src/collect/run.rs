@@ -11,35 +11,35 @@ use super::{
 };
 use crate::{ContentError, ContentStore, Digest};
 
-/// Digests of a batch at most.
+/// Maximum number of digests in a batch.
 pub(super) const BATCH: usize = 1_000;
-/// A batch deletes nothing after this time.
+/// Time after which a batch deletes nothing.
 pub(super) const BATCH_WITHIN: Duration = Duration::from_mins(1);
-/// Most digests of chunks that a pass holds in memory.
+/// Maximum number of chunk digests that a pass holds in memory.
 pub(super) const NAMED_MAX: usize = 4_000_000;
 
-/// Who names manifests besides accounts: jobs that are kept, and answers that can be used again.
+/// Source of names of manifests besides accounts: kept jobs, and reusable answers.
 #[async_trait]
 pub trait Marks: Send + Sync {
-    /// Whether each of these manifests is named now. At most 1,000 are asked at a time. The answer must see all that was
-    /// named before the question.
+    /// Tells for each of these manifests if it is named now. At most 1,000 are asked at a time. The answer must
+    /// include every name that existed before the question.
     async fn named(&self, ids: &[Digest]) -> Result<Vec<bool>, ContentError>;
 }
 
-/// What a collection may do.
+/// Options of a collection.
 #[derive(Debug, Clone)]
 pub struct CollectOptions {
-    /// What was written within this time stays.
+    /// Age up to which objects stay.
     pub grace: Duration,
-    /// Only count: nothing is written and nothing is removed.
+    /// True to count only: nothing is written or removed.
     pub dry_run: bool,
     /// The time now, UTC epoch ms.
     pub now_ms: u64,
-    /// Who collects, for others to read: a replica's name.
+    /// Name of the collecting replica, for others to read.
     pub holder: String,
 }
 
-/// What a collection found and did.
+/// Result of a collection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Collected {
     /// Manifests that were there at the beginning.
@@ -50,7 +50,7 @@ pub struct Collected {
     pub chunks: u64,
     /// Those of them that were removed; with `dry_run`: that would be.
     pub chunks_removed: u64,
-    /// Bytes of what was removed, or would be.
+    /// Bytes that were removed; with `dry_run`: that would be.
     pub bytes_removed: u64,
     /// Bytes of the manifests and chunks that stay.
     pub bytes_kept: u64,
@@ -60,7 +60,7 @@ pub(super) struct Run<'a> {
     pub(super) store: &'a ContentStore,
     pub(super) options: &'a CollectOptions,
     pub(super) marks: &'a dyn Marks,
-    /// `None`: nothing is removed.
+    /// Term; `None`: nothing is removed.
     pub(super) term: Option<Term>,
     pub(super) pinned: Pinned,
     pub(super) begun: Duration,
@@ -69,12 +69,12 @@ pub(super) struct Run<'a> {
 }
 
 impl ContentStore {
-    /// Removes what nobody names. Puts, reads and other collections may go on meanwhile.
+    /// Removes unnamed content. Puts, reads and other collections may go on meanwhile.
     ///
     /// # Errors
-    /// [`ContentError::CollectedByAnother`]: somebody else does it. [`ContentError::Damaged`]: a manifest cannot be read,
-    /// so nobody knows which chunks it names; [`ContentStore::check`] moves it aside. Whatever was left half done is done by
-    /// the next collection.
+    /// [`ContentError::CollectedByAnother`]: another collector is at work. [`ContentError::Damaged`]: a manifest
+    /// cannot be read, so the chunks that it names are unknown; [`ContentStore::check`] moves it aside. The next
+    /// collection completes unfinished work.
     pub fn collect<'a>(
         &'a self,
         options: &'a CollectOptions,
@@ -107,14 +107,14 @@ impl ContentStore {
 }
 
 impl Run<'_> {
-    /// The time now, UTC epoch ms, by the caller's clock.
+    /// Returns the present time, UTC epoch ms, by the caller's clock.
     pub(super) fn now_ms(&self) -> u64 {
         let passed = self.store.clock.elapsed().saturating_sub(self.begun);
         let passed = u64::try_from(passed.as_millis()).unwrap_or(u64::MAX);
         self.options.now_ms.saturating_add(passed)
     }
 
-    /// Whether what was written then is older than the grace period.
+    /// Returns true if an object is older than the grace period.
     pub(super) fn is_old(&self, meta: &object_store::ObjectMeta) -> bool {
         self.is_older(meta, self.options.grace)
     }
@@ -124,7 +124,7 @@ impl Run<'_> {
         written_ms(meta).saturating_add(than) < self.now_ms()
     }
 
-    /// Tells others that this collector lives. Called between any two things that may take long.
+    /// Renews the term of this collector. Called between any two steps that may take long.
     pub(super) async fn keep(&mut self) -> Result<(), ContentError> {
         match &mut self.term {
             Some(term) => term.keep(self.store).await,

@@ -18,9 +18,9 @@ use crate::{
     names::{term_name, terms},
 };
 
-/// How often a collector tells that it lives.
+/// Interval at which a collector renews its term.
 const RENEW_EVERY: Duration = Duration::from_secs(30);
-/// How often another looks.
+/// Interval at which another collector looks.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -100,7 +100,7 @@ impl Term {
         Ok(())
     }
 
-    /// Only who left nothing half done says so: else the next one waits for a lease.
+    /// Ends the term. Called only if no work is unfinished; otherwise the next collector waits for a lease.
     pub(super) async fn end(self, store: &ContentStore) -> Result<(), ContentError> {
         store
             .write(&term_name(self.number), self.stored(true)?)
@@ -126,7 +126,7 @@ fn number_of(name: &Path) -> Option<u64> {
     name.filename()?.parse().ok()
 }
 
-/// The last number and what its object says; nothing in it: it went just now.
+/// Returns the last number and the content of its object; empty: it was just removed.
 async fn last(store: &ContentStore) -> Result<Option<(u64, Bytes)>, ContentError> {
     let numbers = all(store).await?;
     let Some(number) = numbers.iter().filter_map(number_of).max() else {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::{Chunk, Digest};
 
-/// `None`: other bytes are there by now. Blocks.
+/// Reads a chunk again; `None`: the file has other bytes now. Blocks.
 pub(super) fn read_again(file: &File, offset: u64, chunk: Chunk) -> io::Result<Option<Bytes>> {
     let size = usize::try_from(chunk.size).unwrap_or(usize::MAX);
     let mut bytes = vec![0; size.min(crate::CHUNK_BYTES_MAX)];

@@ -15,17 +15,17 @@ use super::{
 };
 use crate::{CHUNK_BYTES_MIN, Chunk, Chunks, Digest, Entry, Kind};
 
-/// A chunk that was found in a file.
+/// Chunk that was found in a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cut {
-    /// Which file of the scan.
+    /// Number of the file in the scan.
     pub(super) file: usize,
-    /// Where in the file.
+    /// Offset in the file.
     pub(super) offset: u64,
     pub(super) chunk: Chunk,
 }
 
-/// What tells whether a file was written to.
+/// Metadata that show a write to a file.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
     dev: u64,
@@ -35,7 +35,7 @@ struct Stamp {
     mtime_nsec: i64,
 }
 
-/// Cuts all files, one after the other. Ends early, without an error, when nobody wants cuts any more. Blocks.
+/// Cuts all files, one after the other. Ends early, without an error, when the receiver is gone. Blocks.
 pub(super) fn cut_all(
     scan: &Scan,
     cuts: &mpsc::Sender<Cut>,
@@ -115,7 +115,7 @@ fn cut_one(
     }))
 }
 
-/// So many bytes are one chunk, always.
+/// Returns the size up to which a file is always one chunk.
 fn small() -> u64 {
     u64::try_from(CHUNK_BYTES_MIN).unwrap_or(u64::MAX)
 }

@@ -20,17 +20,17 @@ use reqwest::{StatusCode, Url, header};
 use super::error::TransferError;
 use crate::CHUNK_BYTES_MAX;
 
-/// How long a connection may take to be made.
+/// Timeout of a connection's set-up.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// How long nothing may move.
+/// Longest time without any progress.
 const STALL_MAX: Duration = Duration::from_secs(30);
 /// First pause before another try; it doubles.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 /// Longest pause before another try.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
-/// Tries of one request: some 40 s of pauses.
+/// Maximum number of tries of one request: some 40 s of pauses.
 const TRIES_MAX: u32 = 12;
-/// So much of a body is handed to the connection at a time.
+/// Bytes of a body that are handed to the connection at a time.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// Pauses between tries, each about twice as long as the one before.
@@ -40,7 +40,7 @@ pub(super) struct Pauses {
 }
 
 impl Pauses {
-    /// Waits before another try, at least as long as `asked`; `false`: there were enough.
+    /// Waits before another try, at least as long as `asked`; `false`: no tries are left.
     pub(super) async fn rest(&mut self, asked: Option<Duration>) -> bool {
         self.tries += 1;
         if self.tries >= TRIES_MAX {
@@ -66,11 +66,11 @@ async fn rest(pause: Duration) {
 #[derive(Debug, Clone)]
 pub(super) struct Direct {
     http: reqwest::Client,
-    /// For this machine itself, which no proxy reaches.
+    /// Client for this machine itself, which no proxy reaches.
     near: reqwest::Client,
 }
 
-/// What one try came to.
+/// Result of one try.
 enum Try {
     Done(Bytes),
     Gone,
@@ -101,7 +101,7 @@ impl Direct {
         })
     }
 
-    /// Sends a chunk. `false`: the address is not good any more.
+    /// Sends a chunk. `false`: the address has expired.
     pub(super) async fn put(
         &self,
         url: &str,
@@ -124,7 +124,7 @@ impl Direct {
         }
     }
 
-    /// Reads a chunk. `None`: the address is not good any more; `Some(None)`: the chunk is not there.
+    /// Reads a chunk. `None`: the address has expired; `Some(None)`: the chunk does not exist.
     pub(super) async fn get(&self, url: &str) -> Result<Option<Option<Bytes>>, TransferError> {
         let done = self.until_answered(url, |http, url| attempt(http.get(url), Moved::default()));
         match done.await? {
@@ -134,7 +134,7 @@ impl Direct {
         }
     }
 
-    /// An address that is refused although it is fresh.
+    /// Returns the error for a fresh address that is refused.
     pub(super) fn forbidden(url: &str) -> TransferError {
         let problem =
             "it refuses a fresh address (hint: do the clocks of the lab and of the store agree?)";
@@ -178,7 +178,7 @@ impl Direct {
     }
 }
 
-/// Names the host only: the address itself opens the store to whoever reads it.
+/// Returns an error that names the host only, because the address itself opens the store to its readers.
 fn refused(url: &str, problem: String, may_pass: bool) -> TransferError {
     let host = Url::parse(url).ok();
     let host = host.and_then(|url| url.host_str().map(str::to_owned));
@@ -192,7 +192,7 @@ fn refused(url: &str, problem: String, may_pass: bool) -> TransferError {
 /// Bytes of a body that the connection took.
 type Moved = Arc<AtomicU64>;
 
-/// A body that is handed over in pieces, and counts them.
+/// Returns a body that is sent in pieces, and the counter of its sent bytes.
 fn body_of(bytes: Bytes) -> (reqwest::Body, Moved) {
     let moved = Moved::default();
     let counter = Arc::clone(&moved);

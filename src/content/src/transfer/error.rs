@@ -6,103 +6,103 @@ use fairlead_api::ClientError;
 
 use crate::{ContentError, Digest, ManifestError};
 
-/// Something in a folder that cannot be put, and why.
+/// Object in a folder that cannot be put, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Below the folder; what is no UTF-8 is shown with replacements.
+    /// Path below the folder. Bytes that are not UTF-8 are shown with replacements.
     pub path: String,
-    /// What is wrong: a fragment such as `it is a socket`.
+    /// Problem: a fragment such as `it is a socket`.
     pub problem: String,
 }
 
-/// Why files cannot be moved.
+/// Reason why files cannot be transferred.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransferError {
-    /// The lab says no, or does not answer.
+    /// The lab refuses or does not answer.
     #[error(transparent)]
     Lab(#[from] ClientError),
-    /// The store says no.
+    /// The store refuses.
     #[error(transparent)]
     Content(#[from] ContentError),
-    /// Nobody has this id, or not for who asks.
+    /// The id does not exist, or the caller may not read it.
     #[error("there is no content '{0}'")]
     Unknown(Digest),
-    /// The object store behind an address says no, or does not answer.
+    /// The object store behind an address refuses or does not answer.
     #[error("the object store at {host}: {problem}")]
     Address {
         /// Its host, without the signed address.
         host: String,
-        /// What it said.
+        /// Message of the object store.
         problem: String,
-        /// Whether it may go better later.
+        /// True if a later try may succeed.
         may_pass: bool,
     },
-    /// The folder has something that cannot be put. Nothing was put.
+    /// The folder has objects that cannot be put. Nothing was put.
     #[error("{}", listed(.problems, *.more))]
     Unfit {
-        /// What and why, the first [`Problem`]s in the order of paths.
+        /// First [`Problem`]s in the order of paths.
         problems: Vec<Problem>,
-        /// How many more there are.
+        /// Number of further problems.
         more: usize,
     },
-    /// A file was written to while it was put. Nothing refers to what was sent of it.
+    /// A file was written to while it was put. Nothing refers to the sent parts.
     #[error("'{path}' changed while it was put (hint: put it again when nobody writes to it)")]
     Changed {
-        /// Below the folder.
+        /// Path below the folder.
         path: String,
     },
-    /// More than the caller allows.
+    /// Larger than the caller allows.
     #[error("the files have more than {max} bytes")]
     TooLarge {
-        /// How many are allowed.
+        /// Allowed size, bytes.
         max: u64,
     },
     /// This machine cannot read or write a file.
     #[error("'{}': {source}", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         #[source]
         source: io::Error,
     },
-    /// There is something where files are to go.
+    /// The target folder is not empty.
     #[error("'{}' is there already, and is no empty folder", .0.display())]
     NotEmpty(PathBuf),
-    /// A file that cannot be had as it was put. Nothing of it is left at its place.
+    /// A file cannot be restored as it was put. Nothing of it is left at its place.
     #[error("'{path}' cannot be had: {source}")]
     FileOf {
-        /// Below the folder.
+        /// Path below the folder.
         path: String,
-        /// Which of its chunks is missing or damaged, or why it cannot be read.
+        /// Missing or damaged chunk, or the reason why it cannot be read.
         #[source]
         source: Box<Self>,
     },
-    /// A chunk is not there, or the store found it damaged.
+    /// A chunk does not exist, or the store found it damaged.
     #[error("its chunk {0} is not there any more, or damaged")]
     ChunkGone(Digest),
-    /// What came has another digest.
+    /// The received bytes have another digest.
     #[error("what came is not {digest}: its digest is {is}")]
     Damaged {
-        /// What it should be.
+        /// Expected digest.
         digest: Digest,
-        /// What it is.
+        /// Digest of the bytes.
         is: Digest,
     },
     /// The other side sends too much.
     #[error("what came has more than {max} bytes")]
     TooLong {
-        /// How many are allowed.
+        /// Allowed size, bytes.
         max: usize,
     },
-    /// What should be a manifest is none.
+    /// The received manifest is invalid.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// Somebody said stop.
+    /// The transfer was stopped.
     #[error("stopped")]
     Stopped,
-    /// What never happens.
+    /// An impossible state.
     #[error("a bug: {0}")]
     Bug(String),
 }
@@ -114,7 +114,7 @@ impl From<tokio::task::JoinError> for TransferError {
 }
 
 impl TransferError {
-    /// Whether the same may succeed later without anybody changing anything.
+    /// Returns true if the same transfer may succeed later without any change.
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Lab(error) => error.may_pass(),
@@ -126,7 +126,7 @@ impl TransferError {
         }
     }
 
-    /// The refusal or the silence of the lab behind it; `None`: it is not the lab's.
+    /// Returns the error of the lab behind it; `None`: it is not from the lab.
     pub fn refusal(&self) -> Option<&ClientError> {
         match self {
             Self::Lab(error) => Some(error),
@@ -142,7 +142,7 @@ impl TransferError {
         }
     }
 
-    /// Names the file, if it is the file's fault.
+    /// Names the file, if the error concerns it.
     pub(super) fn in_file(self, path: &str) -> Self {
         if matches!(self, Self::Stopped) {
             return self;

@@ -14,12 +14,12 @@ use rustix::{
     io::Errno,
 };
 
-/// How a folder is opened: itself, never what a link names.
+/// Flags for opening a folder itself, never the target of a link.
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
-/// How a file is opened. A pipe in its place makes nobody wait.
+/// Flags for opening a file. A pipe in its place does not block.
 const FILE: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
@@ -35,7 +35,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Opens it; a link in the place of the folder itself is refused.
+    /// Opens a folder. A link in place of the folder itself is refused.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let top = openat(CWD, path, FOLDER, Mode::empty())?;
         Ok(Self {
@@ -44,7 +44,7 @@ impl Folder {
         })
     }
 
-    /// Where `below` is, for messages.
+    /// Returns the path of `below`, for messages.
     pub(super) fn place(&self, below: &str) -> PathBuf {
         self.path.join(below)
     }
@@ -54,7 +54,7 @@ impl Folder {
         self.walk(below, false, |_| {})
     }
 
-    /// Opens a folder below and makes what is missing on the way; tells each that it makes.
+    /// Opens a folder below and makes missing folders on the way. Calls `told` for each of them.
     pub(super) fn made_folder(
         &self,
         below: &str,
@@ -83,13 +83,13 @@ impl Folder {
         Ok(here)
     }
 
-    /// What lies at a path: the thing itself, not what a link names.
+    /// Returns the metadata at a path: of the object itself, not of the target of a link.
     pub(super) fn look(&self, below: &str) -> Result<Stat, Errno> {
         let (parent, name) = split(below);
         look(&self.folder(parent)?, name)
     }
 
-    /// What a link names.
+    /// Returns the target of a link.
     pub(super) fn target(&self, below: &str) -> Result<Vec<u8>, Errno> {
         let (parent, name) = split(below);
         let target = rustix::fs::readlinkat(self.folder(parent)?, name, Vec::new())?;
@@ -107,17 +107,17 @@ impl Folder {
     }
 }
 
-/// The folder of a path, empty for the top, and the name in it.
+/// Returns the folder of a path, empty for the top, and the name in it.
 pub(super) fn split(below: &str) -> (&str, &str) {
     below.rsplit_once('/').unwrap_or(("", below))
 }
 
-/// What has this name in a folder.
+/// Returns the metadata of a name in a folder.
 pub(super) fn look(folder: impl AsFd, name: &str) -> Result<Stat, Errno> {
     statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
 }
 
-/// What kind of thing it is.
+/// Returns the file type.
 pub(super) fn kind(about: &Stat) -> FileType {
     FileType::from_raw_mode(about.st_mode)
 }

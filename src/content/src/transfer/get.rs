@@ -13,16 +13,16 @@ use super::{
 };
 use crate::{Chunk, Digest, Entry, Kind, Manifest, beside::hash};
 
-/// Places of chunks that are asked for at a time.
+/// Number of places of chunks that are requested at a time.
 const PLACES_AHEAD: usize = 1_024;
-/// Chunks that came and are not written yet, besides those under way.
+/// Maximum number of received chunks that wait for their write, besides those under way.
 const WRITES_AHEAD: usize = 4;
 
-/// How to get.
+/// Options of a get.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GetOptions {
-    /// Chunks that are read at a time, 1 to [`PARALLEL_MAX`]. Each is in memory, at most 2 MiB. Of small ones there are more,
-    /// as in a put.
+    /// Number of chunks that are read at a time, 1 to [`PARALLEL_MAX`]. Each is in memory, at most 2 MiB. The number
+    /// of small ones is larger, as in a put.
     pub parallel: usize,
 }
 
@@ -32,39 +32,39 @@ impl Default for GetOptions {
     }
 }
 
-/// What was got.
+/// Result of a get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Got {
-    /// How many files, links and empty folders.
+    /// Number of files, links and empty folders.
     pub files: u64,
     /// Bytes of all files together.
     pub bytes: u64,
-    /// Bytes that came from the other side: less than `bytes` if files are alike.
+    /// Bytes received from the other side: less than `bytes` if files are equal.
     pub fetched_bytes: u64,
 }
 
-/// How far a get is.
+/// Progress of a get.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GetProgress {
-    /// How many files, links and empty folders.
+    /// Number of files, links and empty folders.
     pub files: u64,
     /// Bytes of all files together.
     pub bytes: u64,
-    /// Bytes that have to come from the other side.
+    /// Bytes to receive from the other side.
     pub to_fetch_bytes: u64,
-    /// Bytes that came.
+    /// Received bytes.
     pub fetched_bytes: u64,
 }
 
-/// A chunk that must come, and for which file.
+/// Chunk to receive, and its file.
 #[derive(Debug, Clone, Copy)]
 struct Need {
     chunk: Chunk,
     entry: usize,
 }
 
-/// Writes all files of `id` into a folder that is not there, or is empty. Each chunk and each file is checked before it
-/// has its name. After an error, nothing is left that was not there before.
+/// Writes all files of `id` into a new or empty folder. Each chunk and each file is verified before it gets its name.
+/// If an error occurs, all files written so far are removed.
 ///
 /// # Errors
 /// [`TransferError::NotEmpty`]; [`TransferError::Unknown`]; [`TransferError::FileOf`] names the file whose chunk is missing
@@ -108,10 +108,11 @@ pub fn get<'a>(
     })
 }
 
-/// Writes the checked bytes of one file, from where `file` stands. Returns how many bytes came from the other side.
+/// Writes the verified bytes of one file, from the present position of `file`. Returns the number of bytes received
+/// from the other side.
 ///
 /// # Errors
-/// As [`get`]; what was written until then is to be thrown away. [`TransferError::Bug`]: the entry is no file.
+/// Fails as [`get`]; the caller must discard the written bytes. [`TransferError::Bug`]: the entry is no file.
 pub fn fetch_file<'a>(
     remote: &'a dyn Remote,
     id: Digest,
@@ -144,7 +145,7 @@ pub fn fetch_file<'a>(
     })
 }
 
-/// The manifest of these bytes. Blocks while it reads a large one.
+/// Returns the manifest of these bytes. Blocks while it reads a large one.
 ///
 /// # Errors
 /// [`TransferError::Damaged`]: the bytes have another digest. Those of [`Manifest::decode`].
@@ -156,7 +157,7 @@ pub fn decoded(id: Digest, bytes: &[u8]) -> Result<Manifest, TransferError> {
     Ok(Manifest::decode(bytes)?)
 }
 
-/// The error that came first: if fetching failed, the writer only saw that nothing came any more.
+/// Returns the error that came first. If fetching failed, the writer only saw the end of the input.
 fn first_error(
     fetched: Result<(), TransferError>,
     written: Result<(), TransferError>,
@@ -172,12 +173,12 @@ fn bytes_of(needs: &[Need]) -> u64 {
     sizes.fold(0, u64::saturating_add)
 }
 
-/// Chunks that must come, in the order in which they are written.
+/// Returns the chunks to receive, in the order in which they are written.
 fn needs_of_all(manifest: &Manifest) -> Vec<Need> {
     let mut needs = Vec::new();
     let mut files = std::collections::HashSet::new();
     for (nth, entry) in manifest.entries().iter().enumerate() {
-        // Of files that are alike, only the first comes from afar.
+        // Of equal files, only the first is received.
         if let Kind::File { digest, chunks, .. } = &entry.kind
             && files.insert(*digest)
         {
@@ -187,7 +188,7 @@ fn needs_of_all(manifest: &Manifest) -> Vec<Need> {
     needs
 }
 
-/// Those of one file. A chunk that repeats the one before it, as in a run of zeros, comes once.
+/// Adds the chunks of one file. A chunk that repeats the one before it, as in a run of zeros, is received once.
 fn needs_of(chunks: &[Chunk], entry: usize, needs: &mut Vec<Need>) {
     let mut before = None;
     for chunk in chunks {
@@ -211,7 +212,8 @@ struct Fetch<'a> {
 }
 
 impl Fetch<'_> {
-    /// Hands on the bytes of all these chunks, in order and checked. Ends early, without an error, when nobody takes them.
+    /// Passes on the bytes of all these chunks, in order and verified. Ends early, without an error, when the
+    /// receiver is gone.
     async fn run(
         &self,
         needs: Vec<Need>,
@@ -264,7 +266,7 @@ impl Fetch<'_> {
         Ok(needs.iter().copied().zip(places).collect())
     }
 
-    /// One chunk, checked.
+    /// Returns one chunk, verified.
     async fn one(&self, need: Need, place: Place) -> Result<(Chunk, Bytes), TransferError> {
         let got = self.remote.chunk(self.id, &place).await;
         let checked = match got {
@@ -287,7 +289,7 @@ async fn check(chunk: Chunk, bytes: Bytes) -> Result<(Chunk, Bytes), TransferErr
     Err(TransferError::Damaged { digest, is })
 }
 
-/// Writes all entries. On an error, what was written goes again. Blocks.
+/// Writes all entries. Removes them after an error. Blocks.
 fn write_all(
     mut target: Target,
     manifest: &Manifest,
@@ -306,7 +308,7 @@ fn write_all(
     written
 }
 
-/// Writes the bytes of one file as they arrive, and checks the whole. Blocks.
+/// Writes the bytes of one file as they arrive, and verifies the whole. Blocks.
 fn fill(
     entry: &Entry,
     arriving: &mut mpsc::Receiver<Bytes>,

@@ -27,15 +27,15 @@ pub struct LabRemote {
     client: Client,
     job: Option<AsJob>,
     direct: Direct,
-    /// The lab named no addresses: its content is in a folder.
+    /// True if the lab gave no addresses: its content is in a folder.
     has_no_addresses: Arc<AtomicBool>,
 }
 
 impl LabRemote {
-    /// `job`: asks for a job and not for an account.
+    /// Creates a remote. `job`: asks for a job and not for an account.
     ///
     /// # Errors
-    /// This machine cannot make HTTPS requests.
+    /// Fails if this machine cannot make HTTPS requests.
     pub fn new(client: Client, job: Option<AsJob>) -> Result<Self, TransferError> {
         Ok(Self {
             client,
@@ -92,7 +92,7 @@ impl LabRemote {
         Ok(places.collect())
     }
 
-    /// Reads a body whole. A stream that breaks is asked for again.
+    /// Reads a whole body. A stream that breaks is requested again.
     async fn whole<F>(&self, most: usize, ask: impl Fn() -> F) -> Result<Bytes, TransferError>
     where
         F: Future<Output = Result<ByteStream, ClientError>> + Send,
@@ -203,7 +203,7 @@ async fn read_all(mut stream: ByteStream, most: usize) -> Result<Bytes, Transfer
     Ok(all.freeze())
 }
 
-/// A digest that a lab says.
+/// Reads a digest from a lab.
 fn digest(text: &str) -> Result<Digest, TransferError> {
     text.parse()
         .map_err(|error: crate::BadDigest| TransferError::Bug(error.to_string()))

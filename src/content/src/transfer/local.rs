@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{ContentStore, Digest};
 
-/// Pins nothing: who uses a store without a lab says when it is collected.
+/// Pins nothing: the user of a store without a lab decides when it is collected.
 #[async_trait]
 impl Remote for ContentStore {
     async fn pin(&self, _put: &str, chunks: &[Digest]) -> Result<Vec<Place>, TransferError> {

@@ -15,18 +15,18 @@ use super::{
 };
 use crate::{ContentError, Digest, Entry, Manifest};
 
-/// How to put.
+/// Options of a put.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PutOptions {
-    /// What its owner calls it; empty: nothing.
+    /// Name that its owner gives it; empty: none.
     pub name: String,
-    /// Chunks that are sent at a time, 1 to [`PARALLEL_MAX`]. Each is in memory, at most 2 MiB. In the place of one, eight
-    /// of at most 64 KiB may be sent, but never more than [`PARALLEL_MAX`] together.
+    /// Number of chunks that are sent at a time, 1 to [`PARALLEL_MAX`]. Each is in memory, at most 2 MiB. Eight
+    /// chunks of at most 64 KiB count as one, but never more than [`PARALLEL_MAX`] are sent together.
     pub parallel: usize,
-    /// [`put_paths`] only: files of other users are left out, since a hard link may lead to any file. `None`: all files
-    /// count.
+    /// [`put_paths`] only: owner whose files are put, since a hard link may lead to any file. `None`: all files are
+    /// put.
     pub owner: Option<u32>,
-    /// Most bytes of all files together.
+    /// Maximum size of all files together, bytes.
     pub bytes_max: u64,
 }
 
@@ -41,24 +41,24 @@ impl Default for PutOptions {
     }
 }
 
-/// What was put.
+/// Result of a put.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Put {
     /// The id of its manifest.
     pub id: Digest,
-    /// How many files, links and empty folders.
+    /// Number of files, links and empty folders.
     pub files: u64,
     /// Bytes of all files together.
     pub bytes: u64,
-    /// How many different chunks.
+    /// Number of different chunks.
     pub chunks: u64,
-    /// How many of them had to be sent.
+    /// Number of chunks that had to be sent.
     pub sent_chunks: u64,
     /// Bytes that had to be sent.
     pub sent_bytes: u64,
-    /// [`put_paths`] only: paths that were asked for and are not there.
+    /// [`put_paths`] only: requested paths that do not exist.
     pub missing: Vec<String>,
-    /// [`put_paths`] only: what lies there and cannot be put, the first ones.
+    /// [`put_paths`] only: the first objects that cannot be put.
     pub left_out: Vec<Problem>,
 }
 
@@ -87,10 +87,10 @@ pub fn put<'a>(
     })
 }
 
-/// Puts these paths below a folder, each with all that is below it; `.` is all. They keep their paths. No link is
+/// Puts these paths below a folder, each with everything below it; `.` is all. They keep their paths. No link is
 /// followed, not even `root`.
 ///
-/// Tells, and does not refuse, which paths are not there and what cannot be put.
+/// Reports, and does not refuse, missing paths and objects that cannot be put.
 ///
 /// # Errors
 /// [`TransferError::TooLarge`]: more than [`PutOptions::bytes_max`]; nothing was put.
@@ -158,7 +158,7 @@ async fn put_found(
     }
 }
 
-/// Cuts all files and sends what is missing, both at a time. Returns the manifest, and how many chunks it has.
+/// Cuts all files and sends missing chunks, both at a time. Returns the manifest, and the number of its chunks.
 async fn send_chunks(sender: &Sender<'_>) -> Result<(Manifest, u64), TransferError> {
     let (sends, cuts) = cuts();
     let (scan, meter) = (Arc::clone(&sender.scan), Arc::<Meter>::clone(&sender.meter));
@@ -172,7 +172,7 @@ async fn send_chunks(sender: &Sender<'_>) -> Result<(Manifest, u64), TransferErr
     Ok((manifest, chunks))
 }
 
-/// Whether the other side says that chunks of the manifest are not there.
+/// Returns true if chunks of the manifest are missing on the other side.
 fn misses_chunks(error: &TransferError) -> bool {
     match error {
         TransferError::Content(error) => matches!(error, ContentError::ChunksMissing { .. }),

@@ -8,14 +8,14 @@ use bytes::Bytes;
 use super::error::TransferError;
 use crate::{Chunk, Digest};
 
-/// Chunks that are under way at a time, where nothing else is said.
+/// Default number of simultaneous chunks.
 pub const PARALLEL: usize = 8;
-/// Most chunks that may be under way at a time: each is in memory.
+/// Maximum number of simultaneous chunks: each is in memory.
 pub const PARALLEL_MAX: usize = 64;
 
 /// A chunk up to this size is a small one, bytes. It takes the time of an answer, and hardly any memory.
 const SMALL_BYTES: u32 = 64 * 1024;
-/// So many small chunks are under way in the place of a large one.
+/// Number of small chunks that count as one large one.
 const LARGE_WEIGHT: usize = 8;
 
 /// Room for chunks that are under way.
@@ -23,12 +23,12 @@ const LARGE_WEIGHT: usize = 8;
 pub(super) struct Room(usize);
 
 impl Room {
-    /// For so many large chunks.
+    /// Returns room for this many large chunks.
     pub(super) const fn of(parallel: usize) -> Self {
         Self(parallel.saturating_mul(LARGE_WEIGHT))
     }
 
-    /// Whether one more has room, whatever its size, beside those that are under way.
+    /// Returns true if one more chunk has room beside those under way, whatever its size.
     pub(super) const fn is_left(self, under_way: usize) -> bool {
         self.0 >= LARGE_WEIGHT && under_way < PARALLEL_MAX
     }
@@ -50,12 +50,12 @@ const fn weight(chunk: Chunk) -> usize {
     }
 }
 
-/// Where a chunk goes to, or comes from.
+/// Place that a chunk goes to, or comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The chunk.
     pub digest: Digest,
-    /// An address for plain PUT or GET without credentials. `None`: the remote itself.
+    /// Address for plain PUT or GET without credentials. `None`: the remote itself.
     pub url: Option<String>,
     /// Headers that a PUT must have.
     pub headers: Vec<(String, String)>,
@@ -75,7 +75,8 @@ impl Place {
 /// The other side of a transfer. Each call may be repeated without harm.
 #[async_trait]
 pub trait Remote: Debug + Send + Sync {
-    /// Keeps chunks for a put, at most [`crate::PIN_CHUNKS_MAX`], then says which of them must be sent, without repeats.
+    /// Keeps chunks for a put, at most [`crate::PIN_CHUNKS_MAX`], then returns those that must be sent, without
+    /// repeats.
     ///
     /// `put`: names the put, 1 to 64 letters, digits, `-` and `_`.
     async fn pin(&self, put: &str, chunks: &[Digest]) -> Result<Vec<Place>, TransferError>;
@@ -94,7 +95,7 @@ pub trait Remote: Debug + Send + Sync {
     /// The bytes of a manifest. The caller checks them.
     async fn manifest(&self, id: Digest) -> Result<Bytes, TransferError>;
 
-    /// Where to get chunks of a manifest, at most [`crate::PIN_CHUNKS_MAX`], one place each, in order.
+    /// Returns the places of chunks of a manifest, at most [`crate::PIN_CHUNKS_MAX`], one place each, in order.
     async fn places(&self, id: Digest, chunks: &[Digest]) -> Result<Vec<Place>, TransferError>;
 
     /// The bytes of a chunk of a manifest. The caller checks them.

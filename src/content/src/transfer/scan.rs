@@ -16,17 +16,17 @@ use super::{
 };
 use crate::{FILES_MAX, ManifestError, PATH_BYTES_MAX};
 
-/// Most names that are looked at: a tree of folders whose files are all left out ends, too.
+/// Maximum number of names that are looked at, so that a tree whose files are all left out ends as well.
 const LOOKS_MAX: usize = 10 * FILES_MAX;
-/// Most problems that are kept; the others are counted.
+/// Maximum number of kept problems; the others are counted.
 const PROBLEMS_MAX: usize = 20;
 
-/// Something to put.
+/// File, link or empty folder to put.
 #[derive(Debug)]
 pub(super) struct Found {
     /// Its path in the manifest.
     pub(super) path: String,
-    /// Where it is below the folder; the same, but for a single file that a link named.
+    /// Path below the folder. It differs from `path` only for a single file that a link named.
     pub(super) at: String,
     pub(super) kind: FoundKind,
 }
@@ -38,24 +38,25 @@ pub(super) enum FoundKind {
     EmptyFolder,
 }
 
-/// All that was found.
+/// Result of a scan.
 #[derive(Debug)]
 pub(super) struct Scan {
     pub(super) folder: Folder,
     pub(super) found: Vec<Found>,
     /// Bytes of the files.
     pub(super) bytes: u64,
-    /// Paths that were asked for and are not there.
+    /// Requested paths that do not exist.
     pub(super) missing: Vec<String>,
     pub(super) problems: Vec<Problem>,
-    /// Problems that are not among `problems`.
+    /// Number of problems beyond `problems`.
     pub(super) more: usize,
-    /// Only whose files count; `None`: all.
+    /// Owner whose files count; `None`: all.
     pub(super) owner: Option<u32>,
     looks: usize,
 }
 
-/// Finds all of a folder, or one file. A link in the place of `path` itself is followed: a person named it. Blocks.
+/// Finds everything in a folder, or one file. A link in place of `path` itself is followed, because a person named
+/// it. Blocks.
 pub(super) fn scan(path: &Path) -> Result<Scan, TransferError> {
     let failed = |error| TransferError::file(path, error);
     let real = std::fs::canonicalize(path).map_err(failed)?;
@@ -76,7 +77,8 @@ pub(super) fn scan(path: &Path) -> Result<Scan, TransferError> {
     Ok(scan)
 }
 
-/// Finds these paths below a folder; `.` is all of it. Links are never followed, and the folder is none. Blocks.
+/// Finds these paths below a folder; `.` is all of it. Links are never followed, and the folder must not be one.
+/// Blocks.
 pub(super) fn scan_paths(
     root: &Path,
     paths: &[String],
@@ -109,7 +111,7 @@ pub(super) fn scan_paths(
     Ok(scan)
 }
 
-/// The path without `.` and doubled slashes, empty for the folder itself; `None`: it leads out.
+/// Returns the path without `.` and doubled slashes, empty for the folder itself; `None`: it leads out.
 fn plain(path: &str) -> Option<String> {
     if path.is_empty() || path.starts_with('/') || path.contains('\0') {
         return None;
@@ -133,7 +135,7 @@ impl Scan {
         }
     }
 
-    /// One path that somebody asked for. Whether this settles all paths below it, too.
+    /// Adds one requested path. Returns true if this settles all paths below it as well.
     fn ask(&mut self, path: &str, said: &str) -> Result<bool, TransferError> {
         if path.is_empty() {
             return self.walk("").map(|()| true);
@@ -156,7 +158,7 @@ impl Scan {
         }
     }
 
-    /// All below a folder, itself if it is empty.
+    /// Adds everything below a folder, or the folder itself if it is empty.
     fn walk(&mut self, top: &str) -> Result<(), TransferError> {
         let mut folders = vec![top.to_owned()];
         while let Some(below) = folders.pop() {
@@ -180,7 +182,7 @@ impl Scan {
         Ok(())
     }
 
-    /// One name in a folder. Returns the path of a folder that is to be walked.
+    /// Handles one name in a folder. Returns the path of a folder to walk.
     fn step(
         &mut self,
         open: &OwnedFd,
@@ -215,7 +217,7 @@ impl Scan {
         }
     }
 
-    /// Something that is no folder.
+    /// Adds an object that is no folder.
     fn note(&mut self, path: String, at: String, about: &Stat) -> Result<(), TransferError> {
         let kind = match kind(about) {
             FileType::RegularFile => {
@@ -262,7 +264,7 @@ impl Scan {
         });
     }
 
-    /// Where something is, for messages.
+    /// Returns the path of an object, for messages.
     pub(super) fn place(&self, found: &Found) -> PathBuf {
         self.folder.place(&found.at)
     }

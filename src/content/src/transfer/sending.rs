@@ -20,15 +20,15 @@ use super::{
 };
 use crate::{Chunk, Digest, PIN_CHUNKS_MAX};
 
-/// Chunks that were cut and not asked for yet: names only, no bytes.
+/// Maximum number of cut chunks that are not queried yet: names only, no bytes.
 const CUTS_AHEAD: usize = 4_096;
-/// So many bytes of chunks are asked for at a time: enough to keep senders busy while the next ones are cut.
+/// Bytes of chunks that are queried at a time: enough to keep senders busy while the next ones are cut.
 const ASK_BYTES: u64 = 64 << 20;
 
-/// How far a put is. Each number only grows, but `bytes` is only known from the start if nobody writes.
+/// Progress of a put. Each number only grows. `bytes` is known from the start only if no file is written to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PutProgress {
-    /// How many files, links and empty folders.
+    /// Number of files, links and empty folders.
     pub files: u64,
     /// Bytes of all files together.
     pub bytes: u64,
@@ -44,7 +44,7 @@ pub struct PutProgress {
     pub sent_bytes: u64,
 }
 
-/// The same, as it is counted.
+/// Counters of the progress.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     pub(super) hashed: AtomicU64,
@@ -90,7 +90,7 @@ pub(super) fn cuts() -> (mpsc::Sender<Cut>, mpsc::Receiver<Cut>) {
 }
 
 impl Sender<'_> {
-    /// Sends what is missing of all that comes. Returns how many different chunks came.
+    /// Sends the missing ones of all incoming chunks. Returns the number of different chunks.
     pub(super) async fn run(&self, cuts: mpsc::Receiver<Cut>) -> Result<u64, TransferError> {
         let (wanted, wants) = mpsc::channel(PARALLEL_MAX);
         let (chunks, ()) = tokio::try_join!(self.ask(cuts, wanted), self.send_all(wants))?;
@@ -165,7 +165,7 @@ impl Sender<'_> {
     }
 }
 
-/// Chunks that were not asked for before. `None`: there are no more.
+/// Returns chunks that were not queried before. `None`: there are no more.
 async fn next_batch(
     cuts: &mut mpsc::Receiver<Cut>,
     seen: &mut HashSet<Digest>,
@@ -184,7 +184,7 @@ async fn next_batch(
     (!batch.is_empty()).then_some(batch)
 }
 
-/// The bytes of a chunk, as they were when it was cut.
+/// Returns the bytes of a chunk, as they were when it was cut.
 fn read(scan: &Scan, cut: Cut) -> Result<bytes::Bytes, TransferError> {
     let found = scan.found.get(cut.file);
     let found = found.ok_or_else(|| TransferError::Bug("a cut of no file".to_owned()))?;

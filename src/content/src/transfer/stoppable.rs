@@ -13,7 +13,7 @@ use super::{
 };
 use crate::Digest;
 
-/// A remote, until somebody says stop.
+/// Remote that can be stopped.
 #[derive(Debug)]
 pub struct Stoppable<'a> {
     remote: &'a dyn Remote,
@@ -21,7 +21,7 @@ pub struct Stoppable<'a> {
 }
 
 impl<'a> Stoppable<'a> {
-    /// `stopped`: true from the moment on from which all calls fail with [`TransferError::Stopped`].
+    /// Creates it. `stopped`: all calls fail with [`TransferError::Stopped`] once it is true.
     pub const fn new(remote: &'a dyn Remote, stopped: watch::Receiver<bool>) -> Self {
         Self { remote, stopped }
     }

@@ -19,30 +19,30 @@ use super::{
 };
 use crate::{Digest, Entry, Kind};
 
-/// How much of a file is copied at a time.
+/// Bytes of a file that are copied at a time.
 const COPY_BYTES: usize = 256 * 1024;
-/// How a temporary file is made: it is certainly new.
+/// Flags for a temporary file, which must be new.
 const NEW: OFlags = OFlags::WRONLY
     .union(OFlags::CREATE)
     .union(OFlags::EXCL)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// A folder that was empty, and what was written into it.
+/// Folder that was empty, and the files written into it.
 #[derive(Debug)]
 pub(super) struct Target {
     folder: Folder,
     /// Folders that were made, outer ones first.
     made: Vec<String>,
-    /// What is there under its own name.
+    /// Paths that have their own names.
     written: Vec<String>,
-    /// Files that are there, by what is in them.
+    /// Written files by the digest of their bytes.
     files: HashMap<Digest, String>,
     /// The folder itself, if it was made.
     own: Option<PathBuf>,
 }
 
-/// A file that has no name of its own yet.
+/// File without its final name.
 struct Unnamed<'a> {
     parent: &'a OwnedFd,
     name: String,
@@ -56,7 +56,7 @@ impl Drop for Unnamed<'_> {
 }
 
 impl Target {
-    /// Makes the folder, or takes one that is empty.
+    /// Makes the folder, or takes an empty one.
     pub(super) fn prepare(into: &Path) -> Result<Self, TransferError> {
         let failed = |error| TransferError::file(into, error);
         let is_new = match std::fs::symlink_metadata(into) {
@@ -83,7 +83,7 @@ impl Target {
         })
     }
 
-    /// Writes one entry. `fill` gives the bytes of a file that is not there under another name, checked.
+    /// Writes one entry. `fill` writes the verified bytes of a file that has no equal yet.
     pub(super) fn write(
         &mut self,
         entry: &Entry,
@@ -133,7 +133,7 @@ impl Target {
             .made_folder(path, |folder| made.push(folder.to_owned()))
     }
 
-    /// Copies a file that was written before, and checks it once more.
+    /// Copies a file that was written before, and verifies it again.
     fn copy(&self, from: &str, digest: Digest, to: &mut File) -> Result<(), TransferError> {
         let failed = |error| TransferError::file(self.folder.place(from), error);
         let mut from = self.folder.file(from).map_err(failed)?;
@@ -154,7 +154,7 @@ impl Target {
         Err(TransferError::Damaged { digest, is })
     }
 
-    /// Removes what was written, and nothing else. As much as can be: there was an error before this.
+    /// Removes everything that was written, and nothing else. Best effort, after an error.
     pub(super) fn undo(self) {
         for path in self.written.iter().rev() {
             let (above, name) = split(path);

@@ -36,11 +36,11 @@ type Key = &'static str;
 /// A flow whose looks are noted, and held or refused as a test says.
 struct Flow {
     clock: Clock,
-    /// When each look began, ms from the start, and its keys.
+    /// Begin of each look, ms from the start, and its keys.
     looks: Mutex<Vec<(u64, Vec<Key>)>>,
-    /// How often looks at these fail.
+    /// Number of times that looks at these keys fail.
     failing: Mutex<BTreeMap<Key, usize>>,
-    /// Looks at these go on when they are told.
+    /// Keys whose looks wait until they are notified.
     held: BTreeMap<Key, Notify>,
 }
 
@@ -91,7 +91,7 @@ impl Stage {
         }
     }
 
-    /// The same, and it runs.
+    /// Creates a running stage.
     fn running(row: &'static Row, held: &[Key]) -> Self {
         let stage = Self::new(row, held);
         stage
@@ -100,12 +100,12 @@ impl Stage {
         stage
     }
 
-    /// It is due so long after the start.
+    /// Schedules a key this long after the start.
     fn due_after(&self, key: Key, after_ms: u64) {
         self.controller.look_at(key, START_MS + after_ms, ());
     }
 
-    /// Lets time go on.
+    /// Advances the time.
     async fn step(&self, ms: u64) {
         self.flow.clock.sleep(Duration::from_millis(ms)).await;
     }
@@ -114,7 +114,7 @@ impl Stage {
         self.flow.looks.lock().clone()
     }
 
-    /// The keys of all looks, in their order.
+    /// Returns the keys of all looks, in their order.
     fn keys(&self) -> Vec<Key> {
         let looks = self.looks().into_iter();
         looks.flat_map(|(_, keys)| keys).collect()
@@ -245,7 +245,7 @@ async fn a_look_that_breaks_off_is_repeated() {
     let stage = Stage::new(&PLAIN, &["a"]);
     let controller = &stage.controller;
     controller.look_now("a", ());
-    // Whoever waited for it hangs up.
+    // The waiting caller hangs up.
     let look = controller.look_at_due(u64::MAX, &stage.flow, Flow::look);
     assert!(look.now_or_never().is_none());
     assert_eq!(controller.due(START_MS + 1_999), []);

@@ -11,7 +11,7 @@ use tokio::sync::Barrier;
 
 use super::*;
 
-/// So long a chunk waits for others.
+/// Time that a chunk waits for others.
 const OTHERS_COME_WITHIN: Duration = Duration::from_mins(1);
 
 /// A store to and from which chunks go only together.

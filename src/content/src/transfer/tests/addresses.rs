@@ -12,7 +12,7 @@ use tokio::{
 use super::*;
 use crate::transfer::direct::Direct;
 
-/// Answers each request as it is told, and keeps what was sent.
+/// Answers each request with the given answer, and keeps the requests.
 struct Server {
     url: String,
     requests: Arc<Mutex<Vec<Vec<u8>>>>,

@@ -21,7 +21,7 @@ pub(super) enum Call {
 type Hook = Box<dyn Fn(Call) -> Result<(), TransferError> + Send + Sync>;
 type Spoil = Box<dyn Fn(&Place, Bytes) -> Bytes + Send + Sync>;
 
-/// A store, and what happens before it is asked.
+/// Store with a hook that runs before each call.
 pub(super) struct Hooked {
     store: ContentStore,
     hook: Hook,
@@ -157,7 +157,7 @@ async fn a_file_that_changes_meanwhile_is_refused() {
     }
 }
 
-/// A collection may remove a chunk right after somebody asked for it, if its pin is late.
+/// A collection may remove a chunk right after a query for it, if its pin is late.
 #[tokio::test]
 async fn chunks_that_went_before_the_manifest_are_sent_again() {
     let dir = tempfile::tempdir().unwrap();

@@ -17,7 +17,7 @@ use std::{
 use super::*;
 use crate::{ContentStore, Digest};
 
-/// What lies at a path.
+/// Object at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Node {
     File { executable: bool, bytes: Vec<u8> },

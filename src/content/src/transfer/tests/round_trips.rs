@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Puts a tree and gets it; returns what is there then.
+/// Puts a tree and gets it. Returns the resulting tree.
 async fn there_and_back(tree: &Tree) -> (Tree, Put, Got) {
     let dir = tempfile::tempdir().unwrap();
     let (from, into) = (dir.path().join("from"), dir.path().join("a/into"));
@@ -76,7 +76,7 @@ async fn large_files_come_back_as_they_were() {
     let (back, put, got) = there_and_back(&tree).await;
     assert!(back == tree);
     assert_eq!(put.bytes, got.bytes);
-    // Of the large files, their changed chunks and a chunk or two of zeros.
+    // The changed chunks of the large files, and a chunk or two of zeros.
     assert!(
         put.sent_bytes < 9_000_000 + 3 * 2_100_000 + 50_000,
         "{put:?}"
