@@ -74,7 +74,7 @@ const fn field(name: &'static str, from: u8, to: u8, words: &'static [&'static s
     }
 }
 
-/// What is wrong with a line, one sentence.
+/// Problem with a line, one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CronError(String);
@@ -88,7 +88,7 @@ pub struct Cron {
     days: u64,
     months: u64,
     weekdays: u64,
-    /// Whether day and weekday are both named, so that either is enough.
+    /// True if day and weekday are both named, so that either is enough.
     either_day: bool,
 }
 

@@ -129,9 +129,9 @@ pub struct IdMaker {
 }
 
 impl IdMaker {
-    /// `replica` is this process's leased number, 0 to 99. `start_s` is the present UTC time in Unix
-    /// seconds: the first id belongs to the second after it, so that a process that was killed and
-    /// started again within one second never repeats an id.
+    /// Creates a maker. `replica` is this process's leased number, 0 to 99. `start_s` is the present UTC time in Unix
+    /// seconds. The first id belongs to the next second, so that a process restarted within one second never repeats
+    /// an id.
     pub fn new(replica: u8, start_s: u64) -> Self {
         Self {
             replica: u64::from(replica) % REPLICAS,

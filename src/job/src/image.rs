@@ -44,7 +44,7 @@ pub struct ImageName {
 pub struct NoImageName;
 
 impl NoImageName {
-    /// What a name looks like.
+    /// Example of a name.
     pub const HINT: &str =
         "for example debian:12 or registry.example/team/image:tag, without docker://";
 }
@@ -56,7 +56,8 @@ impl ImageName {
         &self.full
     }
 
-    /// Whether it is of `place`: a registry (`docker.io`), or a registry and the beginning of a path (`docker.io/library`).
+    /// Returns true if it is of `place`: a registry (`docker.io`), or a registry and the beginning of a path
+    /// (`docker.io/library`).
     pub fn is_of(&self, place: &str) -> bool {
         let Some(rest) = self.full.strip_prefix(place) else {
             return false;
@@ -68,7 +69,7 @@ impl ImageName {
         }
     }
 
-    /// Whether a text is a place that [`ImageName::is_of`] can find.
+    /// Returns true if a text is a place that [`ImageName::is_of`] can find.
     pub fn is_place(text: &str) -> bool {
         let below = format!("{text}/a/b");
         below.parse().is_ok_and(|name: Self| name.full == below)

@@ -13,7 +13,7 @@ pub enum KeyPart {
     Image,
     /// Which part of a whole it is.
     Shards,
-    /// What it requires of a host.
+    /// The requirements on a host.
     Requirements,
     /// The salt of the site.
     Salt,

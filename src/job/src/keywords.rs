@@ -12,8 +12,9 @@ pub const KEYWORDS_MAX: usize = 64;
 /// The longest of them, bytes: `key=value`.
 pub const KEYWORD_BYTES_MAX: usize = 256;
 
-/// The words `key=value` that a job is found by: its suite, its parameters, its system, the job that it runs again, and its labels as `label=TEXT`.
-/// At most [`KEYWORDS_MAX`], in the job's order; those over [`KEYWORD_BYTES_MAX`] are left out.
+/// Returns the words `key=value` by which a job is found. They are its suite, its parameters, its system, the job
+/// that it runs again, and its labels as `label=TEXT`. At most [`KEYWORDS_MAX`], in the job's order; those over
+/// [`KEYWORD_BYTES_MAX`] are left out.
 pub fn keywords(spec: &Spec, suite: &str, labels: &[String]) -> Vec<String> {
     let places = flat(spec, |key| is_field(key, Use::Searched));
     let parameters = parameters(spec).into_iter().chain(places);

@@ -1,6 +1,6 @@
 //! Words for what a machine is, which its agent, its registration and jobs share.
 
-/// What machines tell a number of: disks, network cards, NUMA nodes.
+/// Parts that machines count: disks, network cards, NUMA nodes.
 pub const COUNTED: [&str; 3] = ["disks", "nics", "nodes"];
 /// The largest number that is told apart; a machine with more has as many for matching.
 pub const COUNT_MAX: u32 = 64;

@@ -66,7 +66,7 @@ impl std::fmt::Display for Misspelt {
     }
 }
 
-/// What kind of value a key has.
+/// Kind of a key's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Holds {
     Nothing,

@@ -36,8 +36,8 @@ impl<'w> Word<'w> {
         }
     }
 
-    /// Whether it is `other` with one slip: a letter too many, too few, wrong, or swapped with its neighbour; in words
-    /// of nine letters and more, two.
+    /// Returns true if it is `other` with one slip: a letter too many, too few, wrong, or swapped with its neighbour.
+    /// Words of nine or more letters may have two slips.
     pub(crate) fn is_slip_of(&self, other: &Word<'_>) -> bool {
         /// From so many letters on, two slips are likelier than another word.
         const LONG: usize = 9;
@@ -46,8 +46,8 @@ impl<'w> Word<'w> {
             && (1..=slips).contains(&osa_distance(self.text, other.text))
     }
 
-    /// Whether it may be `other` with so many slips: each brings one letter and takes one at most. It is far cheaper
-    /// than the distance.
+    /// Returns true if it may be `other` with so many slips: each brings one letter and takes one at most. It is far
+    /// cheaper than the distance.
     fn may_be_within(&self, slips: usize, other: &Word<'_>) -> bool {
         self.letters.abs_diff(other.letters) <= slips
             && (self.kinds ^ other.kinds).count_ones() as usize <= 2 * slips

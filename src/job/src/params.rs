@@ -28,8 +28,8 @@ pub fn parameters(spec: &Spec) -> Vec<(String, String)> {
     flat(spec, shown)
 }
 
-/// The programs that a job runs, where they stand by themselves and not in a section `program`: each map that is no
-/// field, and the suite where it is named without parameters.
+/// Returns the programs of a job that stand by themselves and not in a section `program`. These are each map that is
+/// no field, and the suite if it is named without parameters.
 pub fn programs(spec: &Spec) -> impl Iterator<Item = (&str, &Value)> {
     let suite = spec.get("suite").and_then(Value::as_str);
     let fields = spec.iter().map(|(key, value)| (key.as_str(), value));
@@ -40,8 +40,8 @@ pub fn programs(spec: &Spec) -> impl Iterator<Item = (&str, &Value)> {
     })
 }
 
-/// The same for jobs that run the same thing with the same parameters on the same kind of testbox, whoever submits
-/// them, and in whatever order they name their fields: 32 hexadecimal digits. `parameters` are those of the job.
+/// Returns a hash that is equal for jobs that run the same test with the same parameters on the same kind of testbox.
+/// Submitters and the order of fields do not matter: 32 hexadecimal digits. `parameters` are those of the job.
 pub fn fingerprint(spec: &Spec, parameters: &[(String, String)]) -> String {
     let named = fields(Use::Compared).filter_map(|field| {
         let text = match spec.get(field)? {

@@ -29,7 +29,7 @@ pub const MISSED: &str = "missed";
 const COUNTED_MAX: u64 = 1_000;
 const DAY_MS: u64 = 86_400_000;
 
-/// What happens when a run comes due while an earlier one has not ended.
+/// Rule for a run that comes due while an earlier one has not ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Overlap {
@@ -42,7 +42,7 @@ pub enum Overlap {
     Replace,
 }
 
-/// What becomes of runs that came due while nobody could start them.
+/// Rule for runs that came due while no replica could start them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Missed {
@@ -65,11 +65,11 @@ pub struct Schedule {
     rule: Rule,
     /// While an earlier run has not ended.
     pub overlap: Overlap,
-    /// What nobody could start in time.
+    /// Rule for missed runs.
     pub missed: Missed,
 }
 
-/// What has come due by a moment.
+/// Runs that have come due by a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
     /// The latest time that has come, UTC epoch ms.
@@ -79,7 +79,7 @@ pub struct Due {
 }
 
 impl Schedule {
-    /// What a job says of it. `None`: it is not to be repeated.
+    /// Reads the schedule of a job. `None`: it is not to be repeated.
     ///
     /// # Errors
     /// A field cannot be used, or says nothing without `every` or `cron`.
@@ -118,7 +118,7 @@ impl Schedule {
     /// The same of a job that is to be repeated.
     ///
     /// # Errors
-    /// It does not say when, or as [`Schedule::of`].
+    /// Fails if `every` and `cron` are both missing, or if [`Schedule::of`] fails.
     pub fn required(spec: &Spec) -> Result<Self, FieldError> {
         match Self::of(spec)? {
             Some(schedule) => Ok(schedule),
@@ -145,7 +145,7 @@ impl Schedule {
         }
     }
 
-    /// What has come due from `first_ms`, which is a time of its own, to `now_ms`. `None`: nothing has.
+    /// Returns the runs due from `first_ms`, which is a time of its own, to `now_ms`. `None`: nothing has.
     pub fn due(&self, from_ms: u64, first_ms: u64, now_ms: u64) -> Option<Due> {
         if first_ms > now_ms {
             return None;

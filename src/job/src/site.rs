@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::Stage;
 
-/// What a site assumes when a job does not say.
+/// Defaults of a site for jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteDefaults {
     /// `testbox` of jobs that name none. Default `dc`.

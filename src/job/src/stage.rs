@@ -12,7 +12,7 @@ use crate::TboxType;
 pub struct UnknownWord {
     /// Which axis: `job_stage`, `job_health` or `job_data_readiness`.
     pub axis: &'static str,
-    /// What was said, cut to 40 characters.
+    /// Unknown value, cut to 40 characters.
     pub value: String,
     /// All words of the axis, comma separated.
     pub known: String,
@@ -95,7 +95,7 @@ words! {
     Cancel = "cancel",
     /// Could never run as written.
     AbortInvalid = "abort_invalid",
-    /// What it waited for failed.
+    /// A job that it waited for failed.
     AbortWait = "abort_wait",
     /// The machine that had it could not run it.
     AbortProvider = "abort_provider",
@@ -107,18 +107,18 @@ impl Stage {
         self as u8
     }
 
-    /// Whether nothing more happens to the attempt.
+    /// Returns true if nothing more happens to the attempt.
     pub fn is_terminal(self) -> bool {
         self >= Self::Finish
     }
 
-    /// Whether a testbox holds the job.
+    /// Returns true if a testbox holds the job.
     pub fn is_held(self) -> bool {
         self > Self::Submit && self < Self::Finish
     }
 
-    /// Whether an attempt may go from here to `next`. Skipping is allowed, going back or repeating is
-    /// not; `manual_check` and `renew` may follow each other, and nothing follows an end.
+    /// Returns true if an attempt may go from here to `next`. Skipping is allowed, going back or repeating is not;
+    /// `manual_check` and `renew` may follow each other, and nothing follows an end.
     pub fn may_become(self, next: Self) -> bool {
         if self.is_terminal() {
             return false;
@@ -141,8 +141,8 @@ impl Stage {
         }
     }
 
-    /// How long an attempt may stay in this stage unless the job or the site says otherwise, in
-    /// seconds; `None` where there is no limit of the stage's own (compass-ci's defaults).
+    /// Returns the default time limit of an attempt in this stage, in seconds (compass-ci's defaults). `None`: the
+    /// stage has no limit of its own.
     pub fn default_timeout_s(self, tbox_type: TboxType) -> Option<u64> {
         match self {
             Self::Dispatch => Some(3600),
@@ -185,7 +185,7 @@ words! {
     MicrocodeMismatch = "microcode_mismatch",
     /// Could never run as written.
     AbortInvalid = "abort_invalid",
-    /// What it waited for failed.
+    /// A job that it waited for failed.
     AbortWait = "abort_wait",
     /// The machine that had it was lost or could not run it.
     AbortProvider = "abort_provider",
@@ -254,7 +254,7 @@ impl Health {
 }
 
 words! {
-    /// Whether the results are in.
+    /// True if the results are in.
     DataReadiness, "job_data_readiness",
     /// Nothing yet.
     None = "N/A",

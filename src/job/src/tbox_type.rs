@@ -1,6 +1,6 @@
 //! Kind of a testbox: hardware, virtual machine or container.
 
-/// What kind of testbox runs a job.
+/// Kind of testbox that runs a job.
 #[derive(
     Debug,
     Clone,

@@ -80,7 +80,7 @@ pub fn duration_s(value: &Value) -> Result<Option<u64>, UnitError> {
     }
 }
 
-/// Whether nothing was said: null, or text of blanks.
+/// Returns true if nothing was said: null, or text of blanks.
 pub(crate) fn is_nothing(value: &Value) -> bool {
     value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty())
 }

@@ -12,7 +12,7 @@ pub const JOB_DEPTH_MAX: usize = 64;
 /// Most groups that the jobs of one submit may join: each that is new takes a thousand ids.
 pub const SUBMIT_GROUPS_MAX: usize = 10;
 
-/// What a scheduler lets a submit be.
+/// Limits of a submit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubmitLimits {
     /// Largest job, bytes of JSON. Default 256 KiB.
@@ -33,7 +33,7 @@ impl Default for SubmitLimits {
 /// Checks that a job does not nest too deep.
 ///
 /// # Errors
-/// It does.
+/// Returns an error if it does.
 pub fn check_depth(spec: &Spec) -> Result<(), FieldError> {
     fn over(value: &Value, left: usize) -> bool {
         match value {
@@ -58,7 +58,7 @@ pub fn check_depth(spec: &Spec) -> Result<(), FieldError> {
 /// Checks that a job is not too long.
 ///
 /// # Errors
-/// It is.
+/// Returns an error if it is longer than `job_bytes_max`.
 pub fn check_bytes(spec: &Spec, limits: &SubmitLimits) -> Result<(), FieldError> {
     let bytes = serde_json::to_vec(spec).map_or(usize::MAX, |text| text.len());
     if bytes > limits.job_bytes_max {
@@ -77,7 +77,7 @@ pub fn too_long(bytes: usize, limits: &SubmitLimits) -> FieldError {
     }
 }
 
-/// What the jobs of a submit are together. Jobs that are refused do not count.
+/// Sums over the jobs of a submit. Jobs that are refused do not count.
 #[derive(Debug, Clone, Default)]
 pub struct Together {
     shards: usize,

@@ -85,7 +85,7 @@ impl CallbackEvents {
         passed_again: false,
     };
 
-    /// Whether one of them may come with the end of the job.
+    /// Returns true if one of them may come with the end of the job.
     pub const fn may_come_at_the_end(self) -> bool {
         self.ended || self.failed || self.passed_again
     }
@@ -122,7 +122,7 @@ impl CallbackEvents {
     }
 }
 
-/// Who is told of what.
+/// Receiver, its events and its form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Callback {
     /// Where to, `http` or `https`, 1 to 2,048 bytes. Empty: it is among secrets that are sealed.
@@ -133,10 +133,10 @@ pub struct Callback {
     pub kind: CallbackKind,
 }
 
-/// Whom `notify` names.
+/// Receiver that `notify` names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Notify {
-    /// Whom the account names; said by nothing.
+    /// The receiver of the account; the default.
     #[default]
     AsAccount,
     /// Nobody, whomever the account names.
@@ -202,7 +202,7 @@ impl Callback {
     }
 }
 
-/// What `callback` or `notify` looks like.
+/// Returns an example of `callback` or `notify`.
 fn example(field: &str) -> &'static str {
     if field == NOTIFY {
         "notify: {url: https://chat.example.com/hooks/x, on: [failed, passed_again]}"
@@ -229,7 +229,7 @@ fn is_url(text: &str) -> bool {
     host.is_some_and(|host| !host.is_empty() && !host.contains('@')) && is_plain
 }
 
-/// What an address looks like.
+/// Example of an address.
 const URL_HINT: &str =
     "write http://HOST/PATH or https://HOST/PATH without a password, up to 2,048 bytes";
 

@@ -46,7 +46,7 @@ impl ClusterNode {
     pub fn job(&self, whole: &Spec) -> Spec {
         let mut job = whole.clone();
         if self.fields.contains_key("testbox") {
-            // What they said of the place holds for nodes that say nothing of it.
+            // The job's fields of the place hold for nodes without their own.
             for field in ["tbox_group", "tbox_type"] {
                 job.shift_remove(field);
             }
@@ -95,7 +95,7 @@ pub fn cluster_nodes(spec: &Spec) -> Result<Vec<ClusterNode>, FieldError> {
     )
 }
 
-/// What a name counts: `cs-s1-c2`. Parts that count no role are a site's own marks.
+/// Returns the nodes that a name counts: `cs-s1-c2`. Parts that count no role are a site's own marks.
 fn counted(name: &str) -> Vec<ClusterNode> {
     let mut nodes = Vec::new();
     for part in name.split('-') {

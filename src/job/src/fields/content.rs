@@ -35,7 +35,7 @@ pub struct Input {
 /// Where the files of an input come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InputOf {
-    /// What was put under this id: 64 hexadecimal digits in lower case.
+    /// Content of this id: 64 hexadecimal digits in lower case.
     Id(String),
     /// The outputs of the job of this name, which it needs.
     From(String),
@@ -45,7 +45,7 @@ impl Input {
     /// The folders of the inputs of a job that was taken, in its order.
     ///
     /// # Errors
-    /// What is no input.
+    /// Fails for an invalid input.
     pub fn folders(spec: &Spec) -> Result<Vec<String>, FieldError> {
         let inputs = Self::listed(spec)?.into_iter();
         Ok(inputs.map(|input| input.folder).collect())
@@ -54,7 +54,7 @@ impl Input {
     /// The inputs of a job that was taken, in its order.
     ///
     /// # Errors
-    /// What is no input.
+    /// Fails for an invalid input.
     pub fn listed(spec: &Spec) -> Result<Vec<Self>, FieldError> {
         items(spec, INPUTS).iter().map(Self::of).collect()
     }
@@ -74,7 +74,7 @@ impl Input {
     /// The inputs of a job, in its order, at most [`INPUTS_MAX`].
     ///
     /// # Errors
-    /// What is no input, two of one folder, and outputs of a job that it does not need.
+    /// Fails for an invalid input, two inputs of one folder, and outputs of a job that it does not need.
     pub(crate) fn all_of(spec: &Spec, needs: &[String]) -> Result<Vec<Self>, FieldError> {
         let items = items(spec, INPUTS);
         if items.len() > INPUTS_MAX {
@@ -140,7 +140,7 @@ impl Input {
 /// `.` is all of it.
 ///
 /// # Errors
-/// What is no list of such paths.
+/// Fails if it is no list of such paths.
 pub fn outputs(spec: &Spec) -> Result<Vec<String>, FieldError> {
     let items = items(spec, OUTPUTS);
     if items.len() > OUTPUTS_MAX {
@@ -167,7 +167,7 @@ pub(crate) fn tag(spec: &Spec) -> Option<&'static str> {
     has_any.contains(&true).then_some(CONTENT_TAG)
 }
 
-/// What a field lists; one thing is a list of one.
+/// Returns the items of a field. A single value is a list of one.
 fn items<'s>(spec: &'s Spec, field: &str) -> &'s [Value] {
     match present(spec, field) {
         None => &[],

@@ -6,11 +6,11 @@
 pub struct FieldError {
     /// The field at fault, as the author wrote it.
     pub field: String,
-    /// What is wrong, with the value and what was expected.
+    /// Problem, with the value and what was expected.
     pub problem: String,
-    /// What to do about it.
+    /// Advice.
     pub hint: String,
-    /// What kind of mistake it is.
+    /// Kind of the mistake.
     pub fault: Fault,
 }
 

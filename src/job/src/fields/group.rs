@@ -26,7 +26,7 @@ pub struct Group {
     pub shard: Option<String>,
     /// How long the group may take from its first shard on, seconds, 1 to a day.
     pub within_s: u64,
-    /// Whether the first shard that fails for good stops the others.
+    /// True if the first shard that fails for good stops the others.
     pub fail_fast: bool,
 }
 
@@ -83,7 +83,7 @@ impl Group {
         })
     }
 
-    /// What the group's parent is, opened by the job `first`.
+    /// Returns the spec of the group's parent, opened by the job `first`.
     pub fn parent_spec(&self, first: &Spec) -> Spec {
         let mut spec = first.clone();
         for field in fields(Use::OwnInGroup) {
@@ -107,7 +107,7 @@ impl Group {
         spec
     }
 
-    /// What the shard runs: whoever is told is told of the whole.
+    /// Returns the spec of the shard. Receivers are told of the whole group.
     pub fn shard_spec(mut spec: Spec) -> Spec {
         for field in fields(Use::Told) {
             spec.shift_remove(field);

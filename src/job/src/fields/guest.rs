@@ -20,24 +20,24 @@ pub fn vm_image_tag(image: &str) -> String {
     format!("vm-image-{image}")
 }
 
-/// What a guest can reach.
+/// Network of a guest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Network {
     /// Nothing but itself.
     #[default]
     None,
-    /// What its host can reach, by address translation.
+    /// The network of its host, by address translation.
     Bridge,
 }
 
-/// What a job says of the guest that it runs in.
+/// Guest in which a job runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Guest {
     /// The image that it names, 1 to 255 bytes without spaces: `vm_image` of a vm job, `docker_image` of others. The latter
     /// is an [`ImageName`], as it was written.
     /// `None`: the testbox decides. A job that names one never runs as a process of the host.
     pub image: Option<String>,
-    /// What it may reach. Default: nothing.
+    /// Network of the guest. Default: nothing.
     pub network: Network,
 }
 

@@ -38,7 +38,7 @@ pub struct JobFields {
     pub suite: String,
     /// `category`, empty when not said.
     pub category: String,
-    /// Who submits and is charged: `my_account`; empty when not said (the caller fills it in).
+    /// Account that submits and is charged: `my_account`; empty when not said (the caller fills it in).
     pub account: String,
     /// The queue asked for; empty means the account's own.
     pub queue: String,
@@ -88,9 +88,9 @@ pub struct JobFields {
     pub deadline: Option<When>,
     /// How it is tried again.
     pub retry: Retry,
-    /// Whether the result of an earlier job is as good as a run.
+    /// True if the result of an earlier job is as good as a run.
     pub reuse: Reuse,
-    /// Whether the agent must stop it when cut off from every replica.
+    /// True if the agent must stop it when cut off from every replica.
     pub stop_when_cut_off: bool,
     /// `submit_id`, `group_id`, empty when not said.
     pub submit_id: String,
@@ -100,7 +100,7 @@ pub struct JobFields {
     pub waits: Option<WaitOn>,
     /// The sequence that it belongs to.
     pub sequence: Option<Sequence>,
-    /// What it says of other jobs of its submit.
+    /// Needs of other jobs of its submit.
     pub needs: Needs,
     /// How many jobs that run the same thing there may be; `None`: as many as there are.
     pub max_run: Option<u64>,
@@ -108,13 +108,13 @@ pub struct JobFields {
     pub shards: Option<Shards>,
     /// The open group that it joins as a shard; `None`: it stands by itself.
     pub group: Option<Group>,
-    /// Who is told when it ends or begins to fail.
+    /// Receiver of messages about its end or its first failures.
     pub callback: Option<Callback>,
     /// Which people are told of it.
     pub notify: Notify,
     /// The name of its submit, so that it may be repeated.
     pub idempotency_key: Option<String>,
-    /// What becomes of it when its process stops, see [`OnShutdown`].
+    /// Behaviour when its process stops, see [`OnShutdown`].
     pub on_shutdown: OnShutdown,
     /// How long it may say nothing while it runs, in seconds.
     pub silence_timeout_s: Option<u64>,

@@ -17,30 +17,30 @@ const FIELD: &str = "needs";
 /// Of a circle, so much is shown.
 const CIRCLE_BYTES: usize = 200;
 
-/// What a job says of others of its submit.
+/// Dependencies of a job on others of its submit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
     /// The name under which others need it.
     pub name: Option<String>,
     /// The names that it needs.
     pub names: Vec<String>,
-    /// Whether it runs whatever becomes of them: `if: always`.
+    /// True if it runs whatever becomes of them: `if: always`.
     pub always: bool,
 }
 
 /// A job among others of its submit.
 #[derive(Debug, Clone, Copy)]
 pub struct Member<'n> {
-    /// What it says of the others.
+    /// Dependencies on the others.
     pub needs: &'n Needs,
     /// How many jobs of other submits it waits for.
     pub waits_for: usize,
-    /// Whether it is refused, and why does not matter.
+    /// True if it is refused, and why does not matter.
     pub is_refused: bool,
 }
 
 impl Needs {
-    /// What a job says.
+    /// Reads the dependencies of a job.
     ///
     /// # Errors
     /// `needs` is no list of names, or `if` no known word.
@@ -167,7 +167,7 @@ fn circle_among(
     };
     let mut way: Vec<usize> = open.keys().take(1).copied().collect();
     let mut seen: BTreeSet<usize> = way.iter().copied().collect();
-    // Whoever goes from one to the next comes into a circle.
+    // A walk from one job to the next reaches a circle.
     while let Some(at) = way.last().and_then(parent_of) {
         way.push(at);
         if !seen.insert(at) {

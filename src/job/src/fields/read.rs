@@ -20,7 +20,7 @@ pub(crate) const LIST_ITEMS_MAX: usize = 64;
 /// Items of `target_machines`.
 pub(crate) const MACHINES_MAX: usize = 1024;
 
-/// What a name may look like.
+/// Characters that a name may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Charset {
     /// Anything that can be printed.

@@ -20,7 +20,7 @@ const FACTOR_MAX: u32 = 10;
 /// Tries again after a lost machine, unless the job says otherwise.
 const LOST_MAX: u16 = 1;
 
-/// What made an attempt end badly.
+/// Cause of a bad end of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cause {
@@ -59,8 +59,8 @@ impl Cause {
 }
 
 impl Health {
-    /// What made an attempt end so; `None`: it did not end badly, or nobody's failure is at fault (a person stopped
-    /// it, it was never able to run).
+    /// Returns the cause of such an end. `None`: the end was not bad, or no failure is at fault. For example, a
+    /// person stopped the job, or it could never run.
     pub fn cause(self) -> Option<Cause> {
         match self {
             Self::Fail => Some(Cause::Fail),
@@ -145,12 +145,12 @@ pub struct Retry {
     pub own: Vec<Cause>,
     /// Pauses; `None`: the usual ones.
     pub backoff: Option<Backoff>,
-    /// Whether not on a host where it failed, if another could run it. Default false.
+    /// True if not on a host where it failed, if another could run it. Default false.
     pub elsewhere: bool,
 }
 
-/// `retry_elsewhere`, and `retry`: a number, or `{max, on, backoff: {first, factor, max}}`: `on` lists after what, all when it is left out;
-/// what it does not list keeps its default.
+/// Reads `retry_elsewhere`, and `retry`: a number, or `{max, on, backoff: {first, factor, max}}`. `on` lists causes;
+/// without it all count. Missing values keep their defaults.
 pub(crate) fn retry(spec: &Spec) -> Result<Retry, FieldError> {
     let mut retry = Retry {
         infra_max: LOST_MAX,

@@ -15,7 +15,7 @@ pub const REUSE_WITHIN_MAX_S: u64 = 366 * 86_400;
 
 const EXAMPLE: &str = "{within: 14d}, 14d for the same, or no";
 
-/// What a job says of results of earlier jobs.
+/// Reuse of earlier results by a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Reuse {
     /// Nothing: the lab's default for its suite holds.
@@ -31,8 +31,8 @@ impl Reuse {
     /// Reads `reuse`.
     ///
     /// # Errors
-    /// What is neither a duration nor `no`, and jobs whose results cannot be those of others: with secrets, and of
-    /// several nodes.
+    /// Fails if the value is neither a duration nor `no`. Fails for jobs that cannot reuse results: with secrets, or
+    /// of several nodes.
     pub(crate) fn of(spec: &Spec) -> Result<Self, FieldError> {
         let within = match present(spec, REUSE) {
             None => return Ok(Self::Unsaid),
@@ -62,7 +62,7 @@ impl Reuse {
 /// How old a result may be, seconds, 1 to [`REUSE_WITHIN_MAX_S`].
 ///
 /// # Errors
-/// What is no such duration, in words.
+/// Returns a message if the value is not a duration between 1 s and [`REUSE_WITHIN_MAX_S`].
 pub fn reuse_within_s(said: &Value) -> Result<u64, String> {
     let seconds = duration_s(said).map_err(|error| error.to_string())?;
     let seconds = seconds.ok_or_else(|| format!("{} names no duration", shown(said)))?;

@@ -35,7 +35,7 @@ pub enum Replace {
 pub struct Sequence {
     /// Its key, 1 to 256 bytes.
     pub key: String,
-    /// Whether its jobs run on one host.
+    /// True if its jobs run on one host.
     pub same_host: bool,
     /// This job begins only while fewer than so many others run, 1 to [`CONCURRENCY_MAX`]; of a `sequence` 1.
     pub limit: u16,
@@ -46,11 +46,11 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// What a job says of it. `None`: the job belongs to no sequence.
+    /// Reads the sequence of a job. `None`: the job belongs to no sequence.
     ///
     /// # Errors
-    /// The key is no text or too long, a number is out of its range, a word is not known, or `sequence_host` stands
-    /// without a sequence, or `sequence` beside `concurrency`.
+    /// Fails if the key is no text or too long, a number is out of range, or a word is unknown. Fails if
+    /// `sequence_host` stands without a sequence, or `sequence` beside `concurrency`.
     pub(crate) fn of(spec: &Spec) -> Result<Option<Self>, FieldError> {
         const FIELD: &str = "sequence";
         let key = key(present(spec, FIELD), FIELD)?;
@@ -96,7 +96,7 @@ impl Sequence {
         }
     }
 
-    /// What `concurrency` says.
+    /// Reads `concurrency`.
     fn of_group(spec: &Spec) -> Result<Option<Self>, FieldError> {
         const KEYS: [&str; 4] = ["group", "limit", "per_minute", "replace"];
         let map = match present(spec, CONCURRENCY) {

@@ -27,7 +27,7 @@ pub struct Shards {
     pub count: u16,
     /// How long all of it may take from the submit on, seconds, at least 1; `None`: as long as it takes.
     pub within_s: Option<u64>,
-    /// Whether the first shard that fails for good stops the others.
+    /// True if the first shard that fails for good stops the others.
     pub fail_fast: bool,
     /// A script that prints the tests, one on each line, which are then packed into the shards.
     pub list: Option<String>,
@@ -138,7 +138,7 @@ impl Shards {
         self.total().saturating_add(1).saturating_add(lister)
     }
 
-    /// What lists the tests of the job `whole`.
+    /// Returns the spec of the job that lists the tests of `whole`.
     pub fn list_spec(&self, whole: &Spec, parent: JobId) -> Spec {
         let mut spec = common(whole);
         let script = self.list.clone().unwrap_or_default();
@@ -162,7 +162,7 @@ impl Shards {
         u16::try_from(self.all()).unwrap_or(SHARDS_MAX)
     }
 
-    /// Whether its shards differ in more than their numbers.
+    /// Returns true if its shards differ in more than their numbers.
     pub fn is_varied(&self) -> bool {
         !self.by.is_empty()
     }
@@ -175,14 +175,15 @@ impl Shards {
         }
     }
 
-    /// What shard `n` (from 1) of the job `whole` runs, with the numbers that its program needs to find its part.
+    /// Returns the spec of shard `n` (from 1) of the job `whole`, with the numbers by which its program finds its
+    /// part.
     pub fn spec(&self, whole: &Spec, parent: JobId, n: u16) -> Spec {
         let mut spec = common(whole);
         let mut way = usize::from(self.number(n).saturating_sub(1) / self.count.max(1));
         for (field, values) in self.by.iter().rev() {
             if let Some(value) = values.get(way % values.len().max(1)) {
                 if field == "testbox" {
-                    // What the job says of the place holds for another testbox.
+                    // The job's fields of the place hold for another testbox.
                     spec.shift_remove("tbox_group");
                     spec.shift_remove("tbox_type");
                 }
@@ -204,7 +205,7 @@ fn count(field: &str, value: &Value) -> Result<u16, FieldError> {
     Ok(u16::try_from(count).unwrap_or(SHARDS_MAX))
 }
 
-/// What all shards run, without what is said of the whole.
+/// Returns the spec that all shards share, without the fields of the whole.
 fn common(whole: &Spec) -> Spec {
     let mut spec = whole.clone();
     for field in fields(Use::OfWhole) {

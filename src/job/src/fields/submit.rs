@@ -31,15 +31,15 @@ pub struct Submitted {
 /// A job of a submit, with its fields read.
 #[derive(Debug)]
 pub struct ParsedJob {
-    /// What its author wrote; of a node its own job.
+    /// Spec as written by its author; for a node its own job.
     pub spec: Spec,
     /// The fields of it.
     pub fields: JobFields,
-    /// What it is to the other nodes of its cluster; `None`: it runs by itself.
+    /// Place among the nodes of its cluster; `None`: it runs by itself.
     pub node: Option<NodePlace>,
 }
 
-/// What a job is to the other nodes of its cluster.
+/// Place of a job among the nodes of its cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodePlace {
     /// Its roles.
@@ -153,7 +153,7 @@ fn parse_nodes(
     nodes.iter().map(parse).collect()
 }
 
-/// What a submit at `now_ms` refuses of these specs without knowing the lab: one outcome for each spec.
+/// Checks these specs as a submit at `now_ms` does, without knowing the lab: one result for each spec.
 pub fn dry_run(
     specs: impl IntoIterator<Item = Spec>,
     site: &SiteDefaults,

@@ -31,7 +31,7 @@ pub enum Requirement {
     Field(String, Value),
 }
 
-/// What is waited for of one job.
+/// Condition on one job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
     /// The job.
@@ -40,7 +40,7 @@ pub struct Condition {
     pub requirements: Vec<Requirement>,
 }
 
-/// What a job waits for.
+/// Conditions that a job waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitOn {
     /// One for each job that it waits for.
@@ -50,15 +50,15 @@ pub struct WaitOn {
         deserialize_with = "from_map"
     )]
     pub conditions: Vec<Condition>,
-    /// Whether it is given up as soon as one of those jobs fails, whatever is waited for.
+    /// True if it is given up as soon as one of those jobs fails, whatever is waited for.
     #[serde(default)]
     pub fail_fast: bool,
-    /// What other versions store beside.
+    /// Fields that other versions store beside.
     #[serde(flatten)]
     other: Map<String, Value>,
 }
 
-/// What a job waits for, as its state keeps it.
+/// Conditions of a job, as its state keeps them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Waits {
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(condition.requirements.len(), 2);
     }
 
-    /// What other versions store is kept: a replica that knows it may read it later.
+    /// Fields of other versions are kept: a replica that knows them may read them later.
     #[test]
     fn what_is_not_known_is_kept() {
         for stored in [

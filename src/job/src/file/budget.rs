@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::limits::{PATTERN_WORK_MAX, PATTERNS_MAX};
 
-/// What the templates of one call have spent on patterns.
+/// Work of one call's templates on patterns.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     patterns: Cell<usize>,

@@ -18,11 +18,11 @@ pub struct JobFileError {
     pub line: u32,
     /// The column in characters, from 1; 0 when the file as a whole is meant.
     pub column: u32,
-    /// What is wrong: the value and what was expected.
+    /// Problem: the value and what was expected.
     pub message: String,
     /// The source line with a mark under the place; empty when there is none.
     pub snippet: String,
-    /// What to do about it; empty when the message says it all.
+    /// Advice; empty when the message says it all.
     pub hint: String,
 }
 

@@ -13,13 +13,13 @@ use super::{
     template::{Expr, Piece, Template},
 };
 
-/// What a template is computed against.
+/// Scope in which a template is computed.
 pub(crate) struct Scope<'a> {
     /// The job, all its lists chosen.
     pub(crate) job: &'a Map<String, Value>,
     /// Paths of templates that are not computed yet, dotted.
     pub(crate) later: &'a BTreeSet<String>,
-    /// What its patterns may still cost.
+    /// Work left for its patterns.
     pub(crate) budget: &'a Budget,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Whether a pattern is found in a value as it is written. Nil holds nothing.
+    /// Computes if a pattern is found in a value as it is written. Nil holds nothing.
     fn matches(&self, value: &Value, pattern: &Pattern, at: At) -> Computed<'a> {
         let text = match value {
             Value::Null => return Ok(Cow::Owned(Value::Bool(false))),

@@ -54,7 +54,7 @@ impl Default for ExpandOptions {
     }
 }
 
-/// What a job file comes to.
+/// Result of expanding a job file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expanded {
     /// Its jobs. Never empty.
@@ -129,8 +129,8 @@ pub fn read_text(
     expand(loader, documents, name, options, &mut |_| true)
 }
 
-/// As [`expand_text`], if `may` says yes to the bytes that the jobs will take, roughly: once before they are made, and to
-/// what templates add, as they do.
+/// As [`expand_text`], if `may` allows the bytes that the jobs will take, roughly. It is asked once before the jobs
+/// are made, and for each addition by templates.
 ///
 /// # Errors
 /// As [`expand_file`], and `no_memory` when `may` said no.

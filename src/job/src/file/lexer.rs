@@ -19,7 +19,7 @@ pub(crate) enum Token {
     Sign(&'static str),
 }
 
-/// What was found instead of a word.
+/// Text that is no word.
 #[derive(Debug)]
 pub(crate) struct Unknown {
     pub(crate) at: At,

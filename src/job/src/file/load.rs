@@ -40,7 +40,7 @@ pub(crate) struct Loader<'a> {
     made: usize,
     /// Top-level keys copied so far.
     copied: usize,
-    /// Whether dotted keys stay as they are: in files of settings, which set paths later.
+    /// True if dotted keys stay as they are: in files of settings, which set paths later.
     keep_paths: bool,
 }
 
@@ -160,7 +160,7 @@ impl<'a> Loader<'a> {
         Ok(documents)
     }
 
-    /// What stands under a document's own keys: `base` with every way to take one document of each include.
+    /// Returns the entries under a document's own keys: `base` with every way to take one document of each include.
     fn heads(
         &mut self,
         base: Vec<Entry>,

@@ -46,7 +46,7 @@ pub(crate) fn mask(text: &str, file: u32, files: &Files) -> Result<Masked, JobFi
     })
 }
 
-/// What the scanner is inside of.
+/// Construct that the scanner is inside of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     /// Where a key or value may begin.
@@ -95,7 +95,7 @@ impl Scanner {
         self.chars.get(self.i + ahead).copied().unwrap_or('\n')
     }
 
-    /// Whether nothing but a blank or a line end follows `ahead` characters on.
+    /// Returns true if nothing but a blank or a line end follows `ahead` characters on.
     fn blank(&self, ahead: usize) -> bool {
         matches!(self.at(ahead), ' ' | '\t' | '\n' | '\r')
     }
@@ -287,7 +287,7 @@ impl Scanner {
         }
     }
 
-    /// Whether `---` or `...` stands here.
+    /// Returns true if `---` or `...` stands here.
     fn is_marker(&self) -> bool {
         ['-', '.']
             .iter()

@@ -28,7 +28,7 @@ pub(crate) struct Size {
     pub(crate) bytes: u64,
 }
 
-/// Whether the list at `path` stays a list.
+/// Returns true if the list at `path` stays a list.
 fn is_kept(path: &[&str]) -> bool {
     match path
         .iter()
@@ -249,7 +249,7 @@ enum Step {
     Item(usize),
 }
 
-/// What became of one combination.
+/// Result of one combination.
 pub(crate) enum Made {
     Job(Spec),
     /// A template gave nil here.

@@ -109,7 +109,7 @@ fn without_column(zip: &Zip, key: &str) -> Option<Entry> {
     ))
 }
 
-/// Whether a top-level key is a path: names joined by dots. `v5.4` and `if role a.b` are plain keys.
+/// Returns true if a top-level key is a path: names joined by dots. `v5.4` and `if role a.b` are plain keys.
 pub(crate) fn is_path(key: &str) -> bool {
     let is_name = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -202,7 +202,7 @@ fn head<'s, 'a>(entries: &[Entry], segments: &'s [&'a str]) -> (String, &'s [&'a
     (String::new(), &[])
 }
 
-/// Whether anything is set at `key`, taken as a path. A null on the way sets nothing.
+/// Returns true if anything is set at `key`, taken as a path. A null on the way sets nothing.
 pub(crate) fn has_path(entries: &[Entry], key: &str) -> bool {
     let segments: Vec<&str> = key.split('.').collect();
     let mut entries = entries;

@@ -15,11 +15,11 @@ const SIZE_UNIT: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Pattern {
     regex: Regex,
-    /// What each byte of a text costs: grows with the size of the compiled pattern.
+    /// Cost of each byte of a text. It grows with the size of the compiled pattern.
     weight: u64,
 }
 
-/// What is wrong with a pattern, and what to do about it.
+/// Problem with a pattern, and advice.
 pub(crate) type Problem = (String, &'static str);
 
 impl Pattern {
@@ -49,7 +49,7 @@ impl Pattern {
         }
     }
 
-    /// Whether it is found in `text`; `None`: this call's work is spent.
+    /// Returns true if it is found in `text`; `None`: this call's work is spent.
     pub(crate) fn is_in(&self, text: &str, budget: &Budget) -> Option<bool> {
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
         let work = bytes.saturating_add(1).saturating_mul(self.weight);

@@ -20,7 +20,7 @@ pub struct Placed {
     pub tree: Tree,
 }
 
-/// What a value is.
+/// Kind of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tree {
     /// Text, number, bool or null; an empty file is null.
@@ -56,7 +56,7 @@ impl Placed {
 /// Reads `text`: one map, or nothing. `name` is that of the file, for errors.
 ///
 /// # Errors
-/// What is wrong with the text, with its place; `not_plain`: several documents, zipped keys or an include.
+/// Fails with the problem of the text and its place; `not_plain`: several documents, zipped keys or an include.
 pub fn read_placed(name: &str, text: &str) -> Result<Placed, JobFileError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut files = Files::default();

@@ -17,7 +17,7 @@ use crate::Spec;
 /// keys; lists stay lists.
 ///
 /// # Errors
-/// What is wrong with the file, with its place; `not_plain`: several documents, zipped keys or a template.
+/// Fails with the problem of the file and its place; `not_plain`: several documents, zipped keys or a template.
 pub fn read_plain(
     path: &Path,
     include_dirs: &[PathBuf],

@@ -1,18 +1,18 @@
 //! Quotes of a template: finds the characters inside a text or a pattern, where `}}` does not close.
 
-/// What has been read of a template, from its first character on.
+/// State of reading a template, from its first character on.
 #[derive(Debug, Default)]
 pub(crate) struct Quotes {
     /// The character that closes the text or pattern.
     closer: Option<char>,
-    /// Whether a backslash of a pattern came just before.
+    /// True if a backslash of a pattern came just before.
     is_escaped: bool,
     /// The last two characters outside that are not blank.
     last: [char; 2],
 }
 
 impl Quotes {
-    /// Whether the next character stands outside of texts and patterns.
+    /// Returns true if the next character stands outside of texts and patterns.
     pub(crate) fn are_closed(&self) -> bool {
         self.closer.is_none()
     }

@@ -26,7 +26,7 @@ enum ValueOrFile {
     File(PathBuf),
 }
 
-/// What a setting sets.
+/// Meaning of a setting.
 pub(crate) enum Meaning<'a> {
     Entry(Entry),
     File(&'a Path),
@@ -73,7 +73,7 @@ impl Setting {
         Self(ValueOrFile::File(path.into()))
     }
 
-    /// What it sets; places in it count as places of a file of its own.
+    /// Returns its meaning. Places in it count as places of a file of its own.
     pub(crate) fn meaning(&self, files: &mut Files) -> Result<Meaning<'_>, JobFileError> {
         let (key, value) = match &self.0 {
             ValueOrFile::File(path) => return Ok(Meaning::File(path)),

@@ -16,7 +16,7 @@ pub trait Source {
     /// Whatever the place says: not there, not allowed, too large.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
-    /// Whether `path` is a file that [`Source::read`] could read.
+    /// Returns true if `path` is a file that [`Source::read`] could read.
     fn is_file(&self, path: &Path) -> bool;
 
     /// The folders directly in `path`, sorted. None by default, so nothing is searched below a folder.

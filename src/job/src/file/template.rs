@@ -17,7 +17,7 @@ use super::{
 const HINT: &str = "a template knows keys, a.b, 'text', numbers, true, false, nil, ==, =~ /pattern/, ||, ? :, \
                     if/elsif/else/end and case/when/then/else/end";
 
-/// What texts of a file may be.
+/// Meaning of texts in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Texts {
     /// A text with `{{ }}` is a template, but below `script`.
@@ -112,7 +112,7 @@ fn moved(at: At, text: &str) -> At {
     })
 }
 
-/// What stands before, inside and after the first `{{ }}`; an error is the offset of one that stays open.
+/// Returns the text before, inside and after the first `{{ }}`; an error is the offset of one that stays open.
 fn split(text: &str) -> Result<Option<(&str, &str, &str)>, usize> {
     let Some((before, rest)) = text.split_once("{{") else {
         return Ok(None);

@@ -15,7 +15,7 @@ pub(crate) struct Node {
     pub(crate) kind: Kind,
 }
 
-/// What a value is.
+/// Kind of a value.
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
     /// Text, number, bool or null.
@@ -72,7 +72,7 @@ impl Entry {
         }
     }
 
-    /// Whether this line sets `key`.
+    /// Returns true if this line sets `key`.
     pub(crate) fn sets(&self, key: &str) -> bool {
         self.keys().iter().any(|k| k.text == key)
     }

@@ -145,7 +145,7 @@ impl Builder<'_> {
         self.files.error(at, code, message, hint)
     }
 
-    /// What the parser could not read. ERB often breaks YAML: then that is said instead.
+    /// Returns the parser's error. ERB often breaks YAML: then that is said instead.
     fn syntax(&self, text: &str, place: At, problem: &str) -> JobFileError {
         for (n, line) in text.lines().enumerate() {
             if let Some(offset) = erb_tag(line).filter(|_| !line.trim_start().starts_with('#')) {

@@ -133,7 +133,7 @@ fn reversed(value: &Value) -> Value {
     }
 }
 
-/// What of a job counts, in one form.
+/// Returns the parts of a job that count, in one form.
 fn counting(spec: &Spec) -> Vec<(String, String)> {
     fn sorted(value: &Value) -> String {
         match value {

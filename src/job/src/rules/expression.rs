@@ -11,7 +11,7 @@ pub const EXPRESSION_BYTES_MAX: usize = 1000;
 /// Levels of parentheses and `not` inside each other.
 pub const DEPTH_MAX: usize = 32;
 
-/// What stands before the name of a parameter.
+/// Prefix of the name of a parameter.
 pub(super) const PARAMETER: &str = "param.";
 
 /// Fields of a job that an expression may look at.
@@ -44,7 +44,7 @@ pub(super) enum Field {
 pub(super) struct Job<'j> {
     pub(super) spec: &'j Spec,
     pub(super) fields: &'j JobFields,
-    /// Who submits it.
+    /// Submitting account.
     pub(super) account: &'j str,
 }
 
@@ -92,7 +92,7 @@ impl Node {
 }
 
 impl Expression {
-    /// Whether a job of this account meets it. What a job does not have meets only `!=`.
+    /// Returns true if a job of this account meets it. Fields that a job lacks meet only `!=`.
     pub fn holds(&self, spec: &Spec, fields: &JobFields, account: &str) -> bool {
         self.0.holds(Job {
             spec,

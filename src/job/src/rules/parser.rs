@@ -28,9 +28,9 @@ pub struct ExpressionError {
     pub line: u32,
     /// The column in it, from 1.
     pub column: u32,
-    /// What is wrong.
+    /// Problem.
     pub message: String,
-    /// What to do about it.
+    /// Advice.
     pub hint: String,
 }
 

@@ -40,12 +40,12 @@ pub struct Edited {
     pub now: Value,
 }
 
-/// What a rule did to a job.
+/// Effect of a rule on a job.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ruled {
     /// The name of the rule.
     pub rule: String,
-    /// What it changed, by field; empty: the job had these values.
+    /// Changes by field; empty: the job had these values.
     #[serde(default)]
     pub changes: BTreeMap<String, Edited>,
 }
@@ -54,9 +54,9 @@ pub struct Ruled {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct RuleError {
-    /// What is wrong: the part of the rule, the place and the value.
+    /// Problem: the part of the rule, the place and the value.
     pub message: String,
-    /// What to do about it.
+    /// Advice.
     pub hint: String,
 }
 
