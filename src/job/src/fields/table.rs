@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use crate::{COUNT_MAX, KeyPart};
 
-/// What `max_run` may be at most.
+/// Greatest value of `max_run`.
 const MAX_RUN_MAX: i64 = 1_000_000;
 /// Bounds of `priority`.
 const PRIORITY_MAX: i64 = 100;
