@@ -194,7 +194,14 @@ impl HostFlow {
     /// Takes back that the lease is lost: its job was reported of meanwhile.
     async fn unmark_lost(&self, state: &JobState) {
         let known = self.renewals.known(&state.host);
+        let believed = known.as_ref().map(|known| known.doc.clone());
         let next = |present: Option<LeaseDoc>| {
+            // What this replica writes is no news to it. So it takes in now what others heard meanwhile.
+            if present != believed
+                && let Some(heard) = &present
+            {
+                self.renew_named(&state.host, heard, self.ctx.clock.now());
+            }
             let LeaseDoc { jobs, mut lost, .. } = present.unwrap_or_default();
             lost.retain(|token| *token != state.claim_token);
             ready(Ok::<_, DocError>(self.lease_doc(jobs, lost)))
@@ -339,6 +346,36 @@ mod tests {
         b.hosts.renew("h", &[named(first, 5)]).await.unwrap();
         let doc = a.ctx.docs.read::<LeaseDoc>("h").await.unwrap().unwrap().doc;
         assert_eq!(doc.jobs, [first], "once");
+    }
+
+    /// The host was heard of by another replica while this one took back a loss. Seed 707572373.
+    #[tokio::test]
+    async fn a_loss_that_is_taken_back_hides_no_renewal_of_another_job() {
+        let (_data, a) = flows().await;
+        let b = flows_beside(&a);
+        let ended = store_job(&a, held(5, "t5")).await;
+        let lives = store_job(&a, held(6, "t6")).await;
+        for job in [&ended, &lives] {
+            a.jobs.live.put(job.clone(), sight_at(Millis(1)));
+        }
+        assert!(a.hosts.mark_lost(&ended.state).await.unwrap());
+        let named = [(lives.state.job_id, "t6".to_owned())];
+        b.hosts.renew("h", &named).await.unwrap();
+        a.hosts.unmark_lost(&ended.state).await;
+        assert!(!a.hosts.mark_lost(&lives.state).await.unwrap());
+    }
+
+    /// Its own document is no sign of life of the other jobs in it.
+    #[tokio::test]
+    async fn a_loss_that_is_taken_back_renews_nothing_by_itself() {
+        let (_data, a) = flows().await;
+        let job = store_job(&a, held(5, "t")).await;
+        let named = [(job.state.job_id, "t".to_owned())];
+        a.hosts.renew("h", &named).await.unwrap();
+        a.jobs.live.put(job.clone(), sight_at(Millis(1)));
+        assert!(a.hosts.mark_lost(&job.state).await.unwrap());
+        a.hosts.unmark_lost(&job.state).await;
+        assert!(a.hosts.mark_lost(&job.state).await.unwrap());
     }
 
     /// Seed 447.
