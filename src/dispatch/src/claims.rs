@@ -109,7 +109,7 @@ impl Engine {
         };
         self.in_flight = self.in_flight.saturating_sub(1);
         run.version = run.version.max(version);
-        let (host, load, serial) = (run.host, run.load, run.serial);
+        let (host, load, serial, version) = (run.host, run.load, run.serial, run.version);
         run.requeued = run
             .requeued
             .take()
@@ -121,7 +121,7 @@ impl Engine {
         self.touched.insert(offer);
         // A job that waits at a later version was put back before this answer came.
         if is_put_back || matches!(flight.news, News::Ended) {
-            self.job_ended(key, false, self.now);
+            self.job_ended(key, version, false, self.now);
         }
     }
 
@@ -257,12 +257,12 @@ impl Engine {
         }
     }
 
-    /// A host has a job that this engine did not dispatch.
+    /// A host has a job that this engine did not dispatch. What it claims just now waited again since an older state.
     pub(crate) fn job_held(&mut self, running: Box<Running>) {
         let key = running.facts.key;
         if let Some(run) = self.runs.get_mut(&key) {
-            if let Some(flight) = &mut run.flight {
-                let version = running.facts.version;
+            let (version, claimed) = (running.facts.version, run.version);
+            if let Some(flight) = run.flight.as_mut().filter(|_| version >= claimed) {
                 run.requeued.take_if(|facts| facts.version < version);
                 flight.news = News::Held(running);
             }
@@ -351,9 +351,10 @@ impl Engine {
         self.hosts.hold(&name, facts.key, load, unknown)
     }
 
-    /// Handles a job that ended on its host at `at`.
-    pub(crate) fn job_ended(&mut self, key: JobKey, ran: bool, at: u64) {
-        let Some(run) = self.runs.get_mut(&key) else {
+    /// Handles a job that was over for its host at `at`, in the state of this version.
+    pub(crate) fn job_ended(&mut self, key: JobKey, version: Version, ran: bool, at: u64) {
+        let run = self.runs.get_mut(&key);
+        let Some(run) = run.filter(|run| version >= run.version) else {
             return;
         };
         if let Some(flight) = &mut run.flight {

@@ -161,7 +161,12 @@ impl Engine {
                 offer,
                 refusal,
             } => self.refused(job, offer, refusal),
-            Event::JobEnded { job, ran, at } => self.job_ended(job, ran, at.0),
+            Event::JobEnded {
+                job,
+                version,
+                ran,
+                at,
+            } => self.job_ended(job, version, ran, at.0),
             Event::PolicyChanged(policy) => self.policy_changed(policy),
             Event::PeersChanged(peers) => self.peers = peers,
             Event::RunTimesRead(all) => {

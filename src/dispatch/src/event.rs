@@ -317,6 +317,8 @@ pub enum Event {
     JobEnded {
         /// The job.
         job: JobKey,
+        /// Version of the state in which it is over. An end before the state that this engine claimed is no news.
+        version: Version,
         /// True if its duration counts as a run time, because the job ran to an end of its own.
         ran: bool,
         /// Time at which the job ended, if that was a while ago: it is charged until then. A later time than now

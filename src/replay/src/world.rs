@@ -218,6 +218,7 @@ impl<'a> World<'a> {
             }
             let ended = Event::JobEnded {
                 job: key(n),
+                version: self.version(),
                 ran: self.rules.learns,
                 at: Millis(at),
             };

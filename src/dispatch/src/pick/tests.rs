@@ -242,6 +242,7 @@ fn the_next_job_is_the_one_that_a_comparison_of_all_finds() {
                         now,
                         Event::JobEnded {
                             job,
+                            version: Version::default(),
                             ran: true,
                             at: Millis(u64::MAX),
                         },

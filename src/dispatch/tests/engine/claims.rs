@@ -307,6 +307,7 @@ fn news_of_a_job_in_flight() {
     assert_eq!(lab.engine.stats().running, 1);
     lab.on(Event::JobEnded {
         job: JobKey(2),
+        version: version(u64::MAX),
         ran: false,
         at: Millis(u64::MAX),
     });
@@ -342,6 +343,7 @@ fn a_job_that_waited_again_ran_and_is_gone_while_its_claim_was_open_stays_gone()
     };
     let ended = || Event::JobEnded {
         job: JobKey(1),
+        version: version(u64::MAX),
         ran: true,
         at: Millis(u64::MAX),
     };
@@ -390,6 +392,7 @@ fn an_offer_of_one_job_gets_one_when_room_and_a_job_come_at_once() {
     lab.now += 25;
     lab.on(Event::JobEnded {
         job: JobKey(1),
+        version: version(u64::MAX),
         ran: true,
         at: Millis(u64::MAX),
     });
@@ -404,6 +407,7 @@ fn events_about_the_unknown_change_nothing() {
         Event::JobGone(job, version(1)),
         Event::JobEnded {
             job,
+            version: version(u64::MAX),
             ran: true,
             at: Millis(u64::MAX),
         },

@@ -217,6 +217,7 @@ impl Lab {
     pub(crate) fn end(&mut self, job: JobKey) -> &[Decision] {
         self.on(Event::JobEnded {
             job,
+            version: version(u64::MAX),
             ran: true,
             at: Millis(u64::MAX),
         })

@@ -166,6 +166,7 @@ impl World {
                 self.jobs.get_mut(&job).expect("a known job").place = Place::Over;
                 self.event(Event::JobEnded {
                     job,
+                    version: version(u64::MAX),
                     ran: n % 4 > 0,
                     at: Millis(u64::MAX),
                 });

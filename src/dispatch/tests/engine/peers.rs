@@ -99,6 +99,7 @@ fn what_ran_elsewhere_is_charged_until_it_ended_and_not_until_it_was_heard_of() 
     for (key, took_ms) in [(10, 5_000), (20, 2_000)] {
         lab.on(Event::JobEnded {
             job: JobKey(key),
+            version: version(u64::MAX),
             ran: true,
             at: Millis(since.0 + took_ms),
         });
@@ -131,4 +132,45 @@ fn a_claim_is_charged_from_the_decision_as_the_other_replicas_charge_it() {
     lab.pass(3_000);
     lab.end(JobKey(20));
     assert_eq!(lab.serve(vm_host("h")), [2], "b had less");
+}
+
+/// Another replica had it and put it back, and this one heard so only while it claimed a newer state. Such a job was as
+/// good as gone for this replica, or one that ran counted as over. Seed 707574740.
+#[test]
+fn old_news_of_a_job_in_flight_change_nothing() {
+    let at = |seq_no| JobFacts {
+        version: version(seq_no),
+        ..job(1, "a")
+    };
+    let in_flight = || {
+        let mut lab = Lab::new();
+        lab.learn([at(76)]);
+        let offer = lab.offer(vm_host("h"));
+        lab.on(Event::JobHeld(Box::new(Running {
+            facts: at(67),
+            host: "elsewhere".to_owned(),
+            group: "group".to_owned(),
+            total_memory_mb: 20_000,
+            total_cpus: CPUS_UNCHECKED,
+            since: Millis(0),
+        })));
+        lab.learn([at(68)]);
+        lab.on(Event::JobEnded {
+            job: JobKey(1),
+            version: version(68),
+            ran: false,
+            at: Millis(u64::MAX),
+        });
+        (lab, offer)
+    };
+    let (mut lab, offer) = in_flight();
+    lab.refuse(JobKey(1), offer, Refusal::Unavailable { until: Millis(0) });
+    assert_eq!(lab.serve(vm_host("i")), [1], "it waits");
+    let (mut lab, offer) = in_flight();
+    lab.on(Event::ClaimCommitted {
+        job: JobKey(1),
+        offer,
+        version: version(77),
+    });
+    assert_eq!(lab.engine.stats().running, 1);
 }

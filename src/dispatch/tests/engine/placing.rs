@@ -225,6 +225,7 @@ fn start_of_large(reserve_after_ms: u64, minutes: u64) -> Option<u64> {
         for (_, job, _) in running.extract_if(.., |(end, _, _)| *end <= second) {
             lab.on_unchecked(Event::JobEnded {
                 job: JobKey(job),
+                version: version(u64::MAX),
                 ran: true,
                 at: Millis(u64::MAX),
             });

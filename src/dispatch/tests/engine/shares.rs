@@ -197,6 +197,7 @@ impl Sim {
             self.machines[machine].used_mb -= self.load(backlog, machine);
             self.lab.on_unchecked(Event::JobEnded {
                 job: JobKey(job),
+                version: version(u64::MAX),
                 ran: true,
                 at: Millis(u64::MAX),
             });

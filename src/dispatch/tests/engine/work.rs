@@ -56,6 +56,7 @@ fn work(jobs: u64, host: &Offer) -> (u64, u64, u64) {
             lab.commit_unchecked(JobKey(job), offer);
             lab.on_unchecked(Event::JobEnded {
                 job: JobKey(job),
+                version: version(u64::MAX),
                 ran: true,
                 at: Millis(u64::MAX),
             });

@@ -273,7 +273,7 @@ impl JobFlow {
         let began_unseen = held.is_none() && before.is_none_or(|before| before.stage.is_held());
         if noted == Noted::News && began_unseen && self.ran_elsewhere(state) {
             news.others.push(Event::JobHeld(Box::new(running(after))));
-            news.others.push(self.attempt_over(state));
+            news.others.push(self.attempt_over(after));
         }
         for listener in &self.listeners {
             listener.seen(state);
@@ -307,7 +307,7 @@ impl JobFlow {
             });
         }
         if held.is_some() && !stays {
-            news.others.push(self.attempt_over(state));
+            news.others.push(self.attempt_over(after));
         }
         if is_held && !stays {
             news.others.push(Event::JobHeld(Box::new(running(after))));
@@ -331,10 +331,12 @@ impl JobFlow {
         ran && state.replica != self.ctx.config.replica && ago_ms() <= UNSEEN_MS
     }
 
-    fn attempt_over(&self, after: &JobState) -> Event {
+    fn attempt_over(&self, job: &StoredJob) -> Event {
+        let after = &job.state;
         let is_over = after.stage.is_terminal();
         Event::JobEnded {
             job: JobKey(after.job_id.get()),
+            version: engine_version(job.version),
             ran: matches!(after.health, Health::Success | Health::Fail)
                 && after.stage == Stage::Finish,
             at: if is_over {

@@ -173,8 +173,13 @@ impl Lab {
         let (mut offer, ended) = (host.clone(), held.take());
         self.now += 1;
         if let Some(job) = ended {
+            let version = Version {
+                primary_term: u64::MAX,
+                ..Version::default()
+            };
             self.on(Event::JobEnded {
                 job,
+                version,
                 ran: true,
                 at: Millis(u64::MAX),
             });

@@ -191,6 +191,7 @@ impl Flood {
                 });
                 self.events.push_back(Event::JobEnded {
                     job,
+                    version,
                     ran: true,
                     at: Millis(u64::MAX),
                 });
