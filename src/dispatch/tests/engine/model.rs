@@ -110,13 +110,8 @@ impl World {
             Step::Learn(jobs) => {
                 let facts: Vec<JobFacts> = jobs.into_iter().map(|job| self.facts(job)).collect();
                 for facts in &facts {
-                    self.jobs.insert(
-                        facts.key,
-                        KnownJob {
-                            facts: facts.clone(),
-                            place: Place::Waiting,
-                        },
-                    );
+                    let (facts, place) = (facts.clone(), Place::Waiting);
+                    self.jobs.insert(facts.key, KnownJob { facts, place });
                 }
                 // A page may hold what is known already, in any state.
                 let stale = self.jobs.values().next().map(|known| known.facts.clone());

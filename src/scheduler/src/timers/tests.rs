@@ -461,20 +461,6 @@ async fn a_timer_is_paused_goes_on_changes_and_goes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clocks_that_jump_are_followed() {
-    // 2026-03-27T12:00:00Z; in Berlin the night to the 29th has no half past two.
-    let (_data, flows) = replica(1_774_612_800_000);
-    let line = json!({"cron": "30 2 * * *", "timezone": "Europe/Berlin", "overlap": "queue"});
-    submit(&flows, &line).await;
-    for _ in 0..3 * 24 {
-        step(60 * MIN_MS).await;
-        look(&flows).await;
-    }
-    assert_eq!(runs(&flows).await, ["01:30", "01:00", "00:30"]);
-    assert_eq!(view(&flows).await.missed_runs, 0);
-}
-
-#[tokio::test(start_paused = true)]
 async fn what_the_store_loses_or_does_unheard_makes_no_run_twice_and_loses_none() {
     let faults = [
         Fault::Conflict,

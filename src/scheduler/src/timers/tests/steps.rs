@@ -169,3 +169,17 @@ async fn an_end_that_vanishes_begins_no_run_beside_another() {
     look(&flows).await;
     assert_eq!(jobs(&flows).await.len(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn clocks_that_jump_are_followed() {
+    // 2026-03-27T12:00:00Z; in Berlin the night to the 29th has no half past two.
+    let (_data, flows) = replica(1_774_612_800_000);
+    let line = json!({"cron": "30 2 * * *", "timezone": "Europe/Berlin", "overlap": "queue"});
+    submit(&flows, &line).await;
+    for _ in 0..3 * 24 {
+        step(60 * MIN_MS).await;
+        look(&flows).await;
+    }
+    assert_eq!(runs(&flows).await, ["01:30", "01:00", "00:30"]);
+    assert_eq!(view(&flows).await.missed_runs, 0);
+}
