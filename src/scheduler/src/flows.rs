@@ -53,11 +53,8 @@ use fairlead_known::{
     controllers::{ALARMS, PARENTS, RESULTS, TIMERS},
     outbox::Outbox,
     parents::Parents,
-    queues::Queues,
     replicas::Replicas,
-    rules::Rules,
     timers::Timers,
-    usage::Usage,
 };
 
 /// Most submits that are worked on at one time. More would gain nothing: their jobs wait in the same batches.
@@ -120,10 +117,13 @@ struct Memories {
     webhooks: Arc<WebhookMemory>,
 }
 
-/// A flow that is given some handles, by their names, and what it owns.
+/// A flow that is given some handles, by their names, then what it owns, then what it owns and begins empty.
 macro_rules! flow {
-    ($kind:ident { $($handle:ident),* $(; $($own:ident: $value:expr),* $(,)?)? }) => {
-        Arc::new($kind { $($handle: Arc::clone(&$handle),)* $($($own: $value,)*)? })
+    ($kind:ident { $($handle:ident),* $(; $($own:ident: $value:expr),* $(; $($empty:ident),*)?)? }) => {
+        Arc::new($kind {
+            $($handle: Arc::clone(&$handle),)*
+            $($($own: $value,)* $($($empty: Default::default(),)*)?)?
+        })
     };
 }
 
@@ -166,24 +166,21 @@ impl Foundation {
             ctx.clock.clone(),
         );
         let people = flow!(PeopleFlow { ctx, lab;
-            accounts: accounts, queues: Queues::default(), rules: Rules::default(), usage: Usage::default(),
-            undeletable: Mutex::default() });
+            accounts: accounts; queues, rules, usage, undeletable });
         let placement = flow!(PlacementFlow { ctx, lab });
         let jobs = flow!(JobFlow { ctx, lab, people, placement;
             writer: writer, reader: Reader::start(&ctx.store, &ctx.clock, stop, &ctx.tasks),
-            live: Default::default(), changes: Default::default(), feed: Default::default(), seen: Default::default(),
-            vanished_writes: Default::default(), uploads: Default::default(),
             parents: Parents::new(Controller::new(&PARENTS, &ctx.clock, &ctx.metrics)),
-            alarms: Controller::new(&ALARMS, &ctx.clock, &ctx.metrics), starts: Default::default(),
-            waiters: Default::default(), listeners: memories.listeners() });
+            alarms: Controller::new(&ALARMS, &ctx.clock, &ctx.metrics), listeners: memories.listeners();
+            live, changes, feed, seen, vanished_writes, uploads, starts, waiters });
         let peers = flow!(PeerFlow { ctx, jobs;
-            link: link, numbering: Default::default(), ids: Mutex::new(IdMaker::new(0, ctx.clock.wall_s())) });
-        let files = flow!(FileFlow { ctx, people, jobs; log_sizes: Default::default(), room: Default::default() });
+            link: link, ids: Mutex::new(IdMaker::new(0, ctx.clock.wall_s())); numbering });
+        let files = flow!(FileFlow { ctx, people, jobs; ; log_sizes, room });
         let known = Arc::<KnownContent>::default();
         let known_content = Arc::clone(&known);
         let content = flow!(ContentFlow { ctx, people, known });
         let reuse = flow!(ReuseFlow { ctx, lab, people, placement, jobs, files;
-            rules: Default::default(), results: Arc::clone(&memories.results.0) });
+            results: Arc::clone(&memories.results.0); rules });
         let waiting = flow!(WaitingFlow { ctx, jobs, reuse; known: Arc::clone(&memories.waiting) });
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let submission = flow!(SubmissionFlow { ctx, lab, people, placement, jobs, peers, reuse, waiting, known_content;
@@ -222,11 +219,10 @@ impl Storey {
             ..
         } = foundation;
         let samples = flow!(SampleFlow { ctx, people; known: Arc::clone(&memories.samples) });
-        let shards = flow!(ShardFlow { ctx, jobs, peers, files, reuse, submission; test_times: Default::default() });
+        let shards = flow!(ShardFlow { ctx, jobs, peers, files, reuse, submission; ; test_times });
         let dispatching = flow!(DispatchFlow { ctx, lab, people, jobs, submission; });
         let hosts = flow!(HostFlow { ctx, lab, people, placement, jobs, peers, submission, dispatching;
-            instances: Default::default(), host_turns: Default::default(), renewals: Default::default(),
-            lost: Default::default(), unknown: Default::default(), offers: AtomicU64::new(1) });
+            offers: AtomicU64::new(1); instances, host_turns, renewals, lost, unknown });
         let scaling = flow!(ScalingFlow { ctx, lab, placement, jobs, submission, hosts; providers: providers });
         let views = flow!(ViewFlow { ctx, lab, people, placement, jobs, waiting, submission, samples, hosts, scaling; });
         Self {
@@ -282,7 +278,7 @@ impl Flows {
         let memories = Memories::new(&ctx);
         let foundation = Foundation::new(&ctx, &lab, link, &memories, writer, stop);
         let storey = Storey::new(&foundation, &ctx, &lab, &memories, providers);
-        Self::above(foundation, storey, ctx, lab, &memories)
+        Self::above(foundation, storey, ctx, &lab, &memories)
     }
 
     /// Puts all other flows on these.
@@ -290,7 +286,7 @@ impl Flows {
         foundation: Foundation,
         storey: Storey,
         ctx: Arc<Ctx>,
-        lab: Arc<Lab>,
+        lab: &Arc<Lab>,
         memories: &Memories,
     ) -> Self {
         let Foundation {

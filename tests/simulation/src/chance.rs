@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-/// A small random generator (SplitMix64). The same seed and stream always give the same numbers.
+/// A small random generator (`SplitMix64`). The same seed and stream always give the same numbers.
 #[derive(Debug, Clone)]
 pub struct Chance(u64);
 

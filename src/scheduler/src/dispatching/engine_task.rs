@@ -52,7 +52,7 @@ pub(crate) async fn run(flow: Arc<DispatchFlow>, stop: CancellationToken) {
             for message in messages {
                 match message {
                     Message::Event(event) => {
-                        engine.on(flow.ctx.clock.now(), *event, &mut decisions)
+                        engine.on(flow.ctx.clock.now(), *event, &mut decisions);
                     }
                     Message::Question(question) => question(&engine, flow.ctx.clock.now()),
                 }

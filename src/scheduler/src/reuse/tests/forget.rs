@@ -10,7 +10,7 @@ async fn flaky(flows: &Arc<Flows>, more: &Value) -> JobId {
     let failed = accepted(flows, more).await;
     fail(flows, failed).await;
     let passed = accepted(flows, more).await;
-    run(&flows, passed).await;
+    run(flows, passed).await;
     let answer = taken(flows, more).await;
     assert!(has(&answer, "flaky"), "{answer:?}");
     passed
