@@ -257,7 +257,8 @@ impl Engine {
         }
     }
 
-    /// A host has a job that this engine did not dispatch. What it claims just now waited again since an older state.
+    /// A host has a job that this engine did not dispatch. An older state of a job that is just being claimed is no
+    /// news: that job waited again since then.
     pub(crate) fn job_held(&mut self, running: Box<Running>) {
         let key = running.facts.key;
         if let Some(run) = self.runs.get_mut(&key) {

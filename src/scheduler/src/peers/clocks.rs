@@ -30,9 +30,9 @@ impl PeerFlow {
         witnesses
     }
 
-    /// Returns true if the clock is off, provided that all replicas live whose documents are there, and that their last
-    /// beats are no older than they look. Otherwise these clocks hold until the others answer: a step right after the
-    /// start counts at once, too.
+    /// Returns true if the clock is off by the last beats of all replicas whose documents are there. They may be dead, or
+    /// their beats older than they look. If the clock is not off, theirs hold until the others answer: a step right
+    /// after the start counts at once, too.
     pub(crate) async fn may_be_off(&self) -> bool {
         let (run, now) = (&self.ctx.replicas.run, self.ctx.clock.now());
         let name = &self.ctx.config.replica;

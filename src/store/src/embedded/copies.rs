@@ -146,8 +146,8 @@ pub struct RestoreOptions {
 /// Puts a copy in place of a store in `dir`. Returns the path of the replaced store.
 ///
 /// # Errors
-/// Fails if a scheduler uses the folder, if it has a store that must not be replaced, or if the copy is invalid or
-/// lacks its newest states.
+/// Fails if a scheduler uses the folder, or if it has a store that must not be replaced. Fails if the copy is invalid
+/// or lacks its newest states.
 pub fn restore(
     copy: &Path,
     dir: &Path,
@@ -196,8 +196,8 @@ fn confirm(path: &Path) -> Result<Option<PathBuf>, StoreError> {
     Ok(None)
 }
 
-/// Keeps a store and its log under the first free name of `fairlead.db.replaced-1`, `-2`, … The file also keeps its
-/// own name until another file takes that. A start in between finds a store without its log, and refuses it.
+/// Keeps a store and its log under a free name: `fairlead.db.replaced-1`, `-2` and so on. The file also keeps its own
+/// name until another file takes that. A start in between finds a store without its log, and refuses it.
 fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     let named = |n: u32| {
         let mut name = path.as_os_str().to_owned();
