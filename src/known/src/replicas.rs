@@ -52,7 +52,7 @@ impl Seen {
 }
 
 /// This replica, and the known state of all others.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Replicas {
     /// This run of the replica: its name and a random word.
     pub run: String,
@@ -133,22 +133,23 @@ impl Replicas {
     }
 
     /// Returns the lead of each other live replica's wall clock over this replica's monotonic clock.
-    pub fn witnesses(&self, own: &str, now: Millis) -> Vec<Witness> {
+    pub fn witnesses(&self, now: Millis) -> Vec<Witness> {
         self.with(|known| {
             let others = known.others.values();
             let live = others.filter(|seen| seen.lives && is_within(seen, now, SILENT_MS));
-            live.filter_map(|seen| seen.witness(own, None)).collect()
+            live.filter_map(|seen| seen.witness(&self.run, None))
+                .collect()
         })
     }
 
     /// Returns the same for all replicas that may live, for a replica that has just started. None of them has heard of
     /// it yet, and old documents may be those of dead replicas. Earlier runs of its own `name` do not count.
-    pub fn suspected_witnesses(&self, own: &str, name: &str, now: Millis) -> Vec<Witness> {
+    pub fn suspected_witnesses(&self, name: &str, now: Millis) -> Vec<Witness> {
         self.with(|known| {
             let others = known.others.values();
             let others = others.filter(|seen| text(&seen.body, "name") != name);
             let live = others.filter(|seen| is_within(seen, now, MAY_LIVE_MS));
-            live.filter_map(|seen| seen.witness(own, seen.least_ms()))
+            live.filter_map(|seen| seen.witness(&self.run, seen.least_ms()))
                 .collect()
         })
     }
@@ -225,10 +226,10 @@ impl Replicas {
     }
 
     /// Takes in a list of all documents. Returns the expired ones, including the numbers of replicas that are gone.
-    pub fn listed(&self, docs: Vec<Doc>, own: &str, now: Millis) -> Vec<(String, Version)> {
+    pub fn listed(&self, docs: Vec<Doc>, now: Millis) -> Vec<(String, Version)> {
         self.with(|known| {
             let mut others = BTreeMap::new();
-            for doc in docs.into_iter().filter(|doc| doc.id != own) {
+            for doc in docs.into_iter().filter(|doc| doc.id != self.run) {
                 let before = known.others.remove(&doc.id);
                 let (changed, read, lives) = match before {
                     Some(seen) if seen.version == doc.version => {
@@ -254,7 +255,7 @@ impl Replicas {
             known.others = others;
             let lives = |run: &str| {
                 let seen = known.others.get(run);
-                run == own || seen.is_some_and(|seen| is_within(seen, now, GONE_MS))
+                run == self.run || seen.is_some_and(|seen| is_within(seen, now, GONE_MS))
             };
             let gone = known.others.iter().filter(|(id, seen)| {
                 let owner = text(&seen.body, "owner");

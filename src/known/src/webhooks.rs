@@ -1,13 +1,10 @@
-//! Webhooks that are to be sent: their stored documents, and which of them to look at.
-
-use std::sync::Arc;
+//! Webhooks that are to be sent: their keys and stored documents.
 
 use fairlead_job::{CALLBACK, CallbackEvents, JobId, NOTIFY};
 use fairlead_store::{DocKind, JobState};
 use serde::{Deserialize, Serialize};
 
-use crate::webhook_places::WebhookPlaces;
-use fairlead_base::storage::{controller::Controller, small_doc::SmallDoc};
+use fairlead_base::storage::small_doc::SmallDoc;
 
 /// Event of a job that webhooks report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -194,14 +191,6 @@ impl Webhook {
             problem: String::new(),
         }
     }
-}
-
-/// Webhooks to check soon, on this replica's clock.
-#[derive(Debug)]
-pub struct Webhooks {
-    pub looks: Arc<Controller<Key>>,
-    /// Slots of messages in flight.
-    pub places: Arc<WebhookPlaces>,
 }
 
 #[cfg(test)]

@@ -9,8 +9,7 @@ use fairlead_base::lab_clock::{Witness, is_doubted};
 impl PeerFlow {
     /// Compares the clocks by the last beats.
     pub(crate) async fn compare_clocks(&self) {
-        let run = &self.ctx.replicas.run;
-        let others = self.ctx.replicas.witnesses(run, self.ctx.clock.now());
+        let others = self.ctx.replicas.witnesses(self.ctx.clock.now());
         self.ctx.clock.compare(&self.with_store(others).await);
     }
 
@@ -34,9 +33,8 @@ impl PeerFlow {
     /// their beats older than they look. If the clock is not off, theirs hold until the others answer: a step right
     /// after the start counts at once, too.
     pub(crate) async fn may_be_off(&self) -> bool {
-        let (run, now) = (&self.ctx.replicas.run, self.ctx.clock.now());
-        let name = &self.ctx.config.replica;
-        let suspected = self.ctx.replicas.suspected_witnesses(run, name, now);
+        let (name, now) = (&self.ctx.config.replica, self.ctx.clock.now());
+        let suspected = self.ctx.replicas.suspected_witnesses(name, now);
         let witnesses = self.with_store(suspected).await;
         let is_doubted = is_doubted(&witnesses, self.ctx.clock.ahead_ms());
         if !is_doubted {

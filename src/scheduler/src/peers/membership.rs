@@ -66,10 +66,7 @@ impl PeerFlow {
 
     async fn look_around(&self) -> Result<(), StoreError> {
         let docs = self.ctx.store.list_docs(DocKind::Replica).await?;
-        let gone = self
-            .ctx
-            .replicas
-            .listed(docs, &self.ctx.replicas.run, self.ctx.clock.now());
+        let gone = self.ctx.replicas.listed(docs, self.ctx.clock.now());
         self.compare_clocks().await;
         self.tell_peers();
         for (id, version) in gone {
@@ -173,21 +170,15 @@ mod tests {
         };
         all.listed(
             vec![replica("a", 1), replica("b", 2), replica("me", 3)],
-            "me",
             Millis(0),
         );
         assert_eq!(names(0), ["a", "b"]);
         all.listed(
             vec![replica("a", 9), replica("b", 2), replica("me", 3)],
-            "me",
             Millis(5_000),
         );
         assert_eq!(names(SILENT_MS + 1), ["a"]);
-        let gone = all.listed(
-            vec![replica("a", 10), replica("b", 2)],
-            "me",
-            Millis(GONE_MS + 1),
-        );
+        let gone = all.listed(vec![replica("a", 10), replica("b", 2)], Millis(GONE_MS + 1));
         assert_eq!(
             gone.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(),
             ["b"]
@@ -198,13 +189,9 @@ mod tests {
     fn a_document_alone_is_no_living_replica() {
         let all = Replicas::new("me".to_owned(), String::new());
         let others = |now| all.as_peers(Millis(now)).others.len();
-        all.listed(vec![replica("a", 1), replica("dead", 2)], "me", Millis(0));
+        all.listed(vec![replica("a", 1), replica("dead", 2)], Millis(0));
         assert_eq!(others(0), 0);
-        all.listed(
-            vec![replica("a", 3), replica("dead", 2)],
-            "me",
-            Millis(2_000),
-        );
+        all.listed(vec![replica("a", 3), replica("dead", 2)], Millis(2_000));
         assert_eq!(others(2_000), 1);
     }
 
@@ -214,10 +201,9 @@ mod tests {
         let number =
             |n: u64, owner: &str| doc(&format!("{NUMBER}{n:02}"), n, json!({"owner": owner}));
         let docs = || vec![number(1, "dead"), number(2, "me"), number(3, "a")];
-        all.listed([docs(), vec![replica("a", 1)]].concat(), "me", Millis(0));
+        all.listed([docs(), vec![replica("a", 1)]].concat(), Millis(0));
         let gone = all.listed(
             [docs(), vec![replica("a", 7)]].concat(),
-            "me",
             Millis(GONE_MS + 1),
         );
         assert_eq!(
