@@ -32,10 +32,12 @@ const BROKEN_ONCE: [u64; 70] = [
     100_394, 100_426, 100_748, 121_888,
 ];
 /// Fresh seeds that broke a promise, found by `scripts/soak` and by checks.
-const BROKEN_FRESH: [u64; 5] = [
+const BROKEN_FRESH: [u64; 7] = [
     9_117_331,
     309_155_251,
     309_155_460,
+    707_572_373,
+    707_574_740,
     748_794_254,
     748_795_519,
 ];
