@@ -1,4 +1,4 @@
-//! Test fixtures of this crate: a plain state, and a replica's shared state.
+//! Test fixtures of this crate: a plain state, and all flows of a replica.
 
 mod stored_documents;
 
@@ -26,7 +26,7 @@ pub(crate) fn built(flows: &Flows, spec: Spec, said: &Credentials) -> Result<New
     built.jobs.pop().expect("a job for each spec")
 }
 
-/// A replica's shared state over an embedded store of its own, without engine and HTTP.
+/// All flows of a replica over an embedded store of its own, without engine and HTTP.
 pub(crate) async fn flows() -> (tempfile::TempDir, Arc<Flows>) {
     let data = tempfile::tempdir().expect("a folder for the store");
     let flows = flows_over(

@@ -10,14 +10,15 @@ mod targets;
 
 use std::sync::Arc;
 
-use crate::ctx::Ctx;
-use crate::ctx::Lab;
-use crate::hosts::HostFlow;
-use crate::jobs::JobFlow;
-use crate::people::PeopleFlow;
-use crate::placement::PlacementFlow;
-use crate::shards::ShardFlow;
-use crate::submission::SubmissionFlow;
+use crate::{
+    ctx::{Ctx, Lab},
+    hosts::HostFlow,
+    jobs::JobFlow,
+    people::PeopleFlow,
+    placement::PlacementFlow,
+    shards::ShardFlow,
+    submission::SubmissionFlow,
+};
 
 /// Actions on many jobs, hosts or queues.
 #[derive(Debug)]

@@ -12,8 +12,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::ctx::Ctx;
-use crate::people::PeopleFlow;
+use crate::{ctx::Ctx, people::PeopleFlow};
 use fairlead_known::content::KnownContent;
 
 /// Inputs and outputs by content.

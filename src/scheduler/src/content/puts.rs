@@ -6,12 +6,10 @@ use fairlead_content::{Digest, Owned, Pin};
 use fairlead_job::When;
 use serde_json::json;
 
-use crate::{
-    content::ContentFlow,
-    content::{
-        holder::Holder,
-        wire::{URL_LASTS, check_name, check_put, digests, view},
-    },
+use crate::content::{
+    ContentFlow,
+    holder::Holder,
+    wire::{URL_LASTS, check_name, check_put, digests, view},
 };
 use fairlead_base::{
     budget::Identity,

@@ -6,12 +6,10 @@ use bytes::Bytes;
 use fairlead_api::{ContentList, ContentUrls, ContentUrlsRequest, ContentView};
 use fairlead_content::{Digest, Manifest, ManifestError};
 
-use crate::{
-    content::ContentFlow,
-    content::{
-        holder::Holder,
-        wire::{URL_LASTS, digests, view},
-    },
+use crate::content::{
+    ContentFlow,
+    holder::Holder,
+    wire::{URL_LASTS, digests, view},
 };
 use fairlead_base::errors::{ContentFault, Refusal};
 

@@ -9,17 +9,18 @@ pub(crate) mod snapshot;
 
 use std::sync::Arc;
 
-use crate::ctx::Ctx;
-use crate::ctx::Lab;
-use crate::files::FileFlow;
-use crate::jobs::JobFlow;
-use crate::peers::PeerFlow;
-use crate::people::PeopleFlow;
-use crate::placement::PlacementFlow;
-use crate::samples::SampleFlow;
-use crate::views::ViewFlow;
+use crate::{
+    ctx::{Ctx, Lab},
+    files::FileFlow,
+    jobs::JobFlow,
+    peers::PeerFlow,
+    people::PeopleFlow,
+    placement::PlacementFlow,
+    samples::SampleFlow,
+    views::ViewFlow,
+};
 
-/// Snapshots of the lab while anybody looks.
+/// Makes snapshots of the lab while somebody looks.
 #[derive(Debug)]
 pub(crate) struct DashboardFlow {
     pub(crate) ctx: Arc<Ctx>,

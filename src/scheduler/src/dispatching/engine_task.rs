@@ -8,12 +8,10 @@ use fairlead_dispatch::{Decision, Engine, EngineConfig, Event, Millis};
 use fairlead_job::JobId;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    dispatching::DispatchFlow,
-    dispatching::{
-        claims::Claim,
-        store_reads::{FindAsked, PageRequest},
-    },
+use crate::dispatching::{
+    DispatchFlow,
+    claims::Claim,
+    store_reads::{FindAsked, PageRequest},
 };
 use fairlead_base::mailbox::Message;
 use fairlead_lifecycle::engine_facts::store_version;

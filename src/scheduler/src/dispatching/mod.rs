@@ -7,11 +7,12 @@ pub(crate) mod store_reads;
 
 use std::sync::Arc;
 
-use crate::ctx::Ctx;
-use crate::ctx::Lab;
-use crate::jobs::JobFlow;
-use crate::people::PeopleFlow;
-use crate::submission::SubmissionFlow;
+use crate::{
+    ctx::{Ctx, Lab},
+    jobs::JobFlow,
+    people::PeopleFlow,
+    submission::SubmissionFlow,
+};
 
 /// The engine's task, claims, and reads for the engine.
 #[derive(Debug)]

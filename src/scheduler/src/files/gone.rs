@@ -10,8 +10,8 @@ use fairlead_job::JobId;
 
 use crate::{
     FilesIn,
-    files::FileFlow,
     files::{
+        FileFlow,
         places::{LEVELS_MAX, of_folder, of_log},
         removal::remove_files,
         walk::Walk,

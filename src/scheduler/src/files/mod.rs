@@ -16,11 +16,8 @@ pub(crate) mod walk;
 
 use std::sync::Arc;
 
-use crate::ctx::Ctx;
-use crate::jobs::JobFlow;
-use crate::people::PeopleFlow;
-use fairlead_known::data_room::DataRoom;
-use fairlead_known::log_sizes::LogSizes;
+use crate::{ctx::Ctx, jobs::JobFlow, people::PeopleFlow};
+use fairlead_known::{data_room::DataRoom, log_sizes::LogSizes};
 
 /// Results and logs of jobs.
 #[derive(Debug)]

@@ -11,8 +11,7 @@ use fairlead_store::JobState;
 
 use crate::{
     FilesIn,
-    files::FileFlow,
-    files::{parts::is_part, places::checked, read::blocking, stored::broken},
+    files::{FileFlow, parts::is_part, places::checked, read::blocking, stored::broken},
 };
 use fairlead_base::errors::FileError;
 

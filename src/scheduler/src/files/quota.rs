@@ -9,8 +9,7 @@ use futures_util::{Stream, StreamExt};
 
 use crate::{
     FilesIn,
-    files::FileFlow,
-    files::{parts::is_part, read::blocking},
+    files::{FileFlow, parts::is_part, read::blocking},
 };
 use fairlead_base::errors::{FileError, Refusal};
 use fairlead_known::{uploads::Amount, usage::Used};
@@ -166,9 +165,9 @@ mod tests {
     use futures_util::stream;
 
     use super::*;
-    use crate::flows::Flows;
     use crate::{
         Clock, Config,
+        flows::Flows,
         testing::{embedded, flows_over, held},
     };
     use fairlead_known::account_doc::AccountDoc;

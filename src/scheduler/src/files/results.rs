@@ -16,8 +16,8 @@ use tokio::{
 
 use crate::{
     FilesIn,
-    files::FileFlow,
     files::{
+        FileFlow,
         parts::UploadPart,
         places::{checked, folder_in, log_in, results_in},
         read::{Found, OpenFile, Part, Wanted, blocking, open},

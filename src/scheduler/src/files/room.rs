@@ -4,7 +4,7 @@ use std::{io, path::Path, sync::Arc, time::Duration};
 
 use serde_json::json;
 
-use crate::{files::FileFlow, files::read::blocking};
+use crate::files::{FileFlow, read::blocking};
 use fairlead_base::errors::{ContentFault, FileError, Refusal};
 use fairlead_known::data_room::Room;
 
@@ -71,8 +71,10 @@ fn room_of(data: &Path) -> io::Result<Room> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flows::Flows;
-    use crate::testing::{flows, noted};
+    use crate::{
+        flows::Flows,
+        testing::{flows, noted},
+    };
 
     #[tokio::test]
     async fn a_refused_file_is_an_incident_once() {

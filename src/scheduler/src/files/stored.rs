@@ -5,12 +5,10 @@ use fairlead_content::{Appended, ContentError, Named, Pin};
 use fairlead_job::JobId;
 use futures_util::{Stream, StreamExt, TryStreamExt};
 
-use crate::{
-    files::FileFlow,
-    files::{
-        places::log_name,
-        read::{Found, OpenFile, Wanted, open_pieces},
-    },
+use crate::files::{
+    FileFlow,
+    places::log_name,
+    read::{Found, OpenFile, Wanted, open_pieces},
 };
 use fairlead_base::errors::{ContentFault, FileError, Refusal};
 use fairlead_lifecycle::after_report::Speaker;

@@ -190,9 +190,9 @@ mod tests {
     use fairlead_job::{JobFields, JobId, SiteDefaults, TboxType};
 
     use super::*;
-    use crate::flows::Flows;
     use crate::{
         Clock, Config, Pause,
+        flows::Flows,
         testing::{embedded, flows_beside, flows_over, state, store_job},
     };
     use fairlead_base::health_check::HealthCheck;

@@ -19,24 +19,27 @@ pub(crate) mod reset;
 mod retire;
 pub(crate) mod work_requests;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use fairlead_dispatch::OfferKey;
 
-use crate::ctx::Ctx;
-use crate::ctx::Lab;
-use crate::dispatching::DispatchFlow;
-use crate::jobs::JobFlow;
-use crate::peers::PeerFlow;
-use crate::people::PeopleFlow;
-use crate::placement::PlacementFlow;
-use crate::submission::SubmissionFlow;
-use fairlead_known::host_turns::HostTurns;
+use crate::{
+    ctx::{Ctx, Lab},
+    dispatching::DispatchFlow,
+    jobs::JobFlow,
+    peers::PeerFlow,
+    people::PeopleFlow,
+    placement::PlacementFlow,
+    submission::SubmissionFlow,
+};
 use fairlead_known::instances::Instances;
-use fairlead_known::leases::Renewals;
-use fairlead_known::lost_hosts::LostHosts;
-use fairlead_known::unknown_machines::UnknownMachines;
+use fairlead_known::{
+    host_turns::HostTurns, leases::Renewals, lost_hosts::LostHosts,
+    unknown_machines::UnknownMachines,
+};
 
 /// Registration, requests for work, heartbeats and leases of hosts.
 #[derive(Debug)]

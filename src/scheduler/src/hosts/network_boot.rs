@@ -11,8 +11,8 @@ use fairlead_store::JobState;
 use serde_json::json;
 
 use crate::{
-    hosts::HostFlow,
     hosts::{
+        HostFlow,
         boot_script::{self, BootType, JobBoot, arch_of, line},
         initrd,
     },

@@ -6,7 +6,7 @@ use fairlead_job::TboxType;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
-use crate::{hosts::HostFlow, hosts::host_file::describe};
+use crate::hosts::{HostFlow, host_file::describe};
 use fairlead_base::{
     errors::{HostError, PeopleError, Refusal, excerpt},
     names::check_name,

@@ -52,8 +52,10 @@ mod tests {
     use fairlead_store::{DocKind, DocWrite, Expect, JobState};
     use serde_json::{Value, json};
 
-    use crate::flows::Flows;
-    use crate::testing::{flows, flows_beside, held, sight_at, store_job};
+    use crate::{
+        flows::Flows,
+        testing::{flows, flows_beside, held, sight_at, store_job},
+    };
     use fairlead_known::work_request::WorkRequest;
 
     fn ask() -> WorkRequest {

@@ -335,8 +335,10 @@ mod tests {
     use fairlead_store::JobState;
 
     use super::*;
-    use crate::flows::Flows;
-    use crate::testing::{flows, held, store_job, until};
+    use crate::{
+        flows::Flows,
+        testing::{flows, held, store_job, until},
+    };
     use fairlead_base::mailbox::Message;
 
     /// A job that was handed to a session of host h, and one that was and is another host's by now.

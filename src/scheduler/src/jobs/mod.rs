@@ -22,25 +22,22 @@ use std::{sync::Arc, time::Duration};
 use fairlead_job::JobId;
 use tokio::sync::broadcast;
 
-use crate::ctx::Ctx;
-use crate::ctx::Lab;
-use crate::jobs::listener::Listener;
-use crate::people::PeopleFlow;
-use crate::placement::PlacementFlow;
-use fairlead_base::storage::group_commit::Writer;
-use fairlead_base::storage::group_reads::Reader;
+use crate::{
+    ctx::{Ctx, Lab},
+    jobs::listener::Listener,
+    people::PeopleFlow,
+    placement::PlacementFlow,
+};
+use fairlead_base::{storage::group_commit::Writer, storage::group_reads::Reader};
 use fairlead_known::alarms::Alarms;
-use fairlead_known::changes::Changes;
-use fairlead_known::feed::Feed;
-use fairlead_known::live_jobs::LiveJobs;
-use fairlead_known::open_requests::Waiters;
-use fairlead_known::parents::Parents;
-use fairlead_known::seen_versions::Seen;
 use fairlead_known::starts::Starts;
-use fairlead_known::uploads::Uploads;
 use fairlead_known::vanished_writes::VanishedWrites;
+use fairlead_known::{
+    changes::Changes, feed::Feed, live_jobs::LiveJobs, open_requests::Waiters, parents::Parents,
+    seen_versions::Seen, uploads::Uploads,
+};
 
-/// The one way in which the state of a job changes, and the jobs that testboxes hold.
+/// Changes the states of jobs, and remembers the jobs that testboxes hold.
 #[derive(Debug)]
 pub(crate) struct JobFlow {
     pub(crate) ctx: Arc<Ctx>,

@@ -6,7 +6,7 @@ use fairlead_dispatch::Millis;
 use fairlead_job::{JobId, Stage};
 use fairlead_store::JobState;
 
-use crate::{jobs::JobFlow, jobs::hand_back::log_outcome};
+use crate::jobs::{JobFlow, hand_back::log_outcome};
 use fairlead_known::live_jobs::Live;
 use fairlead_lifecycle::attempt::{BOOT_SESSION, attempt_over, stopped_unheard};
 

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use fairlead_job::{IdMaker, JobId};
 use parking_lot::Mutex;
 
-use crate::ctx::Ctx;
-use crate::jobs::JobFlow;
+use crate::{ctx::Ctx, jobs::JobFlow};
 use fairlead_base::peer_link::PeerLink;
 use fairlead_known::replicas::Vitals;
 

@@ -11,14 +11,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::ctx::Ctx;
-use crate::ctx::Lab;
+use crate::{ctx::Ctx, ctx::Lab};
 use fairlead_known::accounts::Accounts;
 use fairlead_known::queues::Queues;
 use fairlead_known::rules::Rules;
 use fairlead_known::usage::Usage;
 
-/// Accounts, queues, submit rules, and what they may have.
+/// Accounts, queues and submit rules, with their limits.
 #[derive(Debug)]
 pub(crate) struct PeopleFlow {
     pub(crate) ctx: Arc<Ctx>,

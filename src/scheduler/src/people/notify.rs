@@ -122,9 +122,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::flows::Flows;
     use crate::{
         Access, Clock, Config,
+        flows::Flows,
         testing::{embedded, flows_over},
     };
     use fairlead_known::accounts::Credentials;

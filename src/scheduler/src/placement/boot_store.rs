@@ -7,7 +7,7 @@ use fairlead_job::{Spec, TboxType};
 use fairlead_store::NewJob;
 use serde_json::Value;
 
-use crate::{placement::PlacementFlow, placement::feasibility::fits_template};
+use crate::placement::{PlacementFlow, feasibility::fits_template};
 use fairlead_base::{
     errors::{Refusal, SubmitError},
     names::check_name,

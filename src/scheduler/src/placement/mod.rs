@@ -7,10 +7,9 @@ pub(crate) mod shapes;
 
 use std::sync::Arc;
 
-use crate::ctx::Ctx;
-use crate::ctx::Lab;
+use crate::{ctx::Ctx, ctx::Lab};
 
-/// Where a job may run.
+/// Judges on which hosts a job may run.
 #[derive(Debug)]
 pub(crate) struct PlacementFlow {
     pub(crate) ctx: Arc<Ctx>,

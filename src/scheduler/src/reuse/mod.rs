@@ -20,14 +20,14 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::ctx::Ctx;
-use crate::ctx::Lab;
-use crate::files::FileFlow;
-use crate::jobs::JobFlow;
-use crate::people::PeopleFlow;
-use crate::placement::PlacementFlow;
-use fairlead_known::reuse::PendingResults;
-use fairlead_known::reuse_settings::ReuseRules;
+use crate::{
+    ctx::{Ctx, Lab},
+    files::FileFlow,
+    jobs::JobFlow,
+    people::PeopleFlow,
+    placement::PlacementFlow,
+};
+use fairlead_known::{reuse::PendingResults, reuse_settings::ReuseRules};
 
 /// Results of earlier jobs for new ones.
 #[derive(Debug)]

@@ -8,11 +8,9 @@ mod write;
 
 use std::sync::Arc;
 
-use crate::ctx::Ctx;
-use crate::people::PeopleFlow;
-use crate::samples::memory::SampleMemory;
+use crate::{ctx::Ctx, people::PeopleFlow, samples::memory::SampleMemory};
 
-/// What ran in each minute, and how long jobs took.
+/// Counts of attempts by minute, and run times of jobs.
 #[derive(Debug)]
 pub(crate) struct SampleFlow {
     pub(crate) ctx: Arc<Ctx>,

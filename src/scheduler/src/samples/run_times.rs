@@ -65,8 +65,10 @@ mod tests {
     use fairlead_store::JobState;
 
     use super::*;
-    use crate::flows::Flows;
-    use crate::testing::{flows, flows_beside, held};
+    use crate::{
+        flows::Flows,
+        testing::{flows, flows_beside, held},
+    };
     use fairlead_base::mailbox::Message;
 
     fn told(flows: &Flows) -> Vec<StoredTimes> {

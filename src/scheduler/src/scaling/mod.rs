@@ -18,12 +18,13 @@ mod work;
 
 use std::sync::Arc;
 
-use crate::ctx::Ctx;
-use crate::ctx::Lab;
-use crate::hosts::HostFlow;
-use crate::jobs::JobFlow;
-use crate::placement::PlacementFlow;
-use crate::submission::SubmissionFlow;
+use crate::{
+    ctx::{Ctx, Lab},
+    hosts::HostFlow,
+    jobs::JobFlow,
+    placement::PlacementFlow,
+    submission::SubmissionFlow,
+};
 use fairlead_base::providers::Providers;
 
 /// Pools of machines that come and go.

@@ -73,9 +73,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::flows::Flows;
     use crate::{
         Config,
+        flows::Flows,
         scaling::machines::Look,
         testing::{embedded, flows_over, state, store_job},
     };

@@ -41,12 +41,10 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::ctx::Ctx;
-use crate::files::FileFlow;
-use crate::jobs::JobFlow;
-use crate::peers::PeerFlow;
-use crate::reuse::ReuseFlow;
-use crate::submission::SubmissionFlow;
+use crate::{
+    ctx::Ctx, files::FileFlow, jobs::JobFlow, peers::PeerFlow, reuse::ReuseFlow,
+    submission::SubmissionFlow,
+};
 use fairlead_known::test_times::PendingTimes;
 
 /// Jobs that run in parts.

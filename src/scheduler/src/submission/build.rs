@@ -10,7 +10,7 @@ use fairlead_job::{
 use fairlead_store::{JobState, NewJob, Otherwise, ShardPlace, Sharding};
 use serde_json::{Value, json};
 
-use crate::{submission::SubmissionFlow, submission::built_jobs::Joining};
+use crate::submission::{SubmissionFlow, built_jobs::Joining};
 use fairlead_base::{
     errors::{PeopleError, Refusal, SubmitError},
     names::check_name,

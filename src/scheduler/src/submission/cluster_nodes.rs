@@ -6,12 +6,10 @@ use fairlead_job::{JobId, ParsedJob, Spec, Stage, Submitted, cluster_nodes};
 use fairlead_store::{ClusterPlace, ItemError, NewJob, StoredJob};
 use serde_json::json;
 
-use crate::{
-    submission::SubmissionFlow,
-    submission::{
-        built_jobs::{Asks, BuiltJobs, Ids},
-        intake::Item,
-    },
+use crate::submission::{
+    SubmissionFlow,
+    built_jobs::{Asks, BuiltJobs, Ids},
+    intake::Item,
 };
 use fairlead_base::errors::{Refusal, StoreFault, SubmitError};
 use fairlead_known::accounts::Credentials;

@@ -14,12 +14,10 @@ use fairlead_store::{
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
-use crate::{
-    submission::SubmissionFlow,
-    submission::{
-        built_jobs::{BuiltJobs, Ids, Joining, rename},
-        records::Record,
-    },
+use crate::submission::{
+    SubmissionFlow,
+    built_jobs::{BuiltJobs, Ids, Joining, rename},
+    records::Record,
 };
 use fairlead_base::{
     errors::{Refusal, StoreFault, SubmitError},
@@ -372,8 +370,8 @@ fn number(record: &Record, parent: JobId) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flows::Flows;
     use crate::{
+        flows::Flows,
         submission::submit::SubmitOptions,
         testing::{flows, flows_beside},
     };

@@ -11,14 +11,12 @@ use fairlead_job::{JobId, Waits, check_idempotency_key, idempotency_key};
 use fairlead_store::{DocKind, JobState, NewJob, StoreError, StoredJob};
 use serde_json::json;
 
-use crate::{
-    submission::SubmissionFlow,
-    submission::{
-        built_jobs::{BuiltJobs, Ids, rename},
-        cluster_nodes::say_cluster,
-        intake::Item,
-        records::Record,
-    },
+use crate::submission::{
+    SubmissionFlow,
+    built_jobs::{BuiltJobs, Ids, rename},
+    cluster_nodes::say_cluster,
+    intake::Item,
+    records::Record,
 };
 use fairlead_base::errors::{Refusal, SubmitError};
 
@@ -217,8 +215,10 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::flows::Flows;
-    use crate::testing::{flows, flows_beside, state, waits};
+    use crate::{
+        flows::Flows,
+        testing::{flows, flows_beside, state, waits},
+    };
 
     fn spec(fields: &Value) -> Spec {
         fields.as_object().cloned().unwrap_or_default()

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, iter::once};
 use fairlead_job::Stage;
 use fairlead_store::{Search, StoreError};
 
-use crate::{submission::SubmissionFlow, submission::built_jobs::BuiltJobs};
+use crate::submission::{SubmissionFlow, built_jobs::BuiltJobs};
 use fairlead_base::errors::SubmitError;
 use fairlead_lifecycle::stages::HELD;
 

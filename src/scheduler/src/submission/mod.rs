@@ -29,17 +29,18 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use crate::ctx::Ctx;
-use crate::ctx::Lab;
-use crate::jobs::JobFlow;
-use crate::peers::PeerFlow;
-use crate::people::PeopleFlow;
-use crate::placement::PlacementFlow;
-use crate::reuse::ReuseFlow;
-use crate::waiting::WaitingFlow;
+use crate::{
+    ctx::{Ctx, Lab},
+    jobs::JobFlow,
+    peers::PeerFlow,
+    people::PeopleFlow,
+    placement::PlacementFlow,
+    reuse::ReuseFlow,
+    waiting::WaitingFlow,
+};
 use fairlead_known::content::KnownContent;
 
-/// From the body of a submit to stored jobs.
+/// Makes stored jobs from the body of a submit.
 #[derive(Debug)]
 pub(crate) struct SubmissionFlow {
     pub(crate) ctx: Arc<Ctx>,

@@ -11,7 +11,7 @@ use fairlead_dispatch::{Limited, labels};
 use fairlead_job::{Stage, units::counted};
 use fairlead_store::{Counts, JobState, NewJob, Parts, Search, StoreError};
 
-use crate::{submission::SubmissionFlow, submission::queue_use::stored_of};
+use crate::submission::{SubmissionFlow, queue_use::stored_of};
 use fairlead_base::errors::{Refusal, SubmitError};
 use fairlead_known::usage::{DAY_MS, HOUR_MS, Whose};
 use fairlead_lifecycle::stages::HELD;

@@ -8,8 +8,8 @@ use fairlead_store::{ClusterPlace, ItemError, JobState, NewJob, StoreError, Stor
 
 use crate::{
     placement::feasibility::Infeasible,
-    submission::SubmissionFlow,
     submission::{
+        SubmissionFlow,
         built_jobs::BuiltJobs,
         idempotency::Keyed,
         intake::Item,

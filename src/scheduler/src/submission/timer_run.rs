@@ -4,7 +4,7 @@ use fairlead_job::Spec;
 use fairlead_store::NewJob;
 use serde_json::{Map, Value, json};
 
-use crate::{submission::SubmissionFlow, submission::rules::say_rule};
+use crate::submission::{SubmissionFlow, rules::say_rule};
 use fairlead_base::{
     clock::utc_text,
     errors::{Refusal, TimerError},

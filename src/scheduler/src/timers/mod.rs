@@ -7,11 +7,9 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::ctx::Ctx;
-use crate::jobs::JobFlow;
-use crate::peers::PeerFlow;
-use crate::reuse::ReuseFlow;
-use crate::submission::SubmissionFlow;
+use crate::{
+    ctx::Ctx, jobs::JobFlow, peers::PeerFlow, reuse::ReuseFlow, submission::SubmissionFlow,
+};
 use fairlead_known::timers::Timers;
 
 /// Runs of timers, and what people do with timers.

@@ -50,9 +50,10 @@ mod tests {
     use hyper_util::service::TowerToHyperService;
 
     use super::*;
-    use crate::flows::Flows;
     use crate::{
-        Clock, Config, Pause, http,
+        Clock, Config, Pause,
+        flows::Flows,
+        http,
         testing::{embedded, flows_over, state, store_job},
     };
     use fairlead_lifecycle::alarm::at_alarm;

@@ -142,9 +142,9 @@ mod tests {
     use fairlead_store::JobState;
 
     use super::*;
-    use crate::flows::Flows;
     use crate::{
         Clock, Config, Pause,
+        flows::Flows,
         testing::{embedded, flows_over, held, store_job},
     };
 

@@ -13,18 +13,11 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::ctx::Ctx;
-use crate::dispatching::DispatchFlow;
-use crate::files::FileFlow;
-use crate::hosts::HostFlow;
-use crate::jobs::JobFlow;
-use crate::peers::PeerFlow;
-use crate::people::PeopleFlow;
-use crate::placement::PlacementFlow;
-use crate::samples::SampleFlow;
-use crate::submission::SubmissionFlow;
-use crate::timers::TimerFlow;
-use crate::waiting::WaitingFlow;
+use crate::{
+    ctx::Ctx, dispatching::DispatchFlow, files::FileFlow, hosts::HostFlow, jobs::JobFlow,
+    peers::PeerFlow, people::PeopleFlow, placement::PlacementFlow, samples::SampleFlow,
+    submission::SubmissionFlow, timers::TimerFlow, waiting::WaitingFlow,
+};
 
 /// The start of a replica, hints that come in, old months, clocks and keys.
 #[derive(Debug)]

@@ -9,8 +9,9 @@ use fairlead_job::{JobId, Stage, units::counted};
 use fairlead_store::{ClusterPlace, JobState, StoredJob};
 
 use crate::{
-    views::ViewFlow,
+    submission::SubmissionFlow,
     views::{
+        ViewFlow,
         explain_before::before,
         explain_costs,
         explain_host::compared,
@@ -473,7 +474,7 @@ pub(super) fn words(reason: &Reason) -> String {
         Reason::AllLoaded { until } => words_of_all_loaded(*until),
         Reason::ReservedFor(job) => format!("it is reserved for job {}", JobId::new(job.0)),
         Reason::RunningLimit { of, held, limit } => {
-            crate::submission::SubmissionFlow::words_of_running(of, *held, *limit)
+            SubmissionFlow::words_of_running(of, *held, *limit)
         }
         Reason::Spent { of } => match of {
             Limited::Account(name) => format!("account '{name}' has used up its testbox hours"),

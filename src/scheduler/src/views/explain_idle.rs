@@ -3,12 +3,10 @@
 use fairlead_dispatch::HostExplanation;
 use fairlead_job::JobId;
 
-use crate::{
-    views::ViewFlow,
-    views::{
-        explain::{count, seen, words},
-        explain_load::words_of_load,
-    },
+use crate::views::{
+    ViewFlow,
+    explain::{count, seen, words},
+    explain_load::words_of_load,
 };
 use fairlead_base::errors::Refusal;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fairlead_api::{HostView, RegisteredView};
 use fairlead_store::JobState;
 
-use crate::{views::ViewFlow, views::explain_idle::why_idle};
+use crate::views::{ViewFlow, explain_idle::why_idle};
 use fairlead_base::errors::{HostError, Refusal};
 use fairlead_known::{cordons::Cordon, hosts::Host, reservations::Reservation};
 

@@ -18,18 +18,19 @@ pub(crate) mod submit_events;
 
 use std::sync::Arc;
 
-use crate::ctx::Ctx;
-use crate::ctx::Lab;
-use crate::hosts::HostFlow;
-use crate::jobs::JobFlow;
-use crate::people::PeopleFlow;
-use crate::placement::PlacementFlow;
-use crate::samples::SampleFlow;
-use crate::scaling::ScalingFlow;
-use crate::submission::SubmissionFlow;
-use crate::waiting::WaitingFlow;
+use crate::{
+    ctx::{Ctx, Lab},
+    hosts::HostFlow,
+    jobs::JobFlow,
+    people::PeopleFlow,
+    placement::PlacementFlow,
+    samples::SampleFlow,
+    scaling::ScalingFlow,
+    submission::SubmissionFlow,
+    waiting::WaitingFlow,
+};
 
-/// What people are shown of jobs and hosts.
+/// Jobs, hosts and explanations as people see them.
 #[derive(Debug)]
 pub(crate) struct ViewFlow {
     pub(crate) ctx: Arc<Ctx>,

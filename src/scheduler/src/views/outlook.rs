@@ -8,8 +8,8 @@ use fairlead_store::{JobState, StoredJob, Version};
 
 use crate::{
     submission::submit::Submitted,
-    views::ViewFlow,
     views::{
+        ViewFlow,
         explain::{Asked, Costs, ask_engine, summary},
         explain_before::before,
     },

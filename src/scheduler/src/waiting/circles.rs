@@ -127,8 +127,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::flows::Flows;
     use crate::{
+        flows::Flows,
         submission::submit::SubmitOptions,
         testing::{flows, store_job, waits},
     };

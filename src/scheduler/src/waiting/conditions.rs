@@ -291,9 +291,9 @@ fn waited_fields(state: &JobState, names: &[String]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flows::Flows;
     use crate::{
         Clock, Config,
+        flows::Flows,
         testing::{embedded, flows_over, state, store_job, waits},
     };
     use fairlead_fault_store::{Fault, FaultStore, On, Step};

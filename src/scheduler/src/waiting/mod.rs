@@ -9,10 +9,7 @@ pub(crate) mod sequences;
 
 use std::sync::Arc;
 
-use crate::ctx::Ctx;
-use crate::jobs::JobFlow;
-use crate::reuse::ReuseFlow;
-use crate::waiting::memory::WaitingMemory;
+use crate::{ctx::Ctx, jobs::JobFlow, reuse::ReuseFlow, waiting::memory::WaitingMemory};
 
 /// Jobs that wait for other jobs, a time, a sequence, or the nodes of a cluster.
 #[derive(Debug)]

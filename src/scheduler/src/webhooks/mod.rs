@@ -17,10 +17,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::ctx::Ctx;
-use crate::jobs::JobFlow;
-use crate::views::ViewFlow;
-use crate::webhooks::memory::WebhookMemory;
+use crate::{ctx::Ctx, jobs::JobFlow, views::ViewFlow, webhooks::memory::WebhookMemory};
 
 /// Messages to receivers that jobs and accounts name.
 #[derive(Debug)]

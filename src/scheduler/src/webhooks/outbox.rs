@@ -9,8 +9,8 @@ use serde_json::json;
 
 use crate::{
     views::answer::answer_of,
-    webhooks::WebhookFlow,
     webhooks::{
+        WebhookFlow,
         decide::Decision,
         message::{Message, Told},
         receivers::NoReceiver,

@@ -6,12 +6,10 @@ use fairlead_api::{ErrorCode, JobAnswer, WebhookTest, WebhookTested, WebhookView
 use fairlead_job::{CALLBACK, Callback, Health, Spec, Stage, receiver_secret};
 use serde_json::{Value, json};
 
-use crate::{
-    webhooks::WebhookFlow,
-    webhooks::{
-        message::{Message, Told},
-        send::send,
-    },
+use crate::webhooks::{
+    WebhookFlow,
+    message::{Message, Told},
+    send::send,
 };
 use fairlead_base::{errors::Refusal, text::without_path};
 use fairlead_known::{

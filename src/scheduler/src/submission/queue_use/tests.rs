@@ -1,12 +1,11 @@
 //! Tests of queue names: their meaning for each account, and the hint about it.
 
-use crate::flows::Flows;
 use fairlead_api::{AccountChange, ErrorCode, QueueChange, QueueUsers};
 use fairlead_job::{Spec, Stage};
 use fairlead_store::{DocKind, DocWrite, Expect, JobState};
 use serde_json::{Value, json};
 
-use crate::{Access, Clock, Config, testing};
+use crate::{Access, Clock, Config, flows::Flows, testing};
 use fairlead_known::{
     accounts::Credentials,
     queue_users::{USERS, USERS_MAX, check_users},

@@ -15,7 +15,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use fairlead_job::JobId;
 use fairlead_store::{DocKind, DocWrite, Expect, JobState};
 
-use crate::{waiting::WaitingFlow, waiting::sequences::turns::Looked};
+use crate::waiting::{WaitingFlow, sequences::turns::Looked};
 use fairlead_base::errors::Refusal;
 use fairlead_known::sequences::{Key, SequenceTurn};
 

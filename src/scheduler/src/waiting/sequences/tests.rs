@@ -1,12 +1,14 @@
 //! Tests of turns in sequences, with several replicas over one store.
 
-use crate::flows::Flows;
 use fairlead_job::{Health, JobId, Replace, Spec, Stage};
 use fairlead_store::{JobState, NewJob};
 use serde_json::json;
 
 use super::*;
-use crate::testing::{flows, flows_beside, state, store_job, waits};
+use crate::{
+    flows::Flows,
+    testing::{flows, flows_beside, state, store_job, waits},
+};
 use fairlead_lifecycle::{
     alarm::at_alarm,
     attempt::ended,
